@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a plan happen: in parallel as far as it allows, with a record that survives a crash."""
+"""Runs action plans, independent actions in parallel, and commits each state to a store."""

@@ -7,8 +7,6 @@ parts, and importing all of them takes longer than running such a verb.
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,9 +37,6 @@ if TYPE_CHECKING:
     from planner.model import Action, ActionPlan
     from planner.registry import ActionTypes
 
-#: The log of all that is monitored.
-MONITORING_LOG = logging.getLogger("applier.monitoring")
-
 Answer = TypeVar("Answer")
 
 
@@ -52,13 +47,13 @@ class Assembly:
         self.conf = conf
         self._cloud: Cloud | None = None
         self._making_cloud = threading.Lock()
-        #: Returns the store of a run of this process; another one may measure it.
+        #: Wraps the store of each run; the service replaces it, to measure the commits.
         self.measured: Callable[[Store], RunStore] = lambda store: store
-        #: If set, makes one more listener for each run of this process.
+        #: Makes the listener that traces a run; set only within :meth:`traced`.
         self._listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
 
     def close(self) -> None:
-        """Close the store and the cloud, as far as they were used."""
+        """Close the store, the cloud and the link to the workers; a later use opens them again."""
         if (runs := self.__dict__.pop("runs_at", None)) is not None:
             runs.close()
         store = self.__dict__.pop("store", None)
@@ -71,7 +66,7 @@ class Assembly:
 
     @cached_property
     def store(self) -> Store:
-        """The store; raises StoreError, after which it may be tried again."""
+        """The store, opened at the first use; raises StoreError, and the next use tries again."""
         from applier import configuration
         from applier.storage.sql import SqlStore
 
@@ -106,15 +101,15 @@ class Assembly:
 
     @cached_property
     def guard(self) -> Guard:
-        """What the configuration demands of plans before they may run."""
+        """The guard, which checks plans against the demands of the configuration."""
         from applier.configuration import guard_options
 
         return guard_options.guard_of(self.conf)
 
     def require_allowed(self, plan: ActionPlan, *, in_service: bool = False) -> None:
-        """Raise GuardRefusal if a plan may not run, by what it and the configuration demand.
+        """Raise GuardRefusal if a plan fails its own demands or those of the configuration.
 
-        In a service, a plan may not run while it waits for a window.
+        With ``in_service``, also if none of its actions can start now and end in an open window.
         """
         if not self._is_guarded(plan):
             return
@@ -133,7 +128,7 @@ class Assembly:
         return plan.guards != NO_GUARDS or any(options[opt.name] for opt in GUARD_OPTIONS)
 
     def open_times(self, plan: ActionPlan) -> OpenTimes | None:
-        """Return when actions of a plan may start; None if they always may."""
+        """Return the times at which actions of a plan may start; None if it has no windows."""
         if not (plan.guards.windows or self.conf.watcher_applier.windows):
             return None
         from applier.guarding.open_times import OpenTimes
@@ -141,14 +136,14 @@ class Assembly:
         return OpenTimes(self.guard.demanded(plan).windows)
 
     def _expected_s(self) -> Callable[[Action], float]:
-        """Return a function for the seconds within which 9 in 10 actions like one end."""
+        """Return a function of an action: the seconds within which 9 in 10 such actions end."""
         from applier.run.durations import CAUTIOUS, PastDurations, estimates
 
         past = PastDurations(self.store.durations, estimates(self.policies))
         return lambda action: past.expected(action, CAUTIOUS)
 
     def waits_for(self, plan: ActionPlan) -> Callable[[Action], str | None]:
-        """Return a function for the window that an action waits for if it could start otherwise."""
+        """Return a function of an action: a text about the window for which it waits, or None."""
         times = self.open_times(plan)
         if times is None:
             return lambda _: None
@@ -165,7 +160,7 @@ class Assembly:
         tell: Callable[[str], None],
         in_service: bool,
     ) -> Holding | None:
-        """Return what holds actions of a plan back, if anything does."""
+        """Return the windows, the health probe or both, which delay actions; None without them."""
         times, probe = self.open_times(plan), self.conf.watcher_applier.health_probe
         if times is None and not probe:
             return None
@@ -175,7 +170,7 @@ class Assembly:
         return holding.of_all([*held, *holding.by_probe(probe, pause)])
 
     def _budget(self, plan: ActionPlan) -> Breaker | None:
-        """Return what pauses a plan after failures, if anything does."""
+        """Return the failure budget that pauses a plan after failures; None if none is set."""
         if not (plan.guards.failure_budget or self.conf.watcher_applier.failure_budget):
             return None
         from applier.guarding.failure_budget import FailureBudget, earlier
@@ -195,7 +190,7 @@ class Assembly:
             return self._cloud
 
     def ask_cloud(self, call: Callable[[Cloud], Answer]) -> Answer:
-        """Return the answer of the cloud; raises ActionFailed, also if it cannot be reached."""
+        """Return the result of a call to the cloud; raise ActionFailed for a ConnectionError."""
         from applier.errors import ActionFailed
 
         try:
@@ -204,23 +199,23 @@ class Assembly:
             raise ActionFailed(str(reason)) from reason
 
     def facts(self) -> Mapping[str, Any]:
-        """Read the whole cloud; raises what :meth:`ask_cloud` raises."""
+        """Return the facts of the whole cloud; raises the errors of :meth:`ask_cloud`."""
         return self.ask_cloud(lambda cloud: cloud.facts())
 
     @property
     def cloud_name(self) -> str:
-        """The name of the configured cloud; the simulated one is not created for it.
+        """The name of the configured cloud, which is created first unless it is the simulated one.
 
         Raises the errors of :meth:`cloud`.
         """
-        from applier.plan_cloud import SIMULATED
+        from applier.run.plan_cloud import SIMULATED
 
         is_simulated = self.conf.actionplan.cloud == SIMULATED
         return SIMULATED if is_simulated else self.cloud().name
 
     def _new_cloud(self) -> Cloud:
         from applier.configuration import plugin_options
-        from applier.plan_cloud import SIMULATED
+        from applier.run.plan_cloud import SIMULATED
         from planner import registry
         from planner.errors import BrokenPlugin
 
@@ -228,13 +223,14 @@ class Assembly:
         if name == SIMULATED:
             return self.simulated_cloud()
         make = registry.load(registry.CLOUDS, name)
-        cloud: Cloud = make(**plugin_options.cloud_options(self.conf, name, make))
+        options = plugin_options.cloud_options(self.conf, name, make)
+        cloud: Cloud = plugin_options.create("cloud", name, make, options)
         if cloud.name in ("", SIMULATED):
             raise BrokenPlugin("cloud", name, f"it calls itself {cloud.name!r}")
         return cloud
 
     def simulated_cloud(self) -> SimulatedCloud:
-        """Return the simulated cloud, whichever is configured."""
+        """Create the simulated cloud, even if another cloud is configured."""
         from applier import configuration
         from applier.clouds.simulated import SimulatedCloud
 
@@ -254,61 +250,73 @@ class Assembly:
     @property
     def max_workers(self) -> int:
         """The configured number of actions that may run at once; raises as :meth:`engine`."""
-        return int(self._engine[1]["max_workers"])
+        return int(self._engine[2]["max_workers"])
 
     @property
     def route(self) -> Sequence[str] | None:
-        """The kinds of tokens that name queues; None if no actions run at workers elsewhere."""
-        from applier.workers import configured
-
-        return self.conf.workers.route if configured.is_wanted(self._engine[1]) else None
+        """The kinds of tokens that select the queue of an action; None without remote workers."""
+        return self.conf.workers.route if self._at_workers else None
 
     def check(self) -> None:
-        """Check what :func:`applier.configuration.load` leaves unchecked: machines, engine, cloud.
+        """Check the options of machines, engine, workers and cloud, which loading does not check.
 
         No connection is made. Raises ConfigurationError, PlannerError.
         """
-        from applier.workers import configured
-
         self.machines()
         self.engine()
-        configured.check(self.conf, self._engine[1])
+        if self._at_workers:
+            from applier.workers import configured
+
+            configured.require(self.conf)
         self.cloud()
+
+    @property
+    def _at_workers(self) -> bool:
+        """Whether actions run at workers, and not in threads of this process."""
+        from applier.engines.taskflow_engine import CELERY
+
+        return self._engine[2].get("workers") == CELERY
 
     @cached_property
     def runs_at(self) -> LocalRuns | RemoteRuns:
-        """Where the actions of runs are executed; raises StoreError, ConfigurationError."""
+        """Where the actions of runs are executed: in threads of this process, or at workers.
+
+        Raises StoreError, ConfigurationError, and the errors of :meth:`cloud`.
+        """
+        if not self._at_workers:
+            from applier.run.worker_jobs import LocalRuns
+
+            return LocalRuns(self.store)
         from applier.workers import configured
 
-        return configured.runs_at(self.conf, self._engine[1], self.store, lambda: self.cloud_name)
+        return configured.remote_runs(self.conf, self.store, lambda: self.cloud_name)
 
     def engine(self, max_workers: int | None = None) -> Engine:
         """Create the configured workflow engine, with the options of its section.
 
         Raises ConfigurationError, UnknownPlugin, BrokenPlugin.
         """
-        make, options = self._engine
-        engine: Engine = make(**{**options, "max_workers": max_workers or self.max_workers})
+        from applier.configuration import plugin_options
+
+        name, make, options = self._engine
+        options = {**options, "max_workers": max_workers or self.max_workers}
+        engine: Engine = plugin_options.create("workflow engine", name, make, options)
         return engine
 
     @cached_property
-    def _engine(self) -> tuple[type[Engine], Mapping[str, Any]]:
-        """The class of the configured engine, and its options."""
+    def _engine(self) -> tuple[str, type[Engine], Mapping[str, Any]]:
+        """The name and the class of the configured engine, and its options."""
         from applier.configuration import plugin_options
-        from applier.configuration.options import DEFAULT_ENGINE
-        from planner import options as planning_options
         from planner import registry
 
-        name = self.conf.watcher_applier.workflow_engine
-        if name == planning_options.IN_WATCHER:
-            name = DEFAULT_ENGINE
+        name = plugin_options.engine_name(self.conf)
         found = registry.load(registry.ENGINES, name)
-        return found, plugin_options.engine_options(self.conf, name, found)
+        return name, found, plugin_options.engine_options(self.conf, name, found)
 
     @property
     def _pace(self) -> float:
-        """The simulated seconds per second in pauses and sleeps: one beside a real cloud."""
-        from applier.plan_cloud import SIMULATED
+        """The simulated seconds in one second of a pause or sleep; 1 with a real cloud."""
+        from applier.run.plan_cloud import SIMULATED
 
         if self.conf.actionplan.cloud != SIMULATED and self.cloud().IS_REAL:
             return 1.0
@@ -317,28 +325,20 @@ class Assembly:
     @property
     def claimant(self) -> Claimant:
         """The claimant as which this process runs plans."""
-        from applier.contracts import Claimant
-        from applier.run import liveness
-        from applier.run.user import user
+        from applier import configuration
+        from applier.run import this_process
 
-        return Claimant(host=liveness.this_host(), pid=os.getpid(), user=user())
+        return this_process.claimant(configuration.jobs_path(self.conf))
 
     @contextmanager
     def traced(self) -> Iterator[None]:
-        """Send traces of the runs in a block, if the option ``traces`` is set."""
+        """Send traces of the runs inside a ``with`` block, if the option ``traces`` is set."""
         if not self.conf.watcher_applier.traces:
             yield
             return
-        try:
-            from applier.monitoring.span_export import sent
-            from applier.monitoring.traces import TracedRun
-        except ImportError:
-            text = "[watcher_applier] traces: install actionplan[traces], which it needs"
-            MONITORING_LOG.error(text)
-            yield
-            return
-        with sent() as tracer:
-            self._listener_of = partial(TracedRun, tracer) if tracer else None
+        from applier.monitoring import traced_runs
+
+        with traced_runs.listeners() as self._listener_of:
             yield
 
     @property
@@ -366,8 +366,8 @@ class Assembly:
     ) -> Runner:
         """Create the runner of one plan; arguments take precedence over the configuration.
 
-        ``tell`` is called with what actions wait for that could start. In a service, a plan that
-        waits for a window is handed back, so that others can run.
+        ``tell`` is called with sentences about actions that wait for a window or a worker. With
+        ``in_service``, a plan that only waits for a window is handed back, so that others can run.
 
         Raises StoreError, ConfigurationError, PlannerError.
         """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def delays_s(first_s: float, longest_s: float) -> Iterator[float]:
-    """Yield the seconds to wait before each new attempt, without end; each delay is doubled.
+    """Yield the seconds to wait between attempts, doubled each time up to ``longest_s``; endless.
 
     >>> delays = delays_s(1.0, 5.0)
     >>> [next(delays) for _ in range(5)]

@@ -11,12 +11,13 @@
     ├── ActionNotFound        the same for an action within a plan
     ├── WorkerNotFound        no worker of this name is registered
     ├── PlanConflict          the plan is in another state than expected, or somebody else runs it
+    │   └── RequestsUnread    an operator's request is on record that its claimant has not read
     ├── UnknownActionTypes    a plan has action types that no installed plugin offers
     ├── OtherCloud            a plan was made for another cloud than the configured one
-    ├── GuardRefusal          what a plan demands before it may run does not hold
-    ├── OutOfDate             the plan or the cloud is not as planned any more
+    ├── GuardRefusal          a demand on a plan is not met, such as an approval
+    ├── OutOfDate             a saved plan was edited, or the cloud has changed since planning
     ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
-    ├── DamagedRecord         rows of the store cannot be what ActionPlan wrote
+    ├── DamagedRecord         rows of the store have values that ActionPlan never writes
     └── ConfigurationError    an option has an invalid value
 """
 
@@ -28,7 +29,7 @@ from planner.errors import accepted, shown
 
 
 def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
-    """Return the KeyboardInterrupt that an error is, or that led to it, else None.
+    """Return the KeyboardInterrupt in the chain of an error and its causes; None if it has none.
 
     Imports, drivers and libraries raise errors of many kinds when they are interrupted.
     """
@@ -40,7 +41,7 @@ def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
 class ApplierError(Exception):
     """The base class of all errors of the applier.
 
-    The message says what is wrong, where it is, and what is accepted.
+    The message names the mistake, its place, and the accepted values.
     """
 
 
@@ -51,7 +52,7 @@ class ActionFailed(ApplierError):
 class JobLost(ApplierError, ConnectionError):
     """A command, or work in a cloud, was started, and its end is not known.
 
-    ``is_over`` says that nothing of it runs any more; otherwise it may still run.
+    ``is_over`` is True if none of its processes runs any more; if False, it may still run.
     """
 
     def __init__(self, text: str, *, is_over: bool) -> None:
@@ -60,7 +61,10 @@ class JobLost(ApplierError, ConnectionError):
 
 
 class AlreadyDone(ApplierError):
-    """The work is done already; the action becomes SKIPPED, and the message says why."""
+    """The work is done already; the action becomes SKIPPED with this message.
+
+    After an interrupted attempt it becomes SUCCEEDED instead.
+    """
 
 
 class PlanNotFound(ApplierError):
@@ -83,7 +87,7 @@ class PlanNotFound(ApplierError):
 
 
 class ActionNotFound(ApplierError):
-    """No action of the plan, or more than one, matches ``reference``; None: of any plan."""
+    """No action of ``plan``, or more than one, matches ``reference``; None stands for all plans."""
 
     def __init__(self, plan: str | None, reference: str, candidates: Iterable[str] = ()) -> None:
         self.plan, self.reference, self.candidates = plan, reference, tuple(candidates)
@@ -98,7 +102,7 @@ class ActionNotFound(ApplierError):
 
 
 class WorkerNotFound(ApplierError):
-    """No worker is called ``name``."""
+    """No worker named ``name`` is registered; the message lists ``known``, those that are."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         workers = tuple(known)
@@ -107,7 +111,7 @@ class WorkerNotFound(ApplierError):
 
 
 class PlanConflict(ApplierError):
-    """Somebody else changed or claimed the plan meanwhile; ``state`` is its current state."""
+    """The plan is in another state than expected, or claimed by another; ``state`` is its state."""
 
     def __init__(self, plan: str, state: str, text: str) -> None:
         self.plan, self.state = plan, state
@@ -115,7 +119,7 @@ class PlanConflict(ApplierError):
 
 
 class RequestsUnread(PlanConflict):
-    """An operator requested something that the claimant has not read yet."""
+    """An operator's request is on record that the claimant has not read; nothing was written."""
 
 
 class UnknownActionTypes(ApplierError):
@@ -141,11 +145,11 @@ class OtherCloud(ApplierError):
 
 
 class OutOfDate(ApplierError):
-    """A saved plan whose content was changed, or a plan that the cloud does not fit any more."""
+    """A saved plan was edited, or the cloud has changed since a plan was made."""
 
 
 class GuardRefusal(ApplierError):
-    """A plan may not run: what it, or the configuration, demands before that does not hold."""
+    """A plan may not run: a demand of its own, or of the configuration, is not met."""
 
     def __init__(self, plan: str, text: str) -> None:
         self.plan = plan
@@ -153,11 +157,11 @@ class GuardRefusal(ApplierError):
 
 
 class StoreError(ApplierError):
-    """The store cannot be used; the message says why, and what the user can do."""
+    """The store cannot be used; the message names the cause, and the remedy if there is one."""
 
 
 class DamagedRecord(ApplierError):
-    """Rows of the store cannot be what ActionPlan wrote; ``mistakes`` lists what is wrong."""
+    """Rows of the store have values that ActionPlan never writes; ``mistakes`` lists them."""
 
     def __init__(self, what: str, mistakes: Iterable[str]) -> None:
         self.mistakes = tuple(f"{what} is damaged: {mistake}" for mistake in mistakes)
@@ -165,7 +169,7 @@ class DamagedRecord(ApplierError):
 
 
 class ConfigurationError(ApplierError):
-    """An option has an invalid value; the message names it and says what is accepted.
+    """An option has an invalid value; the message names it and the accepted values.
 
     ``mistakes`` lists all mistakes of the file that the message names, if there are several.
     """

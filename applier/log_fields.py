@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan and the action that log lines are about, by thread. Pure: writes no log."""
+"""The uuids of plan and action that the log lines of a thread carry. Pure: writes no log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FIELDS: ContextVar[Mapping[str, str] | None] = ContextVar("fields", default=Non
 
 
 def current() -> Mapping[str, str]:
-    """Return the fields of a line that this thread logs now: ``plan``, ``action``, or none."""
+    """Return the fields for log lines of this thread: ``plan`` and ``action``, if they are set."""
     return _FIELDS.get() or {}
 
 

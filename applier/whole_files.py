@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-#: What the name of a file begins with until its content is whole.
+#: The prefix of the name of the temporary file, which is renamed once its content is complete.
 UNFINISHED = ".new-"
 
 
@@ -49,7 +49,7 @@ def _standard_stream(found: os.stat_result) -> int | None:
 
 
 def _append(path: str | os.PathLike[str], stream: int | None, data: bytes) -> None:
-    """Write to what is open as ``stream``, or else to the device or the pipe at ``path``."""
+    """Write to the descriptor ``stream`` or, if that is None, to the device or pipe at ``path``."""
     if stream is None:
         handle = os.open(path, os.O_WRONLY | os.O_NOCTTY)
     else:

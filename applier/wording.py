@@ -8,8 +8,8 @@ from datetime import datetime
 
 from applier.contracts import Report
 from planner.model import Action, ActionPlan
+from planner.safe_text import visible
 from planner.states import ActionState, Outcome, PlanState
-from planner.visible_text import visible
 
 
 def duration(seconds: float | None) -> str:
@@ -31,7 +31,7 @@ def duration(seconds: float | None) -> str:
 
 
 def planned_and_taken(planned_s: float, taken_s: float) -> str:
-    """Return how long something was expected to take, and took.
+    """Return a text with an expected and an actual duration.
 
     >>> planned_and_taken(289, 302)
     'planned 4m49s, took 5m02s'
@@ -40,7 +40,7 @@ def planned_and_taken(planned_s: float, taken_s: float) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Return minutes and seconds, aligned for a column.
+    """Return a duration as minutes and seconds, right-aligned in a column of six characters.
 
     >>> minutes(75.9)
     '  1:15'
@@ -69,11 +69,21 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def retold(report: Report, action: Action) -> str:
-    """Return a sentence about an attempt that failed and will be retried.
+def starting(action: Action, because: str = "") -> str:
+    """Return the name of an action that starts, why it was triggered, and its description.
+
+    >>> starting(Action(uuid="u", action_type="nop", name="a"))
+    'a  nop'
+    """
+    does = action.description or action.action_type
+    return "  ".join(filter(None, (one_line(action.label), because, one_line(does))))
+
+
+def retry_line(report: Report, action: Action) -> str:
+    """Return the line that announces a retry: the action, and why its attempt failed.
 
     >>> failed = Report(uuid="u", old="ONGOING", state="PENDING", message="no room")
-    >>> retold(failed, Action(uuid="u", action_type="nop", name="a"))
+    >>> retry_line(failed, Action(uuid="u", action_type="nop", name="a"))
     'retry: a: no room'
     """
     return f"retry: {one_line(action.label)}: {one_line(report.message or 'it failed')}"
@@ -130,7 +140,7 @@ def gains(plan: ActionPlan) -> Iterator[str]:
 
 
 def result(action: Action) -> str:
-    """Return the column of a recap that counts the action."""
+    """Return the column of a run's summary that counts an action, such as ``changed``."""
     match action.state:
         case ActionState.SUCCEEDED:
             return "already" if action.outcome is Outcome.OK else "changed"

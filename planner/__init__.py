@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a description of wanted changes into an action plan. Equal problems give equal plans.
+"""Turns a document that describes wanted changes into an action plan.
 
 The way of a document, from the file to the recorded results, in ten steps:
 
 1. ``planner.documents`` reads the document.
 2. :func:`planner.planning.make_plan` finds the planner through ``planner.registry``.
-3. ``Planner.parse`` checks the document, ``Planner.plan`` returns an :class:`ActionPlan`.
+3. ``Planner.parse`` parses the document, ``Planner.plan`` returns an :class:`ActionPlan`.
 4. ``planner.graph.validate`` checks that the links between the actions have no cycle.
 5. ``applier.storage.plans`` stores the plan, which is RECOMMENDED.
 6. An operator starts it: it is PENDING. ``applier.run.runner`` claims it: it is ONGOING.

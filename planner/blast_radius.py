@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a cloud a plan may touch: bounds, as values. What it touches: planner.extent. Pure.
+"""Bounds on the number of hosts and instances that a plan may touch. Pure.
 
-A bound is about ``hosts``, ``instances``, the members of each server group (``group``), or the
-hosts with the same value of a label, such as ``rack``.
+The kind of a bound is ``hosts``, ``instances``, ``group`` (the members of each server group), or a
+label of hosts, such as ``rack`` (the hosts with the same value of the label). The numbers that a
+plan touches are computed by :mod:`planner.extent`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any, NamedTuple
 from planner import ranges
 
 HOSTS, INSTANCES, GROUP = "hosts", "instances", "group"
-#: What tokens of resources begin with, by what they are counted as.
+#: The prefix of the tokens of hosts, and that of the tokens of instances.
 TOKENS = {HOSTS: "node:", INSTANCES: "instance:"}
-#: What the tokens of the limits begin with that hold for what is touched at once.
+#: The prefix of the tokens whose limits ensure the bounds of ``blast_radius_at_once``.
 AT_ONCE = "at-once:"
 _PERCENT = "(100|[1-9]?[0-9])%"
 _NUMBER = "[0-9]{1,9}"
@@ -42,14 +43,16 @@ SCHEMA: dict[str, Any] = {
 
 
 class Bound(NamedTuple):
-    """At most ``most`` of a kind, and at most ``percent`` of all of its kind."""
+    """At most ``most`` members of a kind, and at most ``percent`` % of all; None: no such bound."""
 
     kind: str
     most: int | None = None
     percent: int | None = None
 
     def allowed(self, total: int | None) -> int | None:
-        """Return the largest number that is allowed of a total; None if that is not known.
+        """Return how many of ``total`` members may be touched, rounded down.
+
+        Return None if the bound has a percentage and the total is None, which means not known.
 
         >>> Bound("hosts", percent=20).allowed(14), Bound("hosts", most=3).allowed(None)
         (2, 3)
@@ -72,7 +75,7 @@ Bounds = tuple[Bound, ...]
 
 
 class Share(NamedTuple):
-    """How many of a kind a plan touches, and how many there are: ``rack/r1``, 2, 7."""
+    """How many members of a kind or group a plan touches, and their total: ``rack/r1``, 2, 7."""
 
     name: str
     touched: int
@@ -80,7 +83,9 @@ class Share(NamedTuple):
 
 
 def bounds(value: str | Mapping[str, Any]) -> Bounds:
-    """Read ``hosts=2, rack=50%``, or what fits :data:`SCHEMA`; raises ValueError.
+    """Parse bounds from a text, or from a mapping that fits :data:`SCHEMA`; sort them by kind.
+
+    Bounds of one kind are combined into one. Raises ValueError that names each wrong part.
 
     >>> bounds("hosts=2, rack=50%")
     (Bound(kind='hosts', most=2, percent=None), Bound(kind='rack', most=None, percent=50))
@@ -121,7 +126,7 @@ def to_dict(known: Bounds) -> dict[str, Any]:
 
 
 def stricter(one: Bounds, other: Bounds) -> Bounds:
-    """Return bounds that hold if, and only if, both hold."""
+    """Return the bounds, sorted by kind, that hold if and only if both arguments hold."""
     found = {bound.kind: bound for bound in one}
     for bound in other:
         known = found.get(bound.kind, Bound(bound.kind))
@@ -138,12 +143,12 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of a bound that is about a share: of ``rack/r1`` it is ``rack``."""
+    """Return the kind in the name of a :class:`Share`: ``rack`` for ``rack/r1``."""
     return name.partition("/")[0]
 
 
 def touched_as(kind: str) -> str:
-    """Return what the members of a kind are: hosts, or instances.
+    """Return :data:`HOSTS` or :data:`INSTANCES`: which of them the members of a kind are.
 
     >>> touched_as("rack"), touched_as("group"), touched_as("instances")
     ('hosts', 'instances', 'instances')

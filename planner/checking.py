@@ -66,7 +66,10 @@ class HasSchema(Protocol):
 
 @cache
 def schema_of(plugin: type[HasSchema]) -> Check:
-    """Compile the schema of a class, once; raises ValueError when the schema itself is wrong."""
+    """Compile the schema of a class, once for each class.
+
+    Raises ValueError when the schema itself is wrong.
+    """
     return compiled(plugin.SCHEMA)
 
 
@@ -88,10 +91,10 @@ class Readable(NamedTuple):
 
 
 def readable(check: Check, value: Any, wrong: Sequence[Mistake]) -> Readable | None:
-    """Remove the fields and list entries with mistakes; return None if mistakes remain.
+    """Return a value without its mistaken fields and list entries; None if mistakes remain.
 
-    The planner parses the remaining part, so that a mistake found by the schema does not hide the
-    mistakes that only the planner finds.
+    The argument is not changed. The planner parses the remaining part, so that a mistake found by
+    the schema does not hide the mistakes that only the planner finds.
     """
     if not wrong:
         return Readable(value, {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what configuration files contain, with the line of each option."""
+"""Finds the options that configuration files set, with the line of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SetOption(NamedTuple):
 
 
 def files_of(conf: cfg.ConfigOpts) -> list[Path]:
-    """List the configuration files that were read, weakest first."""
+    """List the configuration files that were read; a later file overrides an earlier one."""
     files, folders = (
         [Path(path) for path in (conf[option] or [] if option in conf else [])]
         for option in ("config_file", "config_dir")

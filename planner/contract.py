@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of planners: a name, options, a kind of document, and a pure function to a plan.
+"""The interface of planners: name, options, kind of document, and two pure methods.
 
-A plugin is one class, registered under ``actionplan.planners``. A planner of solutions
-extends :class:`planner.planners.solution.SolutionPlanner`, which reads the document.
+A plugin is one class, registered as an entry point of ``actionplan.planners``. A planner of
+solutions extends :class:`planner.planners.solution.SolutionPlanner`, which parses the document.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ActionType(Protocol):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Return the expected duration in seconds, or None."""
+        """Return the expected duration in seconds; None if there is no estimate."""
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
@@ -45,7 +45,7 @@ class ActionType(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
-    """Everything that a planner needs besides the problem.
+    """The functions that a planner calls: clock, ids, action types, and places in the document.
 
     ``action_type(name)`` returns the type or raises UnknownPlugin. ``check(name, parameters)``
     lists the mistakes in parameters, with paths inside them. Without ``check_types``, unknown types
@@ -63,14 +63,17 @@ class Surroundings:
     def new_ids(self, number: int) -> list[str]:
         """Return new ids in ascending order.
 
-        A record appends rows of ascending ids to its indexes, which is much faster than inserting
+        A database appends rows of ascending ids to its indexes, which is much faster than inserting
         them at random places.
         """
         return sorted([self.new_id() for _ in range(number)])
 
 
 class Planner(ABC, Generic[Problem]):
-    """Turns a problem into a plan. Neither method does input or output."""
+    """Parses a document into a problem, and turns the problem into an action plan.
+
+    Neither method does input or output.
+    """
 
     #: Name of the planner, as in ``[watcher_planner] planner``.
     NAME: ClassVar[str]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of action plans: plans with the same actions and links have equal digests.
+"""Checksums of action plans: plans that would run in the same way have equal digests.
 
 The uuids of a plan do not change its digest. A digest begins with its version. Version 4 covers
-every field that changes what a run does, guards only of plans that have some. Version 3 leaves out
-``cloud``. Version 2 tells durations of 5 and 5.0 seconds apart. Version 1 also leaves out
-``tolerances`` and ``on_failure``. Plans of older releases have a digest of an older version.
+every field that changes what a run does, and the guards of plans that have some. Version 3 leaves
+out ``cloud``. Version 2 does so, too, and differs for durations of 5 and 5.0 seconds. Version 1
+also leaves out ``tolerances`` and ``on_failure``. Plans of older releases have older versions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _text = json_text.compact(sort_keys=True)
 
 
 class CoveredAction(NamedTuple):
-    """What a digest covers of an action. Other actions are named by uuid.
+    """The parts of an action that a digest covers; links name other actions by uuid.
 
-    A trigger or a blocker is an action and some of its outcomes.
+    ``values`` are the other fields that a run uses. A trigger or a blocker is a uuid and outcomes.
     """
 
     uuid: str
@@ -75,17 +75,17 @@ def of(
 
 
 def versions_of(digest: str) -> list[int]:
-    """List the versions whose digests begin like this one: one, or none if it is no digest."""
+    """Return the version of a digest as a list of one; an empty list for any other text."""
     return [version for version, prefix in PREFIXES.items() if digest.startswith(prefix)]
 
 
 def is_older(digest: str | None, version: int) -> bool:
-    """Return whether a digest is of an older version; what is no digest is not."""
+    """Return whether a digest has a version below ``version``; False if it is no digest."""
     return digest is not None and any(v < version for v in versions_of(digest))
 
 
 def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
-    """Encode the fields of each action that the digest covers. Links are written as positions."""
+    """Yield the covered parts of each action as JSON, with links as positions in the plan."""
     position = {action.uuid: i for i, action in enumerate(actions)}
     shared: dict[int, str] = {}
 

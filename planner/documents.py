@@ -12,14 +12,14 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from planner import text_checks
+from planner import safe_text
 from planner.errors import InvalidInput, Mistake, Path
 
 if TYPE_CHECKING:
     import yaml
 
 
-#: Numbers of more digits are refused: Python does not write them as text.
+#: Whole numbers of more digits are refused: Python converts no more than 4300 digits to text.
 _MOST_DIGITS = 4000
 
 
@@ -27,8 +27,8 @@ _MOST_DIGITS = 4000
 class Document:
     """A value, and the text that it was read from, if any.
 
-    ``brought`` says which values come from another document: it maps the path of a field, or of one
-    entry of its list, to that document and the path in it.
+    ``brought`` names the values that come from another document: it maps the path of a field, or of
+    one entry of its list, to that document and the path in it.
     """
 
     value: Any
@@ -42,7 +42,10 @@ class Document:
         return isinstance(self.value, Mapping) and "version" in self.value
 
     def locate(self, path: Path) -> str | None:
-        """Return ``file:line`` of a path, or of the nearest path around it that exists."""
+        """Return ``file:line`` of the value at a path, or of the nearest value around it.
+
+        Return only ``source``, which may be None, if no line is known.
+        """
         for length in (2, 1) if self.brought else ():
             if origin := self.brought.get(path[:length]):
                 document, inside = origin
@@ -55,7 +58,10 @@ class Document:
 
     @cached_property
     def _root(self) -> yaml.Node | None:
-        """The text, parsed into nodes with line numbers, which only errors and warnings need."""
+        """The text, parsed into nodes with line numbers; None if there is no text to parse.
+
+        Only errors and warnings need it.
+        """
         if self.text is None:
             return None
         import yaml
@@ -81,19 +87,20 @@ def read(path: str | FilePath) -> Document:
 
 
 def parse(text: str | bytes, source: str) -> Document:
-    """Read a text, or its UTF-8; ``source`` is its name in messages. Raises InvalidInput.
+    """Parse a text, or its UTF-8 bytes; ``source`` is its name in messages. Raises InvalidInput.
 
-    Text that begins like JSON is read as JSON, because that is faster. All other text is read as
-    YAML: only ``true`` and ``false`` are booleans, keys and dates are read as text. Duplicate keys,
-    numbers that are not finite, what is nested too deep, YAML that repeats too much by aliases, NUL
-    and lone surrogates are refused.
+    Text that begins like JSON is read as JSON, because that is faster, and as YAML if that fails,
+    unless ``source`` ends with ``.json``. All other text is read as YAML: only ``true`` and
+    ``false`` are booleans, keys and dates are read as text. Refused are duplicate keys, numbers
+    that are not finite or too long, lists and mappings that are nested too deep, YAML whose aliases
+    repeat too many values, NUL and lone surrogates.
     """
     try:
-        text = text_checks.decode(text) if isinstance(text, bytes) else text
+        text = safe_text.decode(text) if isinstance(text, bytes) else text
         text = text.removeprefix("\ufeff")
-        text_checks.require_kept(text)
+        safe_text.require_kept(text)
         return _parse(text, source)
-    except text_checks.RefusedText as reason:
+    except safe_text.RefusedText as reason:
         raise _refused(_place(source, reason.line), str(reason)) from reason
 
 
@@ -101,9 +108,9 @@ def _parse(text: str, source: str) -> Document:
     if _begins_like_json(text):
         try:
             value = _json(text, source)
-            if text_checks.is_too_deep(value):
-                raise text_checks.too_deep(text)
-            text_checks.require_kept_escapes(text)
+            if safe_text.is_too_deep(value):
+                raise safe_text.too_deep(text)
+            safe_text.require_kept_escapes(text)
             return Document(value, source, text)
         except json.JSONDecodeError as reason:
             if source.endswith(".json"):
@@ -129,7 +136,7 @@ def _json(text: str, source: str) -> Any:
             parse_int=_whole,
         )
     except RecursionError as reason:
-        raise text_checks.too_deep(text) from reason
+        raise safe_text.too_deep(text) from reason
     except _Twice as twice:
         where = _place(source, _line_of_second(text, twice.key))
         raise _refused(where, f"the key {twice.key!r} occurs twice") from None
@@ -146,7 +153,7 @@ def _yaml(text: str, source: str) -> Any:
 
     from planner import yaml_text
 
-    text_checks.require_printable(text)
+    safe_text.require_printable(text)
     try:
         return yaml_text.load(text)
     except yaml.MarkedYAMLError as reason:
@@ -211,7 +218,7 @@ def _as_yaml(text: str) -> str:
     """Convert JSON to YAML with the same lines: replace tabs, escapes and control characters."""
     if not _begins_like_json(text):
         return text
-    readable = text_checks.printable(text.replace("\t", " "))
+    readable = safe_text.printable(text.replace("\t", " "))
     return re.sub(r"\\u[0-9a-fA-F]{4}", "______", readable)
 
 
@@ -232,7 +239,10 @@ def _line_of_second(text: str, key: str) -> int | None:
 
 
 def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Document:
-    """Wrap a mapping in a document; read a document from a path."""
+    """Return a document itself, a new one around a mapping, or one that is read from a path.
+
+    Raises InvalidInput if the file cannot be read.
+    """
     if isinstance(document, Document):
         return document
     if isinstance(document, str | FilePath):
@@ -241,12 +251,12 @@ def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Docu
 
 
 def with_files(document: Document, fields: Mapping[str, str]) -> Document:
-    """Read the files that a document names, relative to it, into the fields that receive them.
+    """Return a document with the contents of the files that it names, relative to its own folder.
 
-    ``fields`` is ``planner.contract.Planner.FILES``. A value that is neither a text nor a list of
-    texts is left unchanged; the schema refuses it later. Raises InvalidInput for each file that
-    cannot be read, and for a document that has both a field that names a file and the field that
-    receives its content.
+    ``fields`` is ``planner.contract.Planner.FILES``: it names the fields that receive the contents.
+    A value that is neither a text nor a list of texts is left unchanged; the schema refuses it
+    later. Raises InvalidInput for each file that cannot be read, and for a document that has both a
+    field that names a file and the field that receives its content.
     """
     value, brought = dict(document.value), dict(document.brought)
     mistakes: list[Mistake] = []

@@ -28,7 +28,7 @@ PLACES = frozenset({"node"})
 
 
 class Pair(NamedTuple):
-    """An action with the effect ``needing`` on a resource needs those with the effect ``needed``.
+    """A rule: actions with the effect ``needing`` on a resource need those with ``needed`` on it.
 
     The rule holds for resources of these ``kinds``. With ``in_order``, actions with the two effects
     may follow each other in either order, and each needs the one that is scheduled before it.
@@ -143,7 +143,8 @@ def located(
     """Add the host of the instance to each action that touches an instance but no node.
 
     Two nodes are added if they differ: the host in ``facts``, and the destination of the last
-    migration that is scheduled before the action. Planners may use either.
+    migration that is scheduled before the action. Nothing is added unless an action takes a node
+    down.
 
     >>> facts = {"instances": {"i1": {"host": "c1"}}}
     >>> move = [Touch("instance:i1"), Touch("node:c2", Effect.ENTERS)]
@@ -238,7 +239,10 @@ def _without(
 def _break_cycles(
     parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], component: frozenset[int]
 ) -> list[Dropped]:
-    """Keep the needs inside a component that close no cycle, taking the most important first."""
+    """Keep the needs in a component that close no cycle, the most important first.
+
+    Return the other needs.
+    """
     after: dict[int, list[int]] = {i: [] for i in component}
     wanted: list[tuple[int, Need]] = []
     for b in sorted(component):

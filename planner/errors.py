@@ -8,7 +8,7 @@
     ├── UnknownPlugin         no planner or action type of that name
     ├── AmbiguousPlugin       two installed distributions offer the same name
     ├── BrokenPlugin          a plugin that cannot be imported, or breaks its contract
-    ├── InvalidPlan           actions with links that are unknown, duplicate or on a cycle
+    ├── InvalidPlan           duplicate uuids or names; links that are unknown, duplicate or cyclic
     └── InvalidTransition     a change of state that is not allowed
 """
 
@@ -22,20 +22,20 @@ Path = tuple[str | int, ...]
 
 #: If there are more accepted names than this, a message counts them instead of listing them.
 _LISTED = 40
-#: A message shows so many mistakes, and counts the others.
+#: The most mistakes that a message shows; it counts the others.
 MOST_SHOWN = 20
 #: A value between quotation marks is shortened if it has more characters than this.
 _LONGEST_VALUE = 100
-#: Any other part of a message is cut after so many characters.
+#: The most characters of a whole message, and of a path in it; the rest is cut.
 _LONGEST_TEXT, _LONGEST_PATH = 2000, 300
-#: What ``repr`` writes for a text. An apostrophe after a letter begins none.
+#: A text in quotation marks, as ``repr`` returns it. An apostrophe after a letter opens none.
 _QUOTED = r"""(?s)(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)\1"""
 
 
 class PlannerError(Exception):
     """The base class of all errors of planning.
 
-    The message says what is wrong, where it is, and which values are accepted.
+    The message names the mistake, its place, and the values that are accepted.
     """
 
 
@@ -68,7 +68,7 @@ def short(uuid: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Cut a text of more than ``most`` characters to two thirds of that, followed by its length."""
+    """Return a text; one of over ``most`` characters is cut to two thirds of that, plus length."""
     return text if len(text) <= most else f"{text[: most * 2 // 3]}... ({len(text)} characters)"
 
 
@@ -80,7 +80,7 @@ def _shortened_value(found: re.Match[str]) -> str:
 
 
 def path_text(path: Path) -> str:
-    """Write a path inside a document as text.
+    """Return a path inside a document as text.
 
     >>> path_text(("actions", 3, "input_parameters", "flavor"))
     'actions[3].input_parameters.flavor'
@@ -94,7 +94,7 @@ def path_text(path: Path) -> str:
 def accepted(name: object, known: Iterable[str]) -> str:
     """Return the hint of a message: the most similar name, then all accepted names, sorted.
 
-    If there are very many names, only the three most similar and the number are given.
+    Of more than 40 names, it has the three most similar, the number, and the first three.
 
     >>> accepted("migrte", ["resize", "migrate"])
     "did you mean 'migrate'? Known: migrate, resize"
@@ -116,8 +116,8 @@ class Mistake(NamedTuple):
     """One mistake in an input.
 
     ``path`` is the path of the value in the document, from its root. ``place`` is the file and line
-    or the option (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known. Long
-    values are shortened when it is written as text, not in ``text``.
+    or the option (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known. The
+    result of ``str()`` has long values shortened, ``text`` has not.
 
     >>> print(Mistake("no such flavor", ("actions", 3)))
     actions[3]: no such flavor
@@ -146,7 +146,7 @@ class InvalidInput(PlannerError):
         super().__init__("\n".join(shown(self.mistakes)))
 
     def located(self, locate: Callable[[Path], str | None]) -> InvalidInput:
-        """Return the same error, with a place from ``locate`` for each mistake that has none."""
+        """Return a copy of the error, with a place from ``locate`` for each mistake without one."""
         return InvalidInput(
             m if m.place else m._replace(place=locate(m.path)) for m in self.mistakes
         )
@@ -172,7 +172,7 @@ class AmbiguousPlugin(PlannerError):
 
 
 class BrokenPlugin(PlannerError):
-    """An installed plugin cannot be used. ``reason`` says why."""
+    """An installed plugin cannot be imported, or breaks its contract: ``reason`` is the cause."""
 
     def __init__(self, what: str, name: str, reason: str) -> None:
         self.what, self.name, self.reason = what, name, reason
@@ -180,10 +180,10 @@ class BrokenPlugin(PlannerError):
 
 
 class InvalidPlan(PlannerError):
-    """The links of a plan are wrong.
+    """The uuids, names or links of the actions of a plan are wrong.
 
-    ``problems`` has one sentence for each problem, ``located`` the same with the path of the link
-    in the plan.
+    ``problems`` has one sentence for each problem. ``located`` has the same problems with their
+    paths in the plan.
     """
 
     def __init__(self, located: Iterable[Mistake]) -> None:

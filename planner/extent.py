@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a cloud the actions of a plan touch, by the facts of the cloud. Pure."""
+"""Counts the hosts and instances of a cloud that the actions of a plan touch. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from planner.model import Action
 
 
 class Members:
-    """What the facts of a cloud say: all hosts and instances, and what belongs together."""
+    """The hosts and instances in the facts of a cloud, and the groups that they are members of.
+
+    Members are tokens, such as ``node:c1``. The names of the groups are ``hosts``, ``instances``,
+    ``group/NAME`` for a server group, and ``LABEL/VALUE`` for hosts with a label.
+    """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._of: dict[str, set[str]] = {}
@@ -44,10 +48,10 @@ class Members:
             for kind in (k for k, begin in TOKENS.items() if token.startswith(begin)):
                 for name in (kind, *names):
                     self._add(name, token)
-        #: By name (``hosts``, ``rack/r1``) how many belong to it.
+        #: The number of members of each group, by its name: ``hosts``, ``rack/r1``.
         self.totals = {name: len(tokens) for name, tokens in self._of.items()}
         self.totals.update(facts.get("totals") or {})
-        #: Of what it is known which hosts or instances belong to it.
+        #: The kinds of groups whose members are known: ``hosts``, ``rack``.
         self.kinds = {kind_of(name) for name in self.totals}
         if "server_groups" in facts:
             self.kinds.add(GROUP)
@@ -57,15 +61,19 @@ class Members:
         self._names.setdefault(token, []).append(name)
 
     def names(self, token: str) -> Sequence[str]:
-        """Return the names of all to which a token belongs; for others than hosts by its kind."""
+        """Return the names of the groups that a token is a member of.
+
+        A host or instance that is not in the facts is a member of ``hosts`` or ``instances`` only,
+        any other token of no group.
+        """
         known = self._names.get(token)
         return known if known is not None else [k for k, b in TOKENS.items() if token.startswith(b)]
 
 
 def extent(actions: Iterable[Action], members: Members) -> tuple[Share, ...]:
-    """Return how much actions touch of all that belongs together and is touched at all.
+    """Return, for each group that actions touch, how many of its members they touch.
 
-    A kind that is known, and of which nothing is touched, is there without a name: ``rack``, 0, 0.
+    A known kind of which no group is touched is returned by its kind alone: ``rack``, 0, 0.
     """
     touched: dict[str, int] = dict.fromkeys((HOSTS, INSTANCES), 0)
     for token in {token for action in actions for token in action.tokens}:
@@ -83,11 +91,12 @@ def extent(actions: Iterable[Action], members: Members) -> tuple[Share, ...]:
 def limited(
     actions: Sequence[Action], members: Members, known: Bounds
 ) -> tuple[tuple[Action, ...], dict[str, int]]:
-    """Return actions with tokens for what they touch at once, and the limits of these tokens.
+    """Return actions with a token for each bounded group that they touch, and the tokens' limits.
 
-    An action that touches several of a kind holds one token for all of them, so the limit is
-    divided by the most that one action touches. A limit of 0 means that the bound cannot hold.
-    What has to be bounded, and of which it is not known what belongs to it, has that limit.
+    The limits ensure the bounds in ``known`` for the members that are touched at once. An action
+    that touches several members of a group holds one token for all of them, so the limit is the
+    bound divided by the largest number that one action touches. A limit of 0 means that no limit
+    can ensure the bound: one action touches more, or the members or their total are not known.
     """
     by_kind = {bound.kind: bound for bound in known}
     unknown = by_kind.keys() - members.kinds - TOKENS.keys()

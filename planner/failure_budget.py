@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many failures a plan may have before nothing new starts: budgets, as values. Pure."""
+"""Failure budgets: how many actions of a plan may fail before no more actions start. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ SCHEMA: dict[str, Any] = {
 
 
 class Budget(NamedTuple):
-    """At most ``most`` failures, or ``percent`` of the actions of a type, within some seconds.
+    """At most ``most`` failures, or ``percent`` % of the actions of a type, within ``within_s``.
 
-    Without ``action_type`` all failures count, without ``within_s`` those of the whole run.
+    One of ``most`` and ``percent`` is None. Without ``action_type`` the failures of all types
+    count, without ``within_s`` those of the whole run. ``text`` is the budget as it was written,
+    with single spaces.
     """
 
     action_type: str | None
@@ -38,7 +40,7 @@ class Budget(NamedTuple):
     text: str
 
     def allowed(self, actions: int) -> int:
-        """Return how many may fail, of so many actions that count.
+        """Return how many may fail of the ``actions`` that the budget counts, rounded down.
 
         >>> budget("migrate=10% in 1h").allowed(25), budget("3").allowed(25)
         (2, 3)
@@ -63,7 +65,9 @@ def budget(text: str) -> Budget:
 
 
 def budgets(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Read budgets, separated by commas or lines; raises ValueError.
+    """Check budgets, and return the text of each, without duplicates; raises ValueError.
+
+    In a single text, they are separated by commas or line breaks.
 
     >>> budgets("3 in 1h, migrate=10%")
     ('3 in 1h', 'migrate=10%')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a failure costs: which actions of a plan do not run if one of them fails."""
+"""The cost of a failure: the actions of a plan that do not run if one of its actions fails."""
 
 from __future__ import annotations
 
@@ -22,23 +22,22 @@ class FailureCost(NamedTuple):
 
 
 class FailureCosts:
-    """The costs of a failure of each open action, if all other actions end well.
+    """The cost of a failure of each open action, if no other action fails by itself.
 
-    An action does not run if one that it needs failed or did not run, if all of a group of
-    ``needs_any`` or all of its triggers did, or if one that blocks it failed: the rule of
-    ``on_failure = skip_descendants``. Joins are not counted, nor what does not run anyway.
-    What runs only because of a failure is not expected to make up for it.
+    The rule is that of ``on_failure = skip_descendants``: an action does not run if an action that
+    it needs, or each action of one of its groups ``needs_any``, failed or did not run, if none of
+    its triggers fires, or if a blocker failed. Joins are not counted, nor actions that do not run
+    even if none fails. An action that only a failure triggers is assumed to fire no trigger itself.
 
-    The failures that keep an action from running are an integer with a bit for each action: the
-    union of those of the actions that it needs. Time and memory are those of the links, times the
-    number of actions / 64.
+    The set of failures that keep an action from running is an integer with a bit for each open
+    action. Time and memory grow with the number of links times the number of actions / 64.
     """
 
     def __init__(self, actions: Sequence[Action]) -> None:
         self._left = [a for a in actions if a.state in OPEN]
         self._place = {a.uuid: i for i, a in enumerate(self._left)}
         self._ended = {a.uuid: a for a in actions if a.state not in OPEN}
-        #: Stands for every failure, and for none: the action does not end well in any case.
+        #: All bits are set: the action does not end well, whichever action fails, or none.
         self._any = (1 << len(self._left)) - 1
         #: The failures after which each action does not end well, without its own.
         self._bad_after: list[int] = [0] * len(self._left)
@@ -48,16 +47,19 @@ class FailureCosts:
             self._compute()
 
     def not_run(self, uuid: str) -> list[Action]:
-        """Return the actions that do not run if this one fails, in plan order."""
+        """Return the actions that do not run if this one fails, in plan order.
+
+        The list is empty for an action that has ended, and for a plan with more than MOST actions.
+        """
         place = self._place.get(uuid)
         if place is None:
             return []
         return [a for a, rows in self._kept_from_running() if rows >> place & 1]
 
     def highest(self, number: int) -> list[FailureCost]:
-        """Return the actions whose failure costs most, at most ``number``; none that cost nothing.
+        """Return up to ``number`` actions whose failure costs most, the highest cost first.
 
-        Of equal ones, the first in the plan come first.
+        Actions without a cost are left out. Actions of equal cost are in plan order.
         """
         rows = (row for _, row in self._kept_from_running())
         counts = _column_counts(rows, len(self._left))
@@ -79,6 +81,7 @@ class FailureCosts:
             [
                 [place[u] for u in group if u in place]
                 for group in (a.before(), *a.needs_any, [b.action for b in a.blocked_by])
+                if group
             ]
             for a in self._left
         ]
@@ -91,9 +94,9 @@ class FailureCosts:
             self._note(i, self._left[i], unions)
 
     def _note(self, place: int, action: Action, unions: dict[int, int]) -> None:
-        """Compute the failures after which an action does not end well, from those before it.
+        """Compute the failures after which an action does not end well, from its predecessors.
 
-        ``unions`` holds those of each tuple of needs, which actions may share.
+        ``unions`` has the failures of each tuple of needs by its id: actions may share a tuple.
         """
         bad = unions.get(id(action.needs))
         if bad is None:
@@ -125,21 +128,21 @@ class FailureCosts:
         return every
 
     def _missing(self, uuid: str) -> int:
-        """Return the failures after which an action has not ended well, with its own."""
+        """Return the failures after which an action has not ended well, including its own."""
         if uuid in self._ended:
             return 0 if self._ended[uuid].state in WELL else self._any
         place = self._place[uuid]
         return self._bad_after[place] | 1 << place
 
     def _blocking(self, blocker: Blocker) -> int:
-        """Return the failures after which a blocker blocks; it does only if it fails itself."""
+        """Return the failures after which a blocker blocks: for an open action, only its own."""
         ended = self._ended.get(blocker.action)
         if ended is not None:
             return self._any if ended.outcome in blocker.outcomes else 0
         return 1 << self._place[blocker.action] if Outcome.FAILED in blocker.outcomes else 0
 
     def _fires(self, trigger: Trigger) -> bool:
-        """Return whether a trigger fires if no action fails: each that runs changes something."""
+        """Return whether a trigger fires if each action that runs ends with ``changed``."""
         ended = self._ended.get(trigger.action)
         if ended is not None:
             return ended.outcome in trigger.outcomes
@@ -157,7 +160,7 @@ class FailureCosts:
 
 
 def _column_counts(rows: Iterable[int], number: int) -> list[int]:
-    """Count, for each of the first bits, the integers that have it.
+    """Return, for each of the lowest ``number`` bits, how many integers have it set.
 
     All counts are incremented at once: ``planes[k]`` has bit k of each count.
     """
@@ -170,8 +173,10 @@ def _column_counts(rows: Iterable[int], number: int) -> list[int]:
             planes[k], carry = plane ^ carry, plane & carry
         if carry:
             planes.append(carry)
-    bits = [f"{plane:0{number}b}"[::-1] for plane in planes]
-    return [sum((text[i] == "1") << k for k, text in enumerate(bits)) for i in range(number)]
+    if not planes:
+        return [0] * number
+    digits = [f"{plane:0{number}b}" for plane in reversed(planes)]
+    return [int("".join(column), 2) for column in zip(*digits, strict=True)][::-1]
 
 
 def sentence(costs: Sequence[FailureCost]) -> str:

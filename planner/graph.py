@@ -37,7 +37,8 @@ def validate(actions: Sequence[Action]) -> None:
     """Check that the links of a plan form an acyclic graph, and that uuids and names are unique.
 
     Raises InvalidPlan with every problem: a duplicate uuid, name or link; a link to an action that
-    is not in the plan; a blocker that is not a predecessor; a cycle, with its whole path.
+    is not in the plan; a blocker that is not a predecessor. Only without any of these, cycles are
+    searched; each is raised with its whole path.
     """
     position: dict[str, int] = {}
     names: set[str] = set()
@@ -78,11 +79,11 @@ def validate(actions: Sequence[Action]) -> None:
 def _before(
     actions: Sequence[Action], position: Mapping[str, int], problems: list[Mistake]
 ) -> list[Predecessors]:
-    """Translate the links of each action into positions; append a problem for each unknown uuid.
+    """Translate the links of each action into positions, without empty groups of links.
 
-    No group of a valid plan is empty.
+    Append a problem for each link that is unknown or duplicate.
     """
-    # id() identifies an object only while the object exists: the links of the actions outlive this.
+    # id() identifies an object only while it exists: the links outlive this call.
     known: dict[int, tuple[int, ...]] = {}
     before: list[Predecessors] = []
     for i, action in enumerate(actions):
@@ -153,18 +154,20 @@ def waves(actions: Sequence[Action]) -> list[list[Action]]:
     try:
         return _waves(actions)
     except KeyError:
-        # An action stands before one that it follows.
+        # An action is listed before one of its predecessors.
         before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
         return _waves([actions[i] for i in graph_algorithms.topological_order(before)])
 
 
 def _waves(actions: Iterable[Action]) -> list[list[Action]]:
-    """Group actions, each of which stands after all that it follows; raises KeyError otherwise."""
+    """Group actions that are listed after their predecessors; raises KeyError if one is not."""
     level: dict[str, int] = {}
     shared: dict[int, int] = {}
     found: list[list[Action]] = []
     for action in actions:
-        deepest = max([level[source] for source, _ in action.triggers], default=0)
+        deepest = 0
+        if action.triggers:
+            deepest = max([level[source] for source, _ in action.triggers])
         for group in (action.parents, action.needs, *action.needs_any):
             if group:
                 depth = shared.get(id(group))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to a new plan what is demanded of it, and how much of the cloud it touches. Pure."""
+"""Adds to a new plan its guards, and the numbers of hosts and instances that it touches. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from planner.model import ActionPlan
 
 
 class Demands(NamedTuple):
-    """Guards besides those of a document: single ones that replace its own, and those of a site."""
+    """Guards besides those of a document.
+
+    ``own`` replaces single guards of the document, by name. ``site`` are the guards that the
+    configuration demands; only their ``blast_radius_at_once`` is written into the plan.
+    """
 
     own: Mapping[str, Any] = {}
     site: Guards = NO_GUARDS
@@ -26,9 +30,9 @@ NO_DEMANDS = Demands()
 
 
 def guarded(plan: ActionPlan, document: Mapping[str, Any], demands: Demands) -> ActionPlan:
-    """Return a plan with its guards, the time of its facts, and limits for what runs at once.
+    """Return a plan with its guards, ``facts_at``, and limits that ensure blast_radius_at_once.
 
-    Raises InvalidInput if no limit can ensure what may be touched at once.
+    Raises InvalidInput if the guards are wrong, or if no limit can ensure that bound.
     """
     facts = document.get("facts")
     at = plan.facts_at or _read_at(facts)
@@ -59,7 +63,7 @@ def guarded(plan: ActionPlan, document: Mapping[str, Any], demands: Demands) -> 
 
 
 def _own(value: Mapping[str, Any] | None) -> Guards:
-    """Return the guards of a document; raises InvalidInput for what its schema cannot refuse."""
+    """Return the guards of a document; raises InvalidInput for wrong values that fit the schema."""
     try:
         return guards.of(value or {})
     except ValueError as reason:
@@ -67,7 +71,7 @@ def _own(value: Mapping[str, Any] | None) -> Guards:
 
 
 def _read_at(facts: Any) -> datetime | None:
-    """Return when facts were read from a cloud, if they name a time."""
+    """Return the time at which facts were read from a cloud; None if they have no valid time."""
     at = facts.get("at") if isinstance(facts, Mapping) else None
     try:
         return ranges.moment(at) if isinstance(at, str) else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan demands before it may run: its guards, as values. Pure.
+"""The guards of a plan: the conditions under which it may start and continue. Pure.
 
-A document has them in its part ``guards``, and ``--set`` changes them. The configuration demands
-more; of two demands the stricter one holds. :mod:`applier.guarding` decides by them.
+They come from the field ``guards`` of a document, and ``--set`` replaces single ones. The
+configuration may add guards; of two the stricter one holds. :mod:`applier.guarding` enforces them.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from typing import Any, NamedTuple
 from planner import blast_radius, failure_budget, ranges, windows
 from planner.blast_radius import Bounds, Share
 
-#: Another whole number than this is no number of approvals.
+#: The largest number of approvals that can be demanded.
 MOST_APPROVALS = 100
-#: What the demands of ``approvals_for`` are about.
+#: The kinds of rules in ``approvals_for``: for a planner, a number of actions, a label.
 PLANNER, SIZE, LABEL = "planner", "size", "label"
 
 
 class Guards(NamedTuple):
-    """The demands of a plan, or of a site.
+    """The guards of a plan, or of a site; the defaults demand nothing.
 
-    ``approvals`` is how many people must have approved a plan; with ``approval_by_another`` its
-    creator is none of them. Before its first start, its facts may be ``approval_max_age_s`` old.
-    ``labels`` say what kind of plan it is. ``blast_radius`` bounds what it may touch in all, and
-    ``blast_radius_at_once`` what at once, which its limits ensure. Of each group of ``windows`` one
-    has to be open for an action to start. Once more fail than ``failure_budget`` allows, nothing
-    new starts. ``extent`` is what it touches,
-    if its facts were read from a cloud: no demand.
+    ``approvals`` is the number of people who must have approved a plan; with
+    ``approval_by_another`` its creator is not one of them. ``approval_max_age_s`` is the largest
+    age of its facts at its first start. ``labels`` are words for which the configuration may demand
+    more approvals. ``blast_radius`` bounds what a plan may touch in all, ``blast_radius_at_once``
+    what it may touch at one time, which its limits ensure. An action starts only while one window
+    of each group in ``windows`` is open. Once more actions fail than ``failure_budget`` allows, no
+    more actions start. ``extent`` is not a guard: it is how much a plan touches, if its facts were
+    read from a cloud.
     """
 
     approvals: int = 0
@@ -43,7 +44,7 @@ class Guards(NamedTuple):
     extent: tuple[Share, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what differs from no demands, as JSON types.
+        """Return the fields that differ from their defaults, as JSON types.
 
         >>> Guards(approvals=1, labels=("prod",)).to_dict()
         {'approvals': 1, 'labels': ['prod']}
@@ -56,7 +57,7 @@ class Guards(NamedTuple):
         }
 
     def covered(self) -> dict[str, Any]:
-        """Return what the digest of a plan covers: the demands."""
+        """Return the fields that the digest of a plan covers, as JSON types: all but ``extent``."""
         return self._replace(extent=()).to_dict()
 
     @property
@@ -76,7 +77,7 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-#: How fields are written as JSON types.
+#: The functions that convert fields to JSON types; the values of other fields have them already.
 _WRITERS: Mapping[str, Callable[[Any], Any]] = {
     "labels": list,
     "blast_radius": blast_radius.to_dict,
@@ -145,7 +146,7 @@ SCHEMA_OF_A_PLAN: dict[str, Any] = {
 
 
 def of(value: Mapping[str, Any]) -> Guards:
-    """Return the guards that fit :data:`SCHEMA_OF_A_PLAN`; raises TypeError, ValueError.
+    """Convert a mapping that fits :data:`SCHEMA_OF_A_PLAN` to guards; raises TypeError, ValueError.
 
     >>> of({"approvals": 1}) == Guards(approvals=1)
     True
@@ -171,7 +172,7 @@ def _group(value: str | Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def both(one: Guards, other: Guards) -> Guards:
-    """Return what two demand together: the stricter of each pair.
+    """Combine guards so that both hold: the stricter values, and all labels, windows and budgets.
 
     >>> both(Guards(approvals=1, approval_max_age_s=9), Guards(approval_max_age_s=5))
     Guards(approvals=1, approval_by_another=False, approval_max_age_s=5, labels=(), \
@@ -195,7 +196,9 @@ extent=())
 
 
 def approvals_for(text: str | Mapping[str, object]) -> dict[str, int]:
-    """Read ``planner:events=1, size:100=2``; raises ValueError that names each wrong part.
+    """Parse rules for the number of approvals; raises ValueError that names each wrong part.
+
+    ``size:100=2`` demands 2 approvals of a plan with 100 actions or more.
 
     >>> approvals_for("planner:events=1, size:100=2, label:prod=1")
     {'planner:events': 1, 'size:100': 2, 'label:prod': 1}
@@ -245,7 +248,7 @@ def approvals_of(
 
 
 def labels_of(rules: Mapping[str, int]) -> list[str]:
-    """Return the labels that the rules are about.
+    """Return the labels that the rules of :func:`approvals_for` name, in their order.
 
     >>> labels_of({"size:100": 2, "label:prod": 3, "label:rack/r1": 1})
     ['prod', 'rack/r1']
@@ -253,7 +256,7 @@ def labels_of(rules: Mapping[str, int]) -> list[str]:
     return [what.removeprefix(f"{LABEL}:") for what in rules if what.startswith(f"{LABEL}:")]
 
 
-#: What ``--set`` may change of the guards, with the name of its values in messages.
+#: The guards that ``--set`` may replace, with the form of their values in messages.
 SETTABLE = {
     "approvals": f"a whole number of 0 to {MOST_APPROVALS}",
     "approval_by_another": "true or false",
@@ -266,7 +269,7 @@ SETTABLE = {
 
 
 def read_setting(name: str, text: str) -> Any:
-    """Read the value of one guard of ``--set``; raises ValueError.
+    """Parse the value of one guard, a key of SETTABLE, from ``--set``; raises ValueError.
 
     >>> read_setting("approvals", "2"), read_setting("approval_by_another", "true")
     (2, True)

@@ -17,8 +17,8 @@ _make: Callable[..., Callable[[Any, int], list[str]]] | None = getattr(
 def compact(*, sort_keys: bool = False) -> Callable[[Any], str]:
     """Return a function that writes a value as JSON without spaces.
 
-    It writes what :class:`json.JSONEncoder` does, which makes a new encoder for every value: that
-    takes longer than writing a short one. A value that contains itself raises RecursionError.
+    The text is that of :class:`json.JSONEncoder`, which creates a new encoder for every value: that
+    takes longer than writing a short value. A value that contains itself raises RecursionError.
 
     >>> compact(sort_keys=True)({"b": [1, 2.5, None], "a": "ü"})
     '{"a":"\\\\u00fc","b":[1,2.5,null]}'

@@ -47,7 +47,7 @@ class Touch(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Touch:
-        """Read ``[EFFECT ]KIND:ID``; raises ValueError with what is accepted.
+        """Parse ``[EFFECT ]KIND:ID``; raises ValueError that lists the accepted effects.
 
         >>> Touch.parse("leaves node:compute-1")
         Touch(resource='node:compute-1', effect=<Effect.LEAVES: 'leaves'>)
@@ -97,14 +97,14 @@ class Solution:
 
 
 class Trigger(NamedTuple):
-    """An event: if the action ends with one of these outcomes, another action runs."""
+    """An event that lets another action run: ``action``, a uuid, ends with one of ``outcomes``."""
 
     action: str
     outcomes: tuple[Outcome, ...]
 
 
 class Blocker(NamedTuple):
-    """A blocker: if the action ends with one of these failures, another action does not run."""
+    """Keeps another action from running if ``action``, a uuid, fails with one of ``outcomes``."""
 
     action: str
     outcomes: tuple[Outcome, ...]
@@ -165,7 +165,7 @@ class Action:
         return tuple(links)
 
     def covered(self, version: int = digest.NEWEST) -> digest.CoveredAction:
-        """Select what changes what a run does: the digest of a plan covers it."""
+        """Return the fields that a digest of this version covers: those that a run uses."""
         estimate_s, timeout_s = self.estimate_s, self.timeout_s
         if version > 2:
             estimate_s = None if estimate_s is None else float(estimate_s)
@@ -206,7 +206,7 @@ class Action:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], share: _Share = tuple) -> Action:
-        """Convert what :meth:`to_dict` returned; a missing field has its default.
+        """Create an action from the result of :meth:`to_dict`; a missing field has its default.
 
         ``share`` turns a list of uuids into a tuple. ``ActionPlan.from_dict`` passes a function
         that returns the same tuple object for equal lists.
@@ -243,8 +243,8 @@ class ActionPlan:
     ``limits`` maps a token to the number of actions that may hold it at once. ``KIND:*`` limits
     each token of that kind separately. ``warnings`` are sentences for the reader of the plan.
     ``cloud`` is the name of the cloud that its facts came from, and ``facts_at`` when they were
-    read; None if it is not known. ``guards`` are what the plan demands before it may run. A PENDING
-    plan starts at ``start_at``, or later; None: as soon as possible.
+    read; None if it is not known. ``guards`` are the conditions under which the plan may run. A
+    PENDING plan starts at ``start_at``, or later; None: as soon as possible.
     """
 
     uuid: str
@@ -276,7 +276,7 @@ class ActionPlan:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of everything that changes what a run does: see :mod:`planner.digest`."""
+        """A checksum of all fields that a run uses: see :mod:`planner.digest`."""
         return self.digest_of_version(digest.NEWEST)
 
     def has_digest(self, written: str) -> bool:
@@ -287,7 +287,7 @@ class ActionPlan:
         )
 
     def digest_of_version(self, version: int) -> str:
-        """Return the digest that releases with this version of it compute."""
+        """Return the digest by the rules of one version: see :mod:`planner.digest`."""
         return digest.of(
             [action.covered(version) for action in self.actions],
             planner=self.planner,
@@ -304,7 +304,7 @@ class ActionPlan:
         return {**self.head(), "actions": [action.to_dict() for action in self.actions]}
 
     def head(self) -> dict[str, Any]:
-        """Return what :meth:`to_dict` does, without the actions."""
+        """Return the result of :meth:`to_dict` without ``actions``."""
         return {
             "version": VERSION,
             "uuid": self.uuid,
@@ -332,13 +332,13 @@ class ActionPlan:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> ActionPlan:
-        """Convert what :meth:`to_dict` returned.
+        """Create a plan from the result of :meth:`to_dict`.
 
-        The digest is computed again. Files of releases whose digest did not cover the cloud had a
-        sentence about it; it is ignored. A value that does not fit :mod:`planner.saved_schema`
-        raises KeyError, TypeError or ValueError.
+        The digest is computed again. A plan whose digest is older than version 4 has a sentence as
+        its ``cloud``, not a name; it is ignored. A value that does not fit
+        :mod:`planner.saved_schema` raises KeyError, TypeError or ValueError.
         """
-        known = {k: v for k, v in value.items() if k not in ("version", "digest")}
+        known = {k: v for k, v in value.items() if k not in ("version", "digest", "limits_now")}
         if digest.is_older(value.get("digest"), digest.WITH_CLOUD):
             known.pop("cloud", None)
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}

@@ -100,7 +100,7 @@ OPTIONS_IN_WATCHER = (
 
 
 def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
-    """Register the options of planning; without ``conf``, make a configuration of the defaults."""
+    """Return ``conf`` with the options of planning registered; None: one with all defaults."""
     if conf is None:
         conf = cfg.ConfigOpts()
         conf(args=[], default_config_files=[], default_config_dirs=[], use_env=False)
@@ -110,7 +110,7 @@ def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
 
 
 def configured_planner(conf: cfg.ConfigOpts) -> tuple[str, str]:
-    """Return the configured planner, and the place where it is named."""
+    """Return the name of the configured planner, and the place of that setting for messages."""
     inside = conf[GROUP].planner == IN_WATCHER
     section = SECTION_IN_WATCHER if inside else GROUP
     return conf[section].planner, place_of(conf, section, "planner")
@@ -122,7 +122,11 @@ def layers(
     value: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Iterator[Layer]:
-    """Yield the sources of option values, weakest first."""
+    """Yield the sources of option values; a later one overrides an earlier one.
+
+    They are the configuration, the fields of the document that are named like options, the field
+    ``options`` of the document, and the argument ``options``.
+    """
     if planner_class.OPTIONS:
         group = registry.section_of(registry.PLANNERS, planner_class.NAME)
         conf.register_opts(planner_class.OPTIONS, group=group)

@@ -108,7 +108,7 @@ def parse(
 ) -> ReadProblem:
     """Check a document against the schema of its planner, and parse the part without mistakes.
 
-    Raises BrokenPlugin.
+    Mistakes are in the result, not raised. Raises BrokenPlugin if the schema itself is wrong.
     """
     try:
         check = checking.schema_of(planner)
@@ -130,8 +130,9 @@ def parse(
 class ReadProblem:
     """A document that was read and checked; :meth:`plan` may be called several times.
 
-    ``refused`` are the mistakes that the schema found, ``unparsed`` those that the planner found.
-    ``cloud`` is the name of the cloud for documents that name none, ``demands`` are more guards.
+    ``problem`` is None if the document could not be parsed. ``refused`` are the mistakes that the
+    schema found, ``unparsed`` those that the planner found. ``cloud`` is the name of the cloud for
+    documents that name none, ``demands`` are guards besides those of the document.
     """
 
     planner: Planner[Any]
@@ -183,7 +184,7 @@ class _Settings(NamedTuple):
 def _completed(
     plan: ActionPlan, document: Mapping[str, Any], limits: Mapping[str, int], cloud: str | None
 ) -> ActionPlan:
-    """Return the plan with the name, cloud and limits of the document, and what is configured."""
+    """Return the plan with the name, cloud and limits of the document, and configured limits."""
     own = document.get("limits") or {}
     # The smaller of the configured limit and the planner's holds. A limit of the document replaces
     # both.
@@ -200,7 +201,7 @@ def _completed(
 
 
 def _cloud_of_facts(document: Mapping[str, Any]) -> str | None:
-    """Return the name of the cloud that the facts of a document came from, if they say so."""
+    """Return the name of the cloud in the facts of a document; None if they name none."""
     facts = document.get("facts")
     name = facts.get("cloud") if isinstance(facts, Mapping) else None
     return name if isinstance(name, str) else None
@@ -220,7 +221,8 @@ def choose(
 ) -> type[Planner[Any]]:
     """Choose the planner: by name, else by the document, else by its kind, else by configuration.
 
-    Raises InvalidInput when the planner does not read documents of this kind.
+    Raises InvalidInput when the planner does not read documents of this kind, or the document is an
+    action plan. Raises UnknownPlugin when ``planner`` is not installed.
     """
     if "version" in value:
         raise InvalidInput([Mistake("this is an action plan: it is made already", ("version",))])
@@ -256,8 +258,8 @@ def _kinds() -> list[str]:
 class ParameterCheck:
     """Checks parameters against the schema of their action type.
 
-    A reference to a secret is accepted in place of a text, unless the text decides what the action
-    touches: a plan has to say that.
+    A reference to a secret is accepted in place of a text, unless the resources that the action
+    touches depend on the text: a plan has to name them.
     """
 
     def __init__(self, known: Mapping[str, type[ActionType]]) -> None:
@@ -281,7 +283,7 @@ class ParameterCheck:
     def _touches(
         self, name: str, parameters: Mapping[str, Any], secret: Path, value: str = "b"
     ) -> Sequence[Touch]:
-        """List what an action touches if the reference at the path ``secret`` has this value."""
+        """List the touches of an action if the reference at the path ``secret`` has this value."""
 
         def text(path: Path, _: str) -> str:
             return value if path == secret else "c"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranges of fields, as parts of JSON Schemas: every store can keep what fits them. Pure.
+"""The ranges of fields, as parts of JSON Schemas: every store can keep a value in them. Pure.
 
 Schemas, options and the command line take their ranges from here, so that a value that is accepted
 in one place is accepted in all.
@@ -16,7 +16,7 @@ MOST = 999_999_999
 #: The longest duration of one action, in seconds: about 30 years. The sum of the durations of all
 #: actions of a plan stays far below what a float and a timedelta can hold.
 LONGEST_S = MOST
-#: The characters of a name in a column with an index.
+#: The most characters of a name: they fit a database column with an index.
 LONGEST_NAME = 255
 
 SECONDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": LONGEST_S}
@@ -54,7 +54,9 @@ def is_duration(seconds: object) -> TypeGuard[int | float]:
 
 
 def moment(text: str) -> datetime:
-    """Read a time that fits TIME, in UTC unless it names a zone; raises ValueError.
+    """Parse a time that fits TIME, and convert it to UTC; raises ValueError.
+
+    A time without an offset is in UTC.
 
     >>> moment("2026-03-01T12:00:00+02:00").isoformat()
     '2026-03-01T10:00:00+00:00'

@@ -2,7 +2,7 @@
 """Finds planners, action types, engines and clouds by name; each is imported when it is first used.
 
 Plugins are entry points of installed distributions. Their sections in the configuration are named
-as in Watcher, but their namespaces are not: Watcher loads everything that stands in its own.
+as in Watcher, but their namespaces are not, because Watcher loads all plugins in its namespaces.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ACTIONS = "actionplan.actions"
 ENGINES = "actionplan.engines"
 CLOUDS = "actionplan.clouds"
 
-#: What the sections of the plugins of a namespace begin with: ``[watcher_planners.weight]``.
+#: The first part of the names of sections, by namespace: ``[watcher_planners.weight]``.
 SECTIONS = {
     PLANNERS: "watcher_planners",
     ACTIONS: "watcher_actions",
@@ -40,7 +40,7 @@ def _installed() -> list[tuple[Distribution, str]]:
 
 @cache
 def entries(namespace: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a namespace. A change of what is installed is not noticed.
+    """Return the entry points of a namespace, as they were at the first call in this process.
 
     Only the files with that namespace are parsed: ``importlib.metadata.entry_points`` parses all.
     """
@@ -52,7 +52,7 @@ def entries(namespace: str) -> tuple[EntryPoint, ...]:
 
 
 def _name(distribution: Distribution) -> str:
-    """Return the normalized name of a distribution, without parsing all that is known of it."""
+    """Return the normalized name of a distribution, without parsing all its metadata."""
     about = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
     found = re.search(r"^Name: *(.*?) *$", about, re.MULTILINE)
     return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""

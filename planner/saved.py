@@ -57,7 +57,10 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
 
 
 def require_new(plan: ActionPlan, document: Document) -> None:
-    """Raise InvalidInput for a plan that has begun: only its own record knows what its run did."""
+    """Raise InvalidInput unless a plan is RECOMMENDED, and no action has results of a run.
+
+    The results of a run are complete only in the store that recorded it.
+    """
     mistakes = []
     if plan.state is not PlanState.RECOMMENDED:
         text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
@@ -105,7 +108,7 @@ def require_known_types(
 
 
 def _wrong_guards(value: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield a mistake for guards that fit their schema and mean nothing."""
+    """Yield a mistake for guards that fit their schema, but cannot be parsed."""
     try:
         guards.of(value.get("guards") or {})
     except ValueError as reason:
@@ -113,7 +116,7 @@ def _wrong_guards(value: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _wrong_times(value: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield a mistake for each time that has the form of one and does not exist."""
+    """Yield a mistake for each time that fits the schema, but does not exist: February 30."""
     places: list[tuple[Path, Mapping[str, Any], tuple[str, ...]]] = [
         ((), value, ("created_at", "updated_at", "facts_at", "start_at"))
     ]

@@ -73,7 +73,7 @@ _Validator = validators.extend(  # type: ignore[no-untyped-call]
 
 
 def mistakes(error: ValidationError) -> Iterator[Mistake]:
-    """Turn one error of jsonschema into mistakes: one for each unknown field.
+    """Yield the mistakes of one error of jsonschema; one about unknown fields has one for each.
 
     >>> schema = {"properties": {"flavor": {}}, "additionalProperties": False}
     >>> print(*find(schema, {"flavr": 1}))

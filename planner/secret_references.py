@@ -15,7 +15,7 @@ from planner.errors import Path
 
 KEY = "secret"
 _PATTERN = r"^(env [A-Za-z_][A-Za-z0-9_]*|file /[^\x00-\x1f]+)$"
-#: What a reference is, as JSON Schema.
+#: The JSON Schema of a reference.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "required": [KEY],
@@ -33,7 +33,7 @@ SCHEMA: Mapping[str, Any] = {
 #: Shown in place of a hidden value. It is no reference, so a copy with it is refused as a plan.
 HIDDEN: Mapping[str, str] = {KEY: "hidden"}
 #: Keywords of JSON Schema that hold one schema, several by name, and several in a list. ``not`` and
-#: ``if`` are left out: what they accept is not what a value may be.
+#: ``if`` are left out, because a value that they accept may still be wrong.
 _ONE = ("additionalProperties", "items", "then", "else", "contains")
 _NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -45,7 +45,7 @@ def reference(value: object) -> str | None:
     >>> reference({"secret": "env DB_PASSWORD"}), reference({"secret": "swordfish"})
     ('env DB_PASSWORD', None)
     """
-    if not isinstance(value, Mapping) or value.keys() != {KEY}:
+    if not isinstance(value, Mapping) or len(value) != 1 or KEY not in value:
         return None
     text = value[KEY]
     return text if isinstance(text, str) and re.fullmatch(_PATTERN[1:-1], text) else None
@@ -60,7 +60,7 @@ def label(text: str) -> str:
     return f"{KEY}:{text.replace(' ', ':', 1)}"
 
 
-def replaced(value: Any, make: Callable[[Path, str], Any], path: Path = ()) -> Any:
+def replaced(value: Any, make: Callable[[Path, str], Any]) -> Any:
     """Return a value in which ``make(path, text)`` stands in place of each reference.
 
     A value without references is returned itself, not a copy.
@@ -68,17 +68,30 @@ def replaced(value: Any, make: Callable[[Path, str], Any], path: Path = ()) -> A
     >>> replaced({"argv": ["a", {"secret": "env B"}]}, lambda path, text: (path, text))
     {'argv': ['a', (('argv', 1), 'env B')]}
     """
-    if not value:
-        return value
+    return _replaced(value, make, ()) if has_reference(value) else value
+
+
+def has_reference(value: Any) -> bool:
+    """Return whether a value is a reference, or holds one at any depth.
+
+    >>> has_reference({"argv": ["a", {"secret": "env B"}]}), has_reference({"secret": 1})
+    (True, False)
+    """
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Mapping):
+        return reference(value) is not None or any(map(has_reference, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(has_reference, value))
+
+
+def _replaced(value: Any, make: Callable[[Path, str], Any], path: Path) -> Any:
     if isinstance(value, Mapping):
         text = reference(value)
         if text is not None:
             return make(path, text)
-        found = {k: replaced(v, make, (*path, k)) for k, v in value.items()}
-        return found if any(found[k] is not v for k, v in value.items()) else value
+        return {k: _replaced(v, make, (*path, k)) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        items = [replaced(v, make, (*path, i)) for i, v in enumerate(value)]
-        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+        return [_replaced(v, make, (*path, i)) for i, v in enumerate(value)]
     return value
 
 
@@ -103,7 +116,8 @@ def labelled(value: Any) -> Any:
 def accepting(schema: Any) -> Any:
     """Return a schema that accepts a reference wherever the given one accepts a text.
 
-    What is below a schema with ``writeOnly`` gets that mark, too, so that messages omit its value.
+    The schemas inside a schema with ``writeOnly`` are marked, too, so that messages omit their
+    values.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -116,7 +130,7 @@ def accepting(schema: Any) -> Any:
 
 
 def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
-    """Return what a keyword of a schema holds, with each schema in it changed by accepting()."""
+    """Return the value of a keyword of a schema, with each schema in it changed by accepting()."""
     if keyword in _ONE:
         return accepting(_with_mark(held, schema))
     if keyword in _NAMED and isinstance(held, Mapping):
@@ -127,9 +141,10 @@ def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def hidden(schema: Any, value: Any) -> Any:
-    """Return a value with HIDDEN in place of what its schema marks as ``writeOnly``.
+    """Return a value with HIDDEN in place of each part that its schema marks as ``writeOnly``.
 
-    References stay, and so do the keys of mappings. Without marks, the value itself is returned.
+    References stay, and so do the keys of mappings and None. Without marks, the value itself is
+    returned, not a copy.
     """
     if not isinstance(schema, Mapping) or not _is_marked(schema):
         return value

@@ -54,7 +54,7 @@ class Outcome(StrEnum):
 
 
 class StateReason(StrEnum):
-    """The reason for the state of an action, if the state alone does not tell it."""
+    """The reason for the state of an action, where several reasons lead to the same state."""
 
     NOT_TRIGGERED = "not_triggered"
     OPERATOR = "operator"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows of time: ``sat 22:00-04:00 Europe/Prague`` says when actions may start. Pure."""
+"""Weekly windows in which actions may start, such as ``sat 22:00-04:00 Europe/Prague``. Pure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ SCHEMA: dict[str, Any] = {
 
 
 class Window(NamedTuple):
-    """A window: on these days, from a time to a time in minutes of the day, in a zone.
+    """A weekly window: it opens on ``days`` (0 is Monday) at ``start`` and closes at ``end``.
 
-    It ends on the next day if its end is not after its start. Times are those of a clock on the
-    wall of the zone.
+    ``start`` and ``end`` are minutes after midnight, in the local time of ``zone``. If ``end`` is
+    not after ``start``, it closes on the next day. ``text`` is the window as it was written, with
+    single spaces.
     """
 
     days: tuple[int, ...]
@@ -63,7 +64,7 @@ def window(text: str) -> Window:
 
 
 def _days(text: str) -> tuple[int, ...]:
-    """Return the days that a text names.
+    """Return the numbers of the days that a text names, in ascending order; 0 is Monday.
 
     >>> _days("fri-mon,wed")
     (0, 2, 4, 5, 6)
@@ -79,7 +80,9 @@ def _days(text: str) -> tuple[int, ...]:
 
 
 def windows(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Read windows, separated by a comma and a blank, or by lines; raises ValueError.
+    """Check windows, and return the text of each, without duplicates; raises ValueError.
+
+    In a single text, they are separated by a comma and a blank, or by line breaks.
 
     >>> windows("sat 22:00-04:00 UTC, mon,tue  01:00-02:00 UTC")
     ('sat 22:00-04:00 UTC', 'mon,tue 01:00-02:00 UTC')

@@ -3,7 +3,7 @@
 
 ``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans. In templates, and
 in documents that contain templates, CloudFormation's short forms (``!Ref NAME``) become long forms
-(``{Ref: NAME}``). What a text becomes is bounded by its events, before any value is built.
+(``{Ref: NAME}``). Nesting and repetition by aliases are checked before any value is built.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from typing import Any, NamedTuple
 import yaml
 
 from planner.errors import Path
-from planner.text_checks import DEEPEST, TOO_DEEP, UNKEPT, refused_character
+from planner.safe_text import DEEPEST, TOO_DEEP, UNKEPT, refused_character
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 #: How many values aliases may repeat in one document. Aliases of aliases repeat exponentially many,
-#: and all that reads a plan later, the record included, handles each of them. Ten thousand actions
-#: that each take a hundred parameters from an anchor need as many.
+#: and all programs that read a plan later, the store included, handle each of them. Ten thousand
+#: actions that each repeat a hundred parameters of an anchor need as many.
 MOST_REPEATED = 1_000_000
-#: Texts are repeated too: each counts once more for each so many characters.
+#: Whole numbers of more decimal digits are refused: Python converts no more than 4300 to text.
+_MOST_DIGITS = 4000
+_TOO_LARGE = 10**_MOST_DIGITS
+#: A text counts as one value, and one more for each this many characters.
 _CHARACTERS = 100
 
 
@@ -57,7 +60,7 @@ def line(root: yaml.Node, path: Path) -> int:
 
 
 def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
-    """Return the line and the node of one entry of a mapping or a list."""
+    """Return the line and the node of one entry of a mapping or a list; None without the entry."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(part):
@@ -116,8 +119,8 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Put merged keys before the own ones, because later keys override earlier ones.
 
-        So of a list of mappings the last comes first: the first one is to override the others. The
-        method of PyYAML 6.0.4 has another order.
+        Of a list of merged mappings the last is put first, so that the first overrides the others.
+        The method of PyYAML 6.0.4 has another order.
         """
         merged: list[Any] = []
         own = []
@@ -151,9 +154,13 @@ for _kind, _pattern, _first in (
 def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
     text = loader.construct_scalar(node)
     try:
-        return int(_ascii(text), {"0o": 8, "0x": 16}.get(text[:2], 10))
+        value = int(_ascii(text), {"0o": 8, "0x": 16}.get(text[:2], 10))
+        if abs(value) >= _TOO_LARGE:
+            raise ValueError(text)
     except ValueError as reason:
-        raise _wrong(f"{text[:40]!r} is not a whole number that is read here", node) from reason
+        what = f"is not a whole number of at most {_MOST_DIGITS} digits"
+        raise _wrong(f"{text[:40]!r} {what}", node) from reason
+    return value
 
 
 def _number(loader: Any, node: yaml.ScalarNode) -> float:
@@ -168,7 +175,7 @@ def _number(loader: Any, node: yaml.ScalarNode) -> float:
 
 
 def _ascii(text: str) -> str:
-    """Return a text that Python may read as a number; raises ValueError for other digits or "_"."""
+    """Return a text; raises ValueError for other digits and "_", which Python would accept."""
     if not text.isascii() or "_" in text:
         raise ValueError(text)
     return text
@@ -207,7 +214,7 @@ class _Size(NamedTuple):
 
 
 class _Open:
-    """A list or mapping that has begun."""
+    """A list or mapping whose start event was read, and whose end event was not."""
 
     def __init__(self, anchor: str | None) -> None:
         self.anchor = anchor
@@ -219,9 +226,9 @@ class _Open:
 
 
 def require_bounded(events: Iterable[yaml.Event]) -> None:
-    """Raise yaml.MarkedYAMLError for what is nested too deep, repeated too often or a loop.
+    """Raise yaml.MarkedYAMLError for too deep nesting, too much repetition by aliases, or a loop.
 
-    Also for a text with a character that no store keeps, which an escape may stand for.
+    It is also raised for a character that no store keeps, which an escape may stand for.
     """
     anchored: dict[str | None, _Size] = {}
     around: list[_Open] = []

@@ -19,6 +19,8 @@ settings.load_profile("no-deadline")
 
 #: Not tests, and named like a module of Python's installation.
 collect_ignore = ["shifted_clock", "user_database"]
+#: No doctests are in them, and as modules they would all have one name.
+collect_ignore_glob = ["**/conftest.py"]
 
 # A shell ignores Ctrl-C for what it starts in the background, nohup ignores the end of the
 # terminal, and programs pass that on.
@@ -30,8 +32,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 SLOW_FOLDERS = (Path(__file__).parent / "functional",)
 #: Seconds of processor time from which a test without the mark is listed at the end.
 LONG_S = 1.0
-#: Audit events of Python that start a process.
-STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
+#: Audit events of Python that start a process; ``multiprocessing`` raises none for ``spawn``.
+STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 
 #: The test that runs, if it is not marked as slow.
 _fast_test: pytest.Item | None = None

@@ -31,7 +31,7 @@ def run(
     cwd: str | None = None,
     timeout_s: float | None = None,
 ) -> Ended:
-    """Run a program. Raises ActionFailed if it cannot be started."""
+    """Run a program to its end; raise ActionFailed, with ``name``, if it cannot be started."""
     try:
         return machine.run(program, output=output, env=env, cwd=cwd, timeout_s=timeout_s)
     except ConnectionError:

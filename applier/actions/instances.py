@@ -23,7 +23,7 @@ PARAMETERS: schemas.Schema = schemas.parameters(
 
 
 def touches(parameters: Mapping[str, Any]) -> Sequence[Touch]:
-    """Return the touch of the instance."""
+    """Return the instance, which the action uses; nothing if its id is missing."""
     return touch("instance", text(parameters, "resource_id"))
 
 
@@ -37,14 +37,14 @@ def described(verb: str, parameters: Mapping[str, Any]) -> str:
 
 
 def must_differ(action: ActionPlugin, status: str) -> None:
-    """Raise AlreadyDone if the instance is gone, or has the status and the cloud leaves it so."""
+    """Raise AlreadyDone if the instance is gone, or has the status and no task runs on it."""
     instance = found(action)
     if instance["status"] == status and instance["task"] is None:
         raise AlreadyDone(f"{resource(action.parameters, 'instance')} is {status} already")
 
 
 def has_status(action: ActionPlugin, status: str) -> Verified:
-    """Check whether the instance has the status; IN_DOUBT if it is gone."""
+    """Return DONE if the instance has the status and no task runs on it; IN_DOUBT if it is gone."""
     instance = action.context.cloud().instance(action.parameters["resource_id"])
     if instance is None:
         return Verified.IN_DOUBT

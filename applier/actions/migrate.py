@@ -73,8 +73,9 @@ class Migrate(ActionPlugin):
         """Check the instance and the destination.
 
         Raises AlreadyDone if the instance is gone or not on the source, ActionFailed if the
-        destination is missing or disabled, or a live move is impossible. While the cloud works on
-        the instance, it alone knows: it follows a move that is under way, or refuses another.
+        destination is missing or disabled, or a live move is impossible. While a task runs on the
+        instance, only its existence is checked: :meth:`execute` then follows that move, or fails
+        because the cloud refuses another.
         """
         cloud, wanted = self.context.cloud(), self.parameters
         name, source = resource(wanted, "instance"), wanted["source_node"]
@@ -114,10 +115,10 @@ class Migrate(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Check where the instance is.
+        """Compare the host of the instance with the destination.
 
-        It is DONE on the destination, or without one on any host but the source. While the cloud
-        works on it, it is NOT_DONE: another attempt follows that work.
+        Return DONE on the destination or, without one, on any host but the source. While a task
+        runs on the instance, return NOT_DONE: another attempt follows that task.
         """
         instance = self.context.cloud().instance(self.parameters["resource_id"])
         if instance is None or (instance["host"] is None and instance["task"] is None):

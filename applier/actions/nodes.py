@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions for the action types that work on a node: they choose the machine.
 
-Without ``node`` and ``address`` it runs on this machine; with an ``address`` over SSH. A ``node``
-without ``address`` is simulated: nothing is done, for ``duration_s`` seconds.
+An action without ``node`` and ``address`` runs on this machine, one with an ``address`` over SSH.
+A ``node`` without ``address`` is simulated: the action only waits ``duration_s`` seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner import ranges
 from planner.model import Touch
 from planner.states import Outcome
 
-#: The parameters that say where an action runs.
+#: The parameters that select the machine of an action.
 WHERE: Mapping[str, schemas.Schema] = {
     "node": {**schemas.TEXT, "description": "uid of the node it is for"},
     "address": {
@@ -82,7 +82,7 @@ def touches(parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
 
 
 def runs_on(parameters: Mapping[str, Any]) -> Sequence[str | None]:
-    """Return the address of the machine on which it runs commands; nothing if it is simulated."""
+    """Return the address of the node (None: this machine); nothing if the node is simulated."""
     return () if is_simulated(parameters) else (text(parameters, "address"),)
 
 
@@ -116,7 +116,10 @@ def check(action: ActionPlugin, *required: str) -> None:
 
 
 def perform(action: ActionPlugin, work: Callable[[Machine], Outcome], stop: StopSignal) -> Outcome:
-    """Do the work on the machine of the action, or simulate it."""
+    """Return the outcome of ``work`` on the machine of the action, or simulate it.
+
+    Raises ActionFailed if ``stop`` is set before it begins.
+    """
     given = action.parameters
     if stop.is_set():
         raise ActionFailed("stopped before it began")

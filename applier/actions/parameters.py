@@ -31,7 +31,7 @@ def resource(parameters: Mapping[str, Any], otherwise: str) -> str:
 
 
 def touch(kind: str, name: str | None, effect: Effect | None = Effect.USES) -> tuple[Touch, ...]:
-    """Return the touch of a resource; nothing if its name or the effect is unknown.
+    """Return a tuple of one Touch; an empty one if the name or the effect is unknown.
 
     >>> touch("node", "compute-1", Effect.LEAVES)
     (Touch(resource='node:compute-1', effect=<Effect.LEAVES: 'leaves'>),)

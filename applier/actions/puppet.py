@@ -77,5 +77,5 @@ class Puppet(ActionPlugin):
         return _OUTCOMES[ended.code]
 
     def verify(self) -> Verified:
-        """Return IN_DOUBT for a run that was interrupted by a crash."""
+        """Return NOT_DONE if the run ended in this attempt or is simulated, else IN_DOUBT."""
         return commands.verified(self.parameters, self._ended)

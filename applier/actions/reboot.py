@@ -51,7 +51,7 @@ class Reboot(ActionPlugin):
         return nodes.perform(self, lambda machine: self._restart(machine, stop), stop)
 
     def verify(self) -> Verified:
-        """Compare the boot id with the earlier one; after a crash that one is unknown."""
+        """Compare the boot id with the one before; IN_DOUBT after a crash, which loses that one."""
         return nodes.verified(self, self._look)
 
     def _restart(self, machine: Machine, stop: StopSignal) -> Outcome:

@@ -84,19 +84,19 @@ class Revert(ActionPlugin):
 
     @classmethod
     def uses_cloud(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the original action does."""
+        """Return whether the original action uses a cloud; True if its type is not installed."""
         undone, given = _undone(parameters)
         return True if undone is None else undone.uses_cloud(given)
 
     @classmethod
     def works_outside(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the original action does."""
+        """Return whether the original action works outside; True if its type is not installed."""
         undone, given = _undone(parameters)
         return True if undone is None else undone.works_outside(given)
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:
-        """Return the type that is undone."""
+        """Return the action type of the original action."""
         return text(parameters, "action_type") or cls.TYPE
 
     @classmethod
@@ -139,7 +139,7 @@ class Revert(ActionPlugin):
 
 
 def _undone(parameters: Mapping[str, Any]) -> tuple[type[ActionPlugin] | None, Mapping[str, Any]]:
-    """Return the type of the original action, None if it is not installed, and its parameters."""
+    """Return type and parameters of the original action; the type is None if not installed."""
     name, given = text(parameters, "action_type"), parameters.get("parameters")
     if name is None or name == Revert.TYPE:
         return None, {}

@@ -32,7 +32,8 @@ class Shell(ActionPlugin):
     any other fails with the last line of the output. If the code is one of these and a whole line
     of the output matches an expression of ``outcome_lines``, that line decides instead; created
     takes precedence over changed, and changed over ok. ``env`` is added to the environment. A stop
-    or ``timeout_s`` ends the whole process group. Background processes keep running.
+    or ``timeout_s`` ends the whole process group. If the command ends by itself, its background
+    processes keep running.
     """
 
     TYPE = "shell"
@@ -121,7 +122,7 @@ class Shell(ActionPlugin):
         return told[0] if told else Outcome.CHANGED if code in changed else Outcome.OK
 
     def verify(self) -> Verified:
-        """Return IN_DOUBT for a command that was interrupted by a crash."""
+        """Return NOT_DONE if the command ended in this attempt or is simulated, else IN_DOUBT."""
         return commands.verified(self.parameters, self._ended)
 
     def _codes(self) -> tuple[list[int], list[int]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copy a folder to a node, and remove there what the source does not have."""
+"""Copy a folder to a node, and remove the files there that the source does not have."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Sync(ActionPlugin):
         return nodes.perform(self, lambda machine: self._sync(machine, stop), stop)
 
     def verify(self) -> Verified:
-        """Return IN_DOUBT for a copy that was interrupted by a crash."""
+        """Return NOT_DONE if rsync has ended in this attempt or is simulated, else IN_DOUBT."""
         return commands.verified(self.parameters, self._ended)
 
     def _is_fetched(self) -> bool:

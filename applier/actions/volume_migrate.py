@@ -89,9 +89,9 @@ class VolumeMigrate(ActionPlugin):
         return one_line(f"{words} to {destination}" if destination else words)
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the volume is gone, or has that pool or type and is left so.
+        """Raise AlreadyDone if the volume is gone, or has the pool or type and no task runs on it.
 
-        While the cloud works on the volume, it alone knows: ``execute`` waits for the end of that.
+        A task that runs is left to :meth:`execute`, which waits for its end.
         """
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         name, destination = resource(self.parameters, "volume"), self.parameters[key]
@@ -114,7 +114,7 @@ class VolumeMigrate(ActionPlugin):
     def verify(self) -> Verified:
         """Compare the pool or type of the volume with the requested one.
 
-        While the cloud works on the volume, it is NOT_DONE: another attempt follows that work.
+        While a task runs on the volume, return NOT_DONE: another attempt follows that task.
         """
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         volume = self.context.cloud().volume(self.parameters["resource_id"])

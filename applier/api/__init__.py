@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP API: Watcher's under ``/v1``, and ours under ``/v2``.
+"""The HTTP API: that of OpenStack Watcher below ``/v1``, and our own below ``/v2``.
 
-``applier.api:application`` is the WSGI application for servers such as gunicorn. It reads the
-configuration from the usual place when it is first used.
+``applier.api:application`` is the WSGI application for servers such as gunicorn. The default
+configuration files are read when this attribute is first accessed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Make the WSGI application, which a server asks for by its name."""
+    """Return the WSGI application for the name ``application``; create it at the first access.
+
+    Raises AttributeError for any other name, ConfigurationError if the options are not valid.
+    """
     if name != "application":
         raise AttributeError(name)
     from applier.api.main import configured_application

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Middleware: who asks, whether they may, how often, and what every answer carries."""
+"""Middleware that authenticates, authorizes and rate-limits requests, and sets common headers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from applier.api.authentication import Strategy
 from applier.api.policies import Policy
 from applier.api.rates import Rates
 
-#: The most bytes that a request may have.
+#: The maximum size of the body of a request, in bytes.
 MOST_BYTES = 16 * 1024 * 1024
 #: Methods that change nothing.
 SAFE = ("GET", "HEAD", "OPTIONS")
-#: What every answer carries: browsers guess no type, run nothing, and frame nothing.
+#: Headers of each response, unless its resource sets them: browsers guess no media type, run no
+#: scripts, show the response in no frame, and store no copy.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -30,10 +31,10 @@ HEADERS = {
 
 
 class Access:
-    """Lets a request pass that a known caller may make.
+    """Middleware that rejects requests that are not authenticated, not allowed, or too frequent.
 
-    A resource has the attribute ``RULES``: the rule of the policy for each method. A resource with
-    ``PUBLIC`` is open to everybody.
+    ``public`` are the paths that need no authentication. Every other resource has the attribute
+    ``RULES``: the name of the policy rule for each HTTP method.
     """
 
     def __init__(self, strategy: Strategy, policy: Policy, rates: Rates, public: set[str]) -> None:
@@ -41,10 +42,15 @@ class Access:
         self._public = public
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Find out who asks; refuse what is too large, too often, or from another site."""
+        """Authenticate a request; store its caller and a new request id in ``request.context``.
+
+        Raises falcon.HTTPError for a request that a page of another site sends (403), that is too
+        large (413), that is not authenticated, or that exceeds the rate of its caller (429). A
+        request to a public path gets only the request id.
+        """
         request_id = request.context.request_id = f"req-{uuid4()}"
         response.set_header("x-openstack-request-id", request_id)
-        # What is logged while this request is answered carries its id.
+        # From here on, each log record of this thread has the request id.
         context.RequestContext(request_id=request_id, overwrite=True)
         if request.path in self._public:
             return
@@ -68,10 +74,10 @@ class Access:
         resource: Any,
         parameters: Any,  # noqa: ARG002
     ) -> None:
-        """Refuse what the caller may not do."""
+        """Raise falcon.HTTPForbidden if the policy does not allow the caller this method."""
         if resource is None or request.path in self._public or request.method == "OPTIONS":
             return
-        # A method that the resource does not have is answered with 405.
+        # If the resource does not have the method, falcon responds with 405.
         if hasattr(resource, f"on_{request.method.lower()}"):
             self._policy.require(request.context.caller, resource.RULES[request.method])
 
@@ -82,8 +88,8 @@ class Access:
         resource: Any,  # noqa: ARG002
         succeeded: bool,  # noqa: ARG002
     ) -> None:
-        """Add what every answer carries, and forget the request in what this thread logs."""
-        # The library keeps it in a variable of the thread, and offers nothing else to clear it.
+        """Set the HEADERS that the response lacks, and remove the request id from later logs."""
+        # oslo.context keeps it in a thread-local variable, and has no function that clears it.
         vars(context._request_store).pop("context", None)
         for name, value in HEADERS.items():
             if response.get_header(name) is None:
@@ -91,7 +97,7 @@ class Access:
 
 
 def _refuse_other_sites(request: falcon.Request) -> None:
-    """Refuse a change that a browser sends for a page of another site."""
+    """Raise falcon.HTTPForbidden if a page of another site sends a changing request (CSRF)."""
     if request.method in SAFE:
         return
     origin = request.get_header("Origin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out who sends a request, by the strategy that ``[api] auth_strategy`` names."""
+"""Authenticates requests by the strategy that the option ``[api] auth_strategy`` names."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ from oslo_config import cfg
 from applier.api.caller import Caller
 from applier.errors import ConfigurationError
 
-#: The user in the record if nobody is asked for a name.
+#: The user name in the history if requests are not authenticated (``auth_strategy = none``).
 ANONYMOUS = "anonymous"
 LONGEST_PASSWORD = 72
 MOST_REMEMBERED = 1000
 
 
 class Strategy(Protocol):
-    """Finds out who sends a request; raises falcon.HTTPUnauthorized if that is not proven."""
+    """Authenticates requests; raises falcon.HTTPUnauthorized or HTTPForbidden to reject one."""
 
     def __call__(self, request: falcon.Request, request_id: str) -> Caller:
-        """Return the caller."""
+        """Return the caller of a request; ``request_id`` becomes a field of the caller."""
 
 
 def strategy(conf: cfg.ConfigOpts) -> Strategy:
-    """Return the configured strategy; raises ConfigurationError."""
+    """Return the configured strategy.
+
+    Raises ConfigurationError if the password file is not valid, or if requests from other machines
+    would be accepted without authentication.
+    """
     name = conf.api.auth_strategy
     if name == "http_basic":
         return PasswordFile(Path(conf.api.http_basic_auth_user_file))
@@ -45,7 +49,10 @@ def strategy(conf: cfg.ConfigOpts) -> Strategy:
 
 
 def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the application behind what checks tokens, if the strategy needs that."""
+    """Return the application, inside keystonemiddleware if the strategy is ``keystone``.
+
+    Raises ConfigurationError if keystonemiddleware is not installed.
+    """
     if conf.api.auth_strategy != "keystone":
         return application
     try:
@@ -53,7 +60,7 @@ def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[.
     except ImportError:
         text = "[api] auth_strategy: install actionplan[keystone], which 'keystone' needs"
         raise ConfigurationError(text) from None
-    # The application refuses, so that each of its faces does so in its own form.
+    # The application itself rejects invalid tokens: errors of /v1 and /v2 differ in form.
     settings = {"oslo_config_config": conf, "delay_auth_decision": True}
     checked: Callable[..., Any] = AuthProtocol(application, settings)
     return checked
@@ -64,7 +71,7 @@ _USUAL = ("localhost", "127.0.0.1", "::1")
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host, as configured or as a client names it, is this machine only.
+    """Return whether an address is a loopback one; the only such name is ``localhost``.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("a.b")
     (True, True, True, False)
@@ -78,10 +85,10 @@ def is_loopback(host: str) -> bool:
 
 
 def anonymous(request: falcon.Request, request_id: str) -> Caller:
-    """Return a caller without a name.
+    """Return the anonymous caller, with the role ``operator``.
 
-    A page of another site can make a browser send requests to this machine under a name that it has
-    chosen, so the host of the request must be a loopback address.
+    Raises falcon.HTTPForbidden unless the host in the request is a loopback one. Otherwise a page
+    of another site could make a browser send requests to this machine by DNS rebinding.
     """
     if not is_loopback(request.host.strip("[]")):
         raise falcon.HTTPForbidden(
@@ -94,7 +101,10 @@ def anonymous(request: falcon.Request, request_id: str) -> Caller:
 
 
 def from_keystone(request: falcon.Request, request_id: str) -> Caller:
-    """Return the caller whose token keystonemiddleware has checked."""
+    """Return the caller that keystonemiddleware has confirmed, with the roles of the token.
+
+    Raises falcon.HTTPUnauthorized if it has confirmed none.
+    """
     if request.get_header("X-Identity-Status") != "Confirmed":
         raise falcon.HTTPUnauthorized(
             title="Unauthorized",
@@ -112,10 +122,10 @@ def from_keystone(request: falcon.Request, request_id: str) -> Caller:
 
 
 class PasswordFile:
-    """Users and bcrypt hashes of a file, which is read for each request.
+    """The strategy ``http_basic``: users and bcrypt hashes of a file, read for each request.
 
-    bcrypt is slow by design. A password that was right is remembered by a checksum over it and its
-    hash in the file.
+    bcrypt is slow by design, so each correct password is cached, as a checksum over it and its hash
+    in the file. Raises ConfigurationError, at any request too, if the file is not valid.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +134,7 @@ class PasswordFile:
         self._users()
 
     def __call__(self, request: falcon.Request, request_id: str) -> Caller:
-        """Return the caller whose password is right."""
+        """Return the user, with the role ``admin``; raise HTTPUnauthorized for a wrong password."""
         user, password = _given(request)
         known = self._users().get(user)
         if known is None or not self._is_right(known, password):

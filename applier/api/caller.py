@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends a request."""
+"""The authenticated user of a request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """The user who sends a request, as far as it is proven.
+    """The authenticated user who sends a request, or the anonymous one, and the roles of that user.
 
-    ``address`` is that of the other end of the connection. ``request_id`` identifies the request in
-    logs, in the record and in the answer.
+    ``address`` is the IP address of the peer of the connection, which may be a proxy.
+    ``request_id`` identifies the request in logs, in the history and in the response. ``project``
+    is None unless Keystone authenticates.
     """
 
     user: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns errors into answers: problem documents (RFC 9457), or the form of Watcher's API.
+"""Turns errors into responses: problem documents (RFC 9457), or the error format of Watcher's API.
 
-Neither shows anything of the inside of the program: what nobody expected is logged.
+An unexpected error is logged. Its response, with status 500, has no details of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROBLEM_JSON = "application/problem+json"
 WATCHERS = "/v1"
 #: The most mistakes that one answer lists.
 MOST_MISTAKES = 20
-#: Status and title by error; the first that fits holds.
+#: The HTTP status and the title for each error class; the first class that matches counts.
 _ANSWERS: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.ActionNotFound, 404, "Action not found"),
     (errors.WorkerNotFound, 404, "Worker not found"),
@@ -41,7 +41,7 @@ _ANSWERS: tuple[tuple[type[Exception], int, str], ...] = (
     (PlannerError, 422, "No plan can be made"),
     (errors.ApplierError, 422, "Refused"),
 )
-#: What is said of a refusal about which the library says nothing.
+#: The detail, by HTTP status, of an error that falcon raises without a description.
 _UNSAID = {
     404: "there is no such path; /v2/openapi.json describes those that there are",
     405: "this path does not take this method; the header Allow names those that it takes",
@@ -50,7 +50,7 @@ _RETRY_AFTER_S = "5"
 
 
 class Problem(falcon.HTTPError):
-    """An answer that lists what is wrong with the request."""
+    """An error response with a title, a text, and a list of the mistakes in the request."""
 
     def __init__(
         self, status: int, title: str, text: str, mistakes: tuple[Mistake, ...] = (), **more: Any
@@ -60,7 +60,7 @@ class Problem(falcon.HTTPError):
 
 
 def add_to(app: falcon.App[Any, Any]) -> None:
-    """Make an application answer errors in the form of the face that was asked."""
+    """Install the error handlers: errors have Watcher's format below /v1, else that of RFC 9457."""
     app.set_error_serializer(_serialize)
     app.add_error_handler(Exception, _fail)
     app.add_error_handler(errors.ApplierError, _refuse)
@@ -99,7 +99,7 @@ def _serialize(request: falcon.Request, response: falcon.Response, error: falcon
 
 
 def watchers_form(error: falcon.HTTPError) -> dict[str, str]:
-    """Return an error as Watcher does: JSON in a text of JSON.
+    """Return an error in Watcher's format: a JSON object as text in a field of another one.
 
     >>> watchers_form(falcon.HTTPNotFound(description="Plan U could not be found"))
     {'error_message': '{"faultcode": "Client", "faultstring": "Plan U could not be found", \
@@ -112,7 +112,7 @@ def watchers_form(error: falcon.HTTPError) -> dict[str, str]:
 
 
 def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, Any]:
-    """Return an error as a problem document, with the place of each mistake."""
+    """Return an error as a problem document, with up to MOST_MISTAKES mistakes and their places."""
     document = {
         "type": "about:blank",
         "status": error.status_code,

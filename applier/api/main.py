@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan-api``: the service that is asked over HTTP."""
+"""``actionplan-api``: the process that serves the HTTP API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from applier.assembly import Assembly
 from applier.errors import ConfigurationError, StoreError
 from applier.service import log_file
 from planner.errors import PlannerError
-from planner.visible_text import visible
+from planner.safe_text import visible
 
 LOG = logging.getLogger(__name__)
 
@@ -54,13 +54,13 @@ def configured(arguments: Sequence[str], warn: Callable[[str], None]) -> cfg.Con
 
 
 def configured_application() -> Callable[..., Any]:
-    """Return the application for a server of another kind; raises ConfigurationError."""
+    """Return the WSGI application for a server such as gunicorn; raises ConfigurationError."""
     conf = configured((), LOG.warning)
     return routing.make(Assembly(conf))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until a signal ends it; return the exit code, 1 for a refused configuration."""
+    """Serve until SIGTERM or SIGINT; return 0, or 1 after an error, which is written to stderr."""
     given = sys.argv[1:] if arguments is None else arguments
     warnings: list[str] = []
     try:
@@ -85,8 +85,8 @@ def serve(assembly: Assembly) -> None:
         # The server ends in a thread of its own: a handler of signals must not wait.
         threading.Thread(target=server.end, name="end").start()
 
-    # What was made until now stays until the end: the garbage collector need not look at it. It
-    # runs seldom: a plan of 1,000 actions has tens of thousands of objects and no cycles.
+    # All objects made so far live until the process ends: the garbage collector need not scan them.
+    # It runs seldom, because a plan of 1,000 actions has tens of thousands of objects, no cycles.
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that the resources of the API share."""
+"""The objects that the resources of the API share, and the caller of a request as an operator."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from applier.operations import Operator
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
-    """What resources need: the parts of the configuration, and the policy.
+    """The objects that every resource uses: the assembly of the configuration, and the policy.
 
-    ``of_runs`` returns the metrics of the runs, if their process is at hand.
+    ``of_runs`` returns the metrics of the process that runs plans, in the text format of
+    Prometheus. It is None unless that process and the API are one service.
     """
 
     assembly: Assembly
@@ -27,13 +28,16 @@ class Parts:
 
 
 def caller_of(request: falcon.Request) -> Caller:
-    """Return who sends a request."""
+    """Return the authenticated caller of a request; there is none for a public path."""
     caller: Caller = request.context.caller
     return caller
 
 
 def operator_of(request: falcon.Request, told: list[str]) -> Operator:
-    """Return the operator for whom an operation is done; ``told`` gets what it tells."""
+    """Return the caller of a request as the operator of an operation.
+
+    Each message of the operation is appended to ``told``.
+    """
     caller = caller_of(request)
     return Operator(
         name=caller.user,

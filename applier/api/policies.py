@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which roles may do what: the defaults, which ``policy.yaml`` changes."""
+"""The rules of the policy with their defaults, which ``policy.yaml`` overrides, and their check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from applier.api.caller import Caller
 
 
 class Rule(NamedTuple):
-    """A rule of the policy: its name, who passes it by default, and what it allows."""
+    """A rule of the policy: its name, its default check string (oslo.policy), what it allows."""
 
     name: str
     check: str
@@ -41,16 +41,18 @@ RULES = (
     Rule("product:read", READ, "list planners, action types and schemas"),
     Rule("metrics:read", READ, "read metrics"),
 )
-#: The rule for plans whose actions run commands; its default is ``[api] command_role``.
+#: The rule for storing plans whose actions run commands or read secrets of the applier. Its default
+#: is the role ``[api] command_role``.
 COMMANDS = "plan:create_with_commands"
-#: For how many seconds a decision is kept: a changed policy.yaml holds after that.
+#: For how many seconds decisions are cached; a changed policy.yaml takes effect after that.
 KEPT_S = 5.0
 
 
 class Policy:
-    """Decides whether a caller may do something.
+    """Checks callers against the rules of the policy.
 
-    A decision is kept for KEPT_S seconds: oslo.policy looks for changed files at each question.
+    Decisions are cached for KEPT_S seconds, because oslo.policy looks for changed files at each
+    check.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:

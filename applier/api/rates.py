@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds how often each caller may ask."""
+"""Limits the rate of requests of each caller."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ import threading
 import time
 from collections.abc import Callable
 
-#: For how many seconds' worth of requests may come at once.
+#: A caller may send at once the requests that the rate allows for this many seconds.
 BURST_S = 10.0
-#: How many callers are remembered; a caller with a full allowance need not be.
+#: The number of callers whose buckets are kept. Beyond it, the bucket that was used longest ago is
+#: dropped; its caller begins with a full one again.
 MOST_CALLERS = 10_000
 
 
 class Rates:
-    """Counts the requests of each caller: an allowance that fills up at a constant rate."""
+    """A token bucket for each caller, which is refilled at ``per_second``. Safe for threads."""
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second, self._clock = per_second, clock
         self._most = max(1.0, per_second * BURST_S)
-        #: The allowance that was left, and when, by caller.
+        #: The requests left in the bucket of each caller, and the clock time of that count.
         self._left: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
     def wait_s(self, caller: str) -> float:
-        """Count a request; return 0, or after how many seconds it would be accepted.
+        """Count a request and return 0.0; if it is too early, return the seconds until it is not.
+
+        A request that is too early is not counted.
 
         >>> rates = Rates(0.1, clock=lambda: 0.0)
         >>> rates.wait_s("ada"), rates.wait_s("ada"), rates.wait_s("bob")

@@ -25,8 +25,8 @@ def make(
 ) -> Callable[..., Any]:
     """Return the WSGI application of a configuration; raises ConfigurationError.
 
-    Callers prove who they are by the configured strategy, unless another is given. ``of_runs``
-    returns the metrics of runs, in the text format of Prometheus.
+    ``strategy`` replaces the configured authentication strategy. ``of_runs`` returns the metrics of
+    the process that runs plans, in the text format of Prometheus.
     """
     conf = assembly.conf
     parts = Parts(assembly=assembly, policy=Policy(conf), of_runs=of_runs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded HTTP server: cheroot, with bounds on what a client may cost."""
+"""The embedded HTTP server: cheroot, with limits on the size and the duration of requests."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from applier.errors import ConfigurationError
 
 #: How many requests are answered at once; a thread that waits costs next to nothing.
 THREADS = 256
-#: The most seconds between two pieces of a request, for a whole request to arrive, and for requests
-#: that are being answered when the server ends.
+#: The maximum seconds between two pieces of a request, for a whole request to arrive, and for
+#: running requests when the server ends.
 PIECE_S, ARRIVAL_S, GRACE_S = 10, 30.0, 10
 MOST_HEADER_BYTES = 64 * 1024
 QUEUE = 512
 
 
 class Arrivals(threading.Thread):
-    """Ends requests that take too long to arrive, so that a slow client holds no thread."""
+    """Cuts off requests that take more than ARRIVAL_S to arrive, so that none blocks a thread."""
 
     def __init__(self) -> None:
         super().__init__(name="arrivals", daemon=True)
-        #: When the request that each thread reads must have arrived, and its connection.
+        #: By thread id: the deadline of the request that the thread reads, and its connection.
         self._reading: dict[int, tuple[float, Any]] = {}
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Look once a second, until :meth:`end`."""
+        """Once a second, until :meth:`end`, stop the reading of requests that are late."""
         while not self._ended.wait(1.0):
             now = time.monotonic()
             late = [(t, c) for t, (until, c) in list(self._reading.items()) if now > until]
@@ -48,20 +48,20 @@ class Arrivals(threading.Thread):
                 _stop_reading(connection.socket)
 
     def begin(self, connection: Any) -> None:
-        """Note that this thread begins to read a request."""
+        """Set the deadline of the request that the calling thread begins to read."""
         self._reading[threading.get_ident()] = (time.monotonic() + ARRIVAL_S, connection)
 
     def arrived(self) -> None:
-        """Note that this thread has read its request, or gave it up."""
+        """Remove the deadline of the calling thread: it has read its request, or given it up."""
         self._reading.pop(threading.get_ident(), None)
 
     def end(self) -> None:
-        """End the thread."""
+        """Make the thread end within a second, without waiting for that."""
         self._ended.set()
 
 
 def _stop_reading(connected: Any) -> None:
-    """Let whoever reads from a socket find the end of its data; answers can still be sent."""
+    """Shut down the read side of a socket: reads return end of file, writes still work."""
     try:
         socket.socket.shutdown(connected, socket.SHUT_RD)
     except OSError:
@@ -77,7 +77,10 @@ class Server:
         application: Callable[..., Any],
         address: tuple[str, int] | None = None,
     ) -> None:
-        """Prepare to serve at the configured address, or at another one without TLS."""
+        """Prepare to serve at the configured address, or at ``address`` (host, port) without TLS.
+
+        Nothing listens before :meth:`open`. Raises ConfigurationError for wrong options of TLS.
+        """
         self._arrivals, self._ending = Arrivals(), threading.Event()
         self._server = wsgi.Server(
             address or (conf.api.host, conf.api.port),
@@ -113,16 +116,17 @@ class Server:
         self._arrivals.start()
 
     def serve(self) -> None:
-        """Answer requests until :meth:`end`."""
+        """Block and answer requests until another thread calls :meth:`end`."""
         try:
             self._server.serve()
         finally:
             self._arrivals.end()
 
     def end(self) -> None:
-        """Accept nothing new, and return when the requests that arrived are answered.
+        """Accept no new request, and return when those that have arrived are answered.
 
-        Requests that wait for events are answered at once.
+        Requests that wait for events are answered at once. A connection that is still open after
+        GRACE_S seconds is closed.
         """
         self._ending.set()
         self._server.stop()
@@ -130,7 +134,7 @@ class Server:
 
 def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
     class Connection(HTTPConnection):
-        """A connection whose requests must have arrived in time."""
+        """A connection whose requests have a deadline: see :class:`Arrivals`."""
 
         def communicate(self) -> Any:
             arrivals.begin(self)
@@ -145,7 +149,10 @@ def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
 def _whole(
     application: Callable[..., Any], arrivals: Arrivals, ending: threading.Event
 ) -> Callable[..., Any]:
-    """Return the application behind what reads the whole body of a request first."""
+    """Return an application that reads the whole body of a request, and then calls the given one.
+
+    It responds with 413 to a body that is too large, and with 408 to one that is incomplete.
+    """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         expected = environ.get("CONTENT_LENGTH")

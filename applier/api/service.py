@@ -26,20 +26,20 @@ LONGEST_DELAY_S = 30.0
 
 
 class ApiService(ServiceProcess):
-    """The process that answers requests. It ends when those that have arrived are answered.
+    """The process that serves the HTTP API beside the process that runs plans.
 
-    At the socket ``listener``, it asks the process that runs plans for its metrics.
+    It connects to the socket ``listener`` to read the metrics of that process.
     """
 
     name = NAME
 
     def __init__(self, worker_id: int, conf: cfg.ConfigOpts, listener: socket.socket) -> None:
         super().__init__(worker_id, conf)
-        self._of_runs = partial(passing.asked, listener)
+        self._of_runs = partial(passing.fetch_metrics, listener)
         self._server: Server | None = None
 
     def work(self, assembly: Assembly) -> None:
-        """Answer requests."""
+        """Listen, with retries, and answer requests until :meth:`terminate`."""
         server = Server(self.conf, routing.make(assembly, of_runs=self._of_runs))
         if opened(server, self.ending):
             self._server = server
@@ -47,7 +47,7 @@ class ApiService(ServiceProcess):
             server.serve()
 
     def terminate(self) -> None:
-        """Return when the requests that have arrived are answered."""
+        """Stop the server, and return when the requests that have arrived are answered."""
         self.ending.set()
         if self._server is not None:
             self._server.end()

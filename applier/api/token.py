@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets only those in who know an address with a token: for a page of one user on this machine.
+"""Authentication by a token in the URL, for the page that one user serves on this machine.
 
-The token is in the address, not in a cookie: cookies go to all ports of a host, and browsers send
-them for pages of other sites, too.
+The token is in the URL, not in a cookie: browsers send cookies to all ports of a host, and with
+requests of pages of other sites, too.
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ import falcon
 from applier.api import authentication
 from applier.api.caller import Caller
 
-#: The parameter of the address.
+#: The parameter of the query that has the token.
 PARAMETER = "token"
 _RIGHT = "actionplan.token_is_right"
-#: Has the query with the token.
+#: The WSGI variable with ``?token=TOKEN`` for links and redirects; empty if the token is wrong.
 AGAIN = "actionplan.query"
 
 
 class AddressWithToken:
-    """The strategy, and the application around: it takes the token out of each address."""
+    """An authentication strategy, and the WSGI wrapper that checks the token and removes it.
+
+    The strategy accepts only requests that came through the wrapper (:meth:`around`).
+    """
 
     def __init__(self, token: str, user: str) -> None:
         self._token, self._user = token.encode(), user
 
     def around(self, application: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an application that looks for the token before another one is asked."""
+        """Return an application that removes the token from the query, and calls the given one."""
 
         def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
             given = parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True)
             tokens = [value for name, value in given if name == PARAMETER]
             right = len(tokens) == 1 and hmac.compare_digest(tokens[0].encode(), self._token)
             rest = urlencode([(name, value) for name, value in given if name != PARAMETER])
-            # Where an address leads to another, the token goes with it.
+            # Links and redirects of the application need the token again.
             again = f"?{urlencode({PARAMETER: tokens[0]})}" if right else ""
             own = {"QUERY_STRING": rest, _RIGHT: right, AGAIN: again}
             return application({**environ, **own}, start_response)
@@ -46,7 +49,10 @@ class AddressWithToken:
         return answer
 
     def __call__(self, request: falcon.Request, request_id: str) -> Caller:
-        """Return the user of this machine, if the token is right."""
+        """Return the user, with the role ``admin``; raise falcon.HTTPForbidden without the token.
+
+        The host in the request must be a loopback one.
+        """
         nobody = authentication.anonymous(request, request_id)
         if not request.env.get(_RIGHT):
             raise falcon.HTTPForbidden(

@@ -71,7 +71,10 @@ class ActionForceComplete(Verb):
         return with_action(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask the cloud; the process that runs the plan follows the migration to its end."""
+        """Send the request to the cloud; raises PlanConflict, OtherCloud, ActionFailed.
+
+        The process that runs the plan waits for the end of the migration, as before.
+        """
         from applier.operations import actions
 
         plan = self.session.plan(parsed_args.plan)

@@ -59,7 +59,10 @@ class ActionList(ListVerb):
         )
 
     def _waits(self, plan: ActionPlan) -> Callable[[Action], Action]:
-        """Return a function that gives actions that wait for a window a message about it."""
+        """Return a function that returns an action as it is to be shown.
+
+        If the action waits only for a window, its status message names that window.
+        """
         window_of = self.session.assembly.waits_for(plan)
         ended = {a.uuid for a in plan.actions if a.state not in OPEN}
 

@@ -13,8 +13,8 @@ from applier.cli.terminal import lasting
 from applier.cli.verb import REFUSED, Verb
 from applier.errors import GuardRefusal, OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
 from applier.operations import claim, creation, drift
-from applier.operations.cloud_names import shown_name
 from applier.operations.creation import SetOptions, read_settings
+from applier.run.plan_cloud import shown_name
 from applier.wording import count, resources, some
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
@@ -56,7 +56,10 @@ class Apply(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make the plan if FILE is a document, ask for confirmation, run it, show a recap."""
+        """Make the plan if FILE is a document, ask for confirmation, run it, show a recap.
+
+        With ``--dry-run``, only call the prechecks of its actions.
+        """
         settings = read_settings(parsed_args.set)
         if parsed_args.dry_run:
             return self._look(parsed_args, settings)
@@ -100,7 +103,9 @@ class Apply(Verb):
         self._require_allowed(plan, settings)
         if self.session.cloud_needed_by(plan) is not None:
             accepted, asks = parsed_args.accept_drift, not parsed_args.yes
-            drift.tell(self.session.assembly, plan, self.say, accepted=accepted, in_any_case=asks)
+            drift.require_no_drift(
+                self.session.assembly, plan, self.say, accepted=accepted, in_any_case=asks
+            )
         if not parsed_args.yes and not self.agrees(question(plan, workers)):
             self.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
             return REFUSED
@@ -120,11 +125,14 @@ class Apply(Verb):
             raise GuardRefusal(plan.uuid, text)
 
     def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
-        """Return the plan to run, and whether it is new: it is not in the record."""
+        """Return the plan to run, and whether it must still be saved to the record.
+
+        A saved plan that is in the record already is returned with its recorded states.
+        """
         store = self.session.store
         if not arguments.is_file(args.file):
             plan = arguments.stored_plan(self.session, args.file)
-            setting_too_late(plan, settings, args.planner)
+            refuse_late_settings(plan, settings, args.planner)
             deployment_part.refuse(args)
             return plan, False
         document = deployment_part.chosen(arguments.opened(args.file), args, self.session)
@@ -144,12 +152,16 @@ class Apply(Verb):
 
                 saved.require_new(plan, document)
             else:
-                setting_too_late(known, settings, args.planner)
+                refuse_late_settings(known, settings, args.planner)
                 return _same(known, plan), False
         return plan, True
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
-        """Raise an error if the plan ended, is run by somebody, lacks a plugin or its cloud."""
+        """Raise an error for a plan that cannot run here and now.
+
+        That is one that has ended, that another process runs, for which an action type is missing
+        or broken, or that was made for another cloud than the configured one.
+        """
         if plan.state in claim.RUNNING and (
             taken := claim.already_running(self.session.store, plan.uuid)
         ):
@@ -168,7 +180,7 @@ class Apply(Verb):
 
 
 def question(plan: ActionPlan, workers: int) -> str:
-    """Return the question whether to run the open actions of a plan, with the hosts it changes."""
+    """Return the question whether to run the PENDING actions, with the hosts that they touch."""
     from applier.cli.reporters.plan_table import of_all
 
     left = [a for a in plan.actions if a.state is ActionState.PENDING and a.action_type != JOIN]
@@ -183,7 +195,7 @@ def question(plan: ActionPlan, workers: int) -> str:
     return f"Apply {what}{on}, {bound} (cloud: {shown_name(plan)})?"
 
 
-def setting_too_late(plan: ActionPlan, settings: SetOptions, planner: str | None) -> None:
+def refuse_late_settings(plan: ActionPlan, settings: SetOptions, planner: str | None) -> None:
     """Raise InvalidInput for settings that have no effect on a plan that is already made."""
     creation.refuse_planning(settings, planner)
     given, own = settings.on_failure, plan.on_failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan approve``: say that a plan may run."""
+"""``actionplan approve``: record that the user approves a plan, so that it may run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Approve(Verb):
         return with_reason(with_plan(super().get_parser(prog_name)), required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the approval; raises GuardRefusal if it would not count."""
+        """Record the approval; raises GuardRefusal if it would not count."""
         from applier.operations import approving
 
         plan = self.session.plan(parsed_args.plan)

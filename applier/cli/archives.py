@@ -27,7 +27,7 @@ class ExportPlan(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the document; raises PlanConflict."""
+        """Write the document; raises PlanConflict for a plan that is under way."""
         from applier.operations import archiving
 
         store = self.session.store
@@ -40,9 +40,9 @@ class ExportPlan(Verb):
 
 
 class ImportPlan(Verb):
-    """Take in a plan of another record, with all that is known of it
+    """Import a plan of another record, with its attempts, requests and history
 
-    FILE is what 'export' wrote. The history tells who imported it. Approvals do not come with it,
+    FILE is what 'export' wrote. The history records who imported it. Approvals are not imported,
     and the durations of its actions do not count here ('duration import').
     """
 
@@ -56,7 +56,7 @@ class ImportPlan(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Import the plan; raises InvalidInput, PlanConflict."""
+        """Import the plan; raises InvalidInput, and PlanConflict if the record has it already."""
         from applier.operations import archiving
 
         archiving.import_from(self.session.store, arguments.opened(parsed_args.file), self.operator)

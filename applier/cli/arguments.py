@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that several verbs take, and the documents and plans that they name."""
+"""Arguments that several verbs have; reads the documents and loads the plans that they name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.documents import Document
     from planner.model import ActionPlan
 
-#: How long ago: a number and a unit.
+#: An age or a span of time: a number and a unit.
 AGE = re.compile("([0-9]{1,9})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 PLAN_HELP = "uuid, a unique beginning of one, a unique name, or 'last'"
@@ -64,10 +64,17 @@ def with_reason(
     return parser
 
 
+def with_yes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the option ``--yes``."""
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    return parser
+
+
 def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
     """Add the arguments for a document, a planner and its options.
 
-    ``file`` has the name and the help of the first argument."""
+    ``file`` has the ``metavar`` and the ``help`` of the first argument.
+    """
     parser.add_argument("file", **file)  # type: ignore[arg-type]
     parser.add_argument(
         "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
@@ -102,7 +109,7 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
 
 
 def positive(text: str) -> int:
-    """Read a whole number of 1 or more."""
+    """Parse a whole number of 1 or more; raises ArgumentTypeError."""
     number = whole_number(text)
     if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
@@ -110,7 +117,7 @@ def positive(text: str) -> int:
 
 
 def age(text: str) -> datetime:
-    """Read an age such as ``90d``; return the time that is so long ago."""
+    """Parse an age such as ``90d``; return the time that long ago. Raises ArgumentTypeError."""
     try:
         found = _ago(text)
     except OverflowError:
@@ -121,19 +128,22 @@ def age(text: str) -> datetime:
 
 
 def _ago(text: str) -> datetime | None:
-    """Return the time of an age; None for what is none. Raises OverflowError."""
+    """Return the time that an age names; None if the text is no age. Raises OverflowError."""
     span = _span(text)
     return None if span is None else now() - span
 
 
 def _span(text: str) -> timedelta | None:
-    """Read a span such as ``12h``; None for other texts. Raises OverflowError."""
+    """Parse a span of time such as ``12h``; None for other texts. Raises OverflowError."""
     read = AGE.fullmatch(text)
     return timedelta(**{_UNITS[read[2]]: int(read[1])}) if read else None
 
 
 def time_or_age(text: str) -> datetime:
-    """Read a time, in UTC unless it names a zone, or an age such as ``90d``: so long ago."""
+    """Parse a time, or an age such as ``90d``, which means the time that long ago.
+
+    A time without a zone is in UTC. Raises ArgumentTypeError.
+    """
     try:
         return _ago(text) or ranges.moment(text)
     except (ValueError, OverflowError):
@@ -142,7 +152,10 @@ def time_or_age(text: str) -> datetime:
 
 
 def time_or_span(text: str) -> datetime:
-    """Read a time, in UTC unless it names a zone, or so long from now, such as ``12h``."""
+    """Parse a time, or a span such as ``12h``, which means the time that long from now.
+
+    A time without a zone is in UTC. Raises ArgumentTypeError.
+    """
     try:
         span = _span(text)
         # Whole seconds, as they are shown.
@@ -161,14 +174,21 @@ class NoFileNorPlan(PlanNotFound):
 
 
 def is_file(name: str) -> bool:
-    """Return True for a readable path, such as a file or a pipe; not for a folder or ``last``."""
+    """Return True for ``-``, and for an existing path that is no folder, such as a file or a pipe.
+
+    ``last`` always names a plan, even if there is a file of that name.
+    """
     if name == LAST:
         return False
     return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
 
 
 def stored_plan(session: Session, name: str) -> ActionPlan:
-    """Load a stored plan by a reference that is not the name of a file; raises PlanNotFound."""
+    """Load a stored plan by a reference: see :meth:`applier.cli.session.Session.plan`.
+
+    Raises NoFileNorPlan, which mentions that there is no such file either, or PlanNotFound if
+    several plans match.
+    """
     try:
         return session.plan(name)
     except PlanNotFound as reason:

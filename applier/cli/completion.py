@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what may come next on a command line: verbs, options, plans, actions, planners, types."""
+"""Completes command lines: returns verbs, options, and names of plans, actions, plugins, files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from applier.cli import arguments
 if TYPE_CHECKING:
     from applier.cli.session import Session
 
-#: Among the candidates: names of files are accepted, too.
+#: A candidate for which the script of the shell adds the names of files.
 FILES = ":files:"
 #: How many of the latest plans are offered.
 _PLANS = 50
-#: Names that verbs take as NAME.
+#: The kind of names that the argument NAME of a verb accepts, by verb.
 _NAMES = {
     "planner show": "planners",
     "action type show": "action_types",
@@ -28,10 +28,10 @@ _NAMES = {
 
 
 def candidates(app: Any, words: Sequence[str]) -> list[str]:
-    """Return what the last of the words after the program's name may become.
+    """Return the words that may replace the last one of ``words``, which follow the program's name.
 
-    It may be empty, or the beginning of a word. What cannot be found out, such as the plans of a
-    record that cannot be opened, is left out.
+    The last word may be empty, or the beginning of a word. Candidates that cannot be read, such as
+    the plans of a record that cannot be opened, are left out.
     """
     *before, begun = _parted(words or [""])
     common = {text: a for a in app.parser._actions for text in a.option_strings}
@@ -52,7 +52,7 @@ def candidates(app: Any, words: Sequence[str]) -> list[str]:
 
 
 def _parted(words: Sequence[str]) -> list[str]:
-    """Return the words with each option apart from its value.
+    """Return the words with each option separated from its value.
 
     >>> _parted(["--out=a.svg"]), _parted(["--out", "=", "a.svg"]), _parted(["--out", "="])
     (['--out', 'a.svg'], ['--out', 'a.svg'], ['--out', ''])
@@ -61,7 +61,7 @@ def _parted(words: Sequence[str]) -> list[str]:
     """
     whole: list[str] = []
     for word in words:
-        # bash has the sign as a word of its own.
+        # bash passes the equals sign as a separate word.
         if whole and (word == "=" or whole[-1].endswith("=")):
             whole[-1] += word
         else:
@@ -76,7 +76,10 @@ def _parted(words: Sequence[str]) -> list[str]:
 def _without_options(
     words: Sequence[str], options: Mapping[str, argparse.Action]
 ) -> tuple[list[str], argparse.Action | None]:
-    """Return the words without these options and their values; and one that awaits a value."""
+    """Return the words without these options and their values, and the option of a missing value.
+
+    The option is the last of the words, if it takes a value; else None.
+    """
     left: list[str] = []
     awaited: argparse.Action | None = None
     for word in words:
@@ -91,14 +94,14 @@ def _without_options(
 
 
 def _next_words(names: Iterable[Sequence[str]], before: Sequence[str], begun: str) -> list[str]:
-    """Return the words that continue the names of verbs."""
+    """Return the next words of the verbs whose names begin with ``before``, sorted."""
     at = len(before)
     later = {name[at] for name in names if list(name[:at]) == list(before) and len(name) > at}
     return sorted(word for word in later if word.startswith(begun))
 
 
 def _without(before: Sequence[str], verb: Sequence[str]) -> list[str]:
-    """Return the words after those of the verb."""
+    """Return the words without those of the verb, which may have options between them."""
     left, rest = list(verb), []
     for word in before:
         if left and word == left[0]:
@@ -193,7 +196,7 @@ def _examples(_: Session, __: Sequence[str]) -> list[str]:
     return list(examples.files())
 
 
-#: What a word stands for, by its name in the help.
+#: The kind of candidates for an argument, by its name in the help.
 _KINDS = {
     "PLAN": "plans",
     "OLD": "documents",
@@ -214,9 +217,9 @@ _LOOKED_UP: dict[str, Callable[[Any, Sequence[str]], Iterable[str]]] = {
     "examples": _examples,
 }
 
-#: The variable with the words of the line, one in each line.
+#: The environment variable with the words of the command line, one in each line.
 WORDS = "ACTIONPLAN_WORDS"
-#: For each shell, a script that asks for the candidates.
+#: For each shell, the script that calls ``actionplan complete --words`` for candidates.
 SCRIPTS = {
     "bash": f"""\
 _actionplan() {{

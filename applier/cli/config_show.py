@@ -50,7 +50,7 @@ class ConfigShow(ListVerb):
         configuration.register_all(conf)
         where = _Origins(conf)
         return ("section", "option", "value", "from"), (
-            (name, opt.name, value_of(conf, name, opt), where(name, opt.name))
+            (name, opt.dest, value_of(conf, name, opt), where(name, opt.dest))
             for name, opt in options
             if section in (None, name)
         )
@@ -63,14 +63,14 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
     from applier import configuration
 
     try:
-        value = conf[group][opt.name]
+        value = conf[group][opt.dest]
     except cfg.ConfigFileValueError as reason:
         return f"cannot be used: {str(reason).rpartition('is not valid: ')[2]}"
     if (group, opt.name) == ("actionplan", "connection"):
         return _connection(conf)
     if (group, opt.name) == ("actionplan", "simulator"):
         return str(configuration.simulator_path(conf))
-    return "***" if opt.secret and value is not None else shown(opt, value)
+    return shown(opt, value)
 
 
 def _connection(conf: cfg.ConfigOpts) -> str:

@@ -107,10 +107,7 @@ class Create(Verb):
         if keep:
             self.session.store.save_plan(plan, history=self.entry("create"))
         if settings.max_workers:
-            self.note(
-                f"Note: max_workers={workers} is not stored in the plan; pass it to apply, or set "
-                "it in [watcher_workflow_engines.taskflow]."
-            )
+            self._tell_not_stored(workers)
         if parsed_args.format != "table":
             self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
@@ -126,8 +123,18 @@ class Create(Verb):
             self.say("Not stored (--dry-run).")
         return 0
 
+    def _tell_not_stored(self, workers: int) -> None:
+        from applier.configuration.plugin_options import engine_name
+        from planner import registry
+
+        section = registry.section_of(registry.ENGINES, engine_name(self.session.conf))
+        self.note(
+            f"Note: max_workers={workers} is not stored in the plan; pass it to apply, or set "
+            f"it in [{section}]."
+        )
+
     def _tell_next(self, plan: ActionPlan) -> None:
-        """Say what can be done with a new plan: first of all, what it needs before it may run."""
+        """Write why a new plan may not run yet, or the commands that apply and draw it."""
         short = plan.uuid[:8]
         try:
             self.session.assembly.require_allowed(plan)
@@ -150,7 +157,11 @@ class Create(Verb):
         *,
         recorded: bool,
     ) -> str | None:
-        """Return the expected duration of each ordering; None if it is unknown, or for only one."""
+        """Return a sentence with the makespan of the plan in each ordering of its planner.
+
+        None if the planner has only one ordering, the duration of an action is not known, or
+        another ordering cannot be planned.
+        """
         from applier.operations.predictions import makespan_s, past_durations
 
         orderings = _ORDERINGS.get(plan.planner)

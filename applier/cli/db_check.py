@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan db check``: find what is wrong in the record."""
+"""``actionplan db check``: find damage in the record."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from applier.wording import count
 
 
 class DbCheck(Verb):
-    """Check the record for damage, and say where it is
+    """Check the record, and list all damage
 
-    Checked are the version of the tables, the integrity of the file or tables, states, JSON, links
-    between actions, that each plan is as it was saved, and rows that belong to nothing. Changes
-    nothing, and may be used while
-    appliers run. The exit code is 1 if anything is wrong.
+    It checks the version of the tables, the integrity of the file or tables, states, JSON, links
+    between actions, that each plan is as it was saved, and that no row is left without its plan. It
+    changes nothing, and may be used while appliers run. The exit code is 1 if anything is wrong.
     """
 
     EXAMPLES = ("db check", "--config-file watcher.conf db check")

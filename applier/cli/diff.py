@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan diff``: what differs between two plans."""
+"""``actionplan diff``: the differences between two plans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from applier.operations.creation import SetOptions
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
 
-#: Exit codes, as of diff(1): the plans differ; that cannot be said.
+#: Exit codes, as of diff(1): the plans differ; an error kept them from being compared.
 DIFFERENT, TROUBLE = 1, 2
 
 
@@ -42,7 +42,7 @@ class Diff(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Compare two plans, and show what differs."""
+        """Compare two plans, and write the differences."""
         from applier.operations import difference_values, differences
 
         names = (parsed_args.old, parsed_args.new)

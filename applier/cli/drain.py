@@ -10,7 +10,7 @@ from typing import Any
 from applier.cli.arguments import with_reason
 from applier.cli.plan_files import rendered, write_text
 from applier.cli.verb import REFUSED, Verb
-from applier.run.user import user
+from applier.run.this_process import user
 
 
 class _HostVerb(Verb):
@@ -48,7 +48,7 @@ class Drain(_HostVerb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: hosts, what is done with them, a reason."""
+        """Add the arguments: hosts, ``--power-off``, ``--scheduler`` and a reason."""
         parser = with_reason(super().get_parser(prog_name))
         parser.add_argument(
             "--power-off", action="store_true", help="switch the hosts off when they are empty"
@@ -61,7 +61,7 @@ class Drain(_HostVerb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Read the cloud, write the document, and tell which instances stay."""
+        """Read the cloud, write the document, and write the reason for each instance that stays."""
         from planner.problems import drain
 
         facts = self.session.assembly.facts()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of ``actionplan apply`` that only looks: ``--dry-run``."""
+"""``actionplan apply --dry-run``: calls the precheck of each action, and runs none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _STYLES = {
 
 
 def show_dry_run(verb: Verb, plan: ActionPlan) -> int:
-    """Show what a run would find now; return the exit code. Nothing is stored or changed."""
+    """Write what the prechecks found, how the cloud differs from the plan, and a refusing guard.
+
+    Return the exit code, OUT_OF_DATE if a run would be refused. Nothing is stored or changed.
+    """
     found = dry_run(verb.session.assembly, plan)
     _show(verb, found.checked)
     if found.moved is not None:

@@ -77,7 +77,7 @@ class DurationImport(Verb):
     """Let forecasts use durations that were measured elsewhere
 
     FILE is what 'duration export' wrote. They replace those imported before for the same types, and
-    count after those that were measured here. The history tells who imported them.
+    count after those that were measured here. The history records who imported them.
     """
 
     EXAMPLES = ("duration import durations.json",)

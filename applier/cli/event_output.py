@@ -15,9 +15,9 @@ from applier.errors import ConfigurationError
 
 @contextmanager
 def opened(verb: Verb, path: str) -> Iterator[TextIO]:
-    """Open the file for events; raises ConfigurationError if it cannot be written.
+    """Open the file to which events are appended; raises ConfigurationError if that fails.
 
-    For ``-``, it is standard output, and the verb writes its own output to standard error.
+    For ``-``, yield standard output. The verb then writes its own output to standard error.
     """
     if path == "-":
         out: TextIO = verb.app.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan event subscription list | remove``: for whom events are recorded."""
+"""``actionplan event subscription list | remove``: who subscribes to events."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SubscriptionRemove(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Remove it; raises InvalidInput for an unknown name."""
+        """Remove the subscription; raises InvalidInput for an unknown name."""
         from planner.errors import InvalidInput, Mistake, accepted
 
         store, name = self.session.store, parsed_args.name
@@ -88,7 +88,10 @@ def _row(of: Subscription, newest: int, whole: bool, at: datetime) -> tuple[Any,
 
 
 def _trouble(of: Subscription) -> Trouble | None:
-    """Return why nothing is delivered, or why the first event that is held back is."""
+    """Return why nothing is delivered to a receiver; else, why its first event is held back.
+
+    None if neither is the case.
+    """
     held = sorted(of.held_back.values(), key=lambda trouble: trouble.number)
     return of.away or next((trouble for trouble in held if trouble.why), None)
 

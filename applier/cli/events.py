@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan event list``: what has happened to plans, while somebody subscribed to it."""
+"""``actionplan event list``: the events of plans, recorded while somebody subscribes to them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from applier.notifications import lines, schema
 from applier.store.subscriptions import DeadEvent
 from planner.errors import short, shortened
 
-#: How to have events recorded.
+#: Printed if there are no subscriptions: how to subscribe, so that events are recorded.
 TO_SUBSCRIBE = (
     "To subscribe: name webhooks or a file in the section [events] and start\n"
     "actionplan-applier, or ask for GET /v2/events, or follow a plan:\n"
     "actionplan watch PLAN -f json"
 )
-#: How many events are listed unless others are asked for.
+#: The default number of listed events.
 _LIMIT = 50
 #: The format for people, and those in which every value is text.
 _TABLE, _TEXT = "table", ("csv", "value")
@@ -94,10 +94,11 @@ class EventList(ListVerb):
         return [d for d in self.session.store.dead_events() if d.event["plan"] == plan][-limit:]
 
 
-def what(event: schema.Event) -> tuple[str, str]:
-    """Return what an event tells, and its message.
+def change_and_message(event: schema.Event) -> tuple[str, str]:
+    """Return the change that an event is about, as a short text, and its message or reason.
 
-    >>> what({"type": "plan.state", "data": {"state": "FAILED", "message": "1 failed"}})
+    >>> data = {"state": "FAILED", "message": "1 failed"}
+    >>> change_and_message({"type": "plan.state", "data": data})
     ('FAILED', '1 failed')
     """
     data = event["data"]
@@ -121,7 +122,7 @@ def _rows(
             _time(datetime.fromisoformat(event["at"])),
             *(() if plan else (short(event["plan"]),)),
             event["type"],
-            *what(event),
+            *change_and_message(event),
         )
         for event in events
     )
@@ -147,7 +148,7 @@ def _dead_rows(
 
 
 def _whole(value: Any, form: str) -> Any:
-    """Return a value for a format; a mapping is JSON where there is only text."""
+    """Return a value for a format; in formats that have only text, a mapping becomes JSON."""
     return lines.line(value) if isinstance(value, Mapping) and form in _TEXT else value
 
 
@@ -156,7 +157,7 @@ def _time(at: datetime) -> str:
 
 
 def _event_number(text: str) -> int:
-    """Read the number of an event; 0 stands before the first."""
+    """Parse the number of an event, from 0, which precedes all; raises ArgumentTypeError."""
     if not re.fullmatch("[0-9]{1,18}", text):
         raise argparse.ArgumentTypeError(f"{shortened(repr(text))} is not the number of an event")
     return int(text)

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,31 @@ from planner.errors import InvalidInput, Mistake, accepted
 _TOP = "etc"
 #: The file by which the folder is recognised.
 _MARK = "actionplan-applier.service"
-#: The files of that folder that are offered. setup.cfg installs the same ones.
-_OFFERED = (
+#: Patterns of the files of that folder that are offered. setup.cfg installs the same ones: whatever
+#: else lies there was left by runs, builds and editors.
+OFFERED = (
     "actionplan-api.service",
     "actionplan-applier.service",
-    "examples",
+    "actionplan-worker.service",
+    "compose.yaml",
     "grafana-dashboard.json",
     "gunicorn.conf.py",
     "watcher.conf.sample",
+    "worker-accounts.mariadb.sql",
+    "worker-accounts.postgresql.sql",
+    "examples/*.yaml",
+    "examples/events/*.yaml",
+    "examples/events/bring",
+    "examples/events/conf/*.cnf",
+    "examples/events/conf/*.conf",
+    "examples/plugin/README.rst",
+    "examples/plugin/pyproject.toml",
+    "examples/plugin/racks.yaml",
+    "examples/plugin/rackplan/*.py",
+    "examples/plugin/tests/*.py",
 )
 #: The example that is recommended to begin with.
 _FIRST = "etc/examples/host-maintenance.yaml"
-#: Folders that are created when the examples of a checkout are run.
-_LEFT_BY_RUNS = {"__pycache__", "site"}
 
 
 class ExampleList(ListVerb):
@@ -119,9 +132,8 @@ def files() -> Mapping[str, Path]:
     Raises ConfigurationError if the product was installed without the files.
     """
     source = _source()
-    found = [p for name in _OFFERED for p in (source / name, *(source / name).rglob("*"))]
-    names = {f"{_TOP}/{p.relative_to(source)}": p for p in found if p.is_file()}
-    return {n: names[n] for n in sorted(names) if not _LEFT_BY_RUNS & set(n.split("/"))}
+    found = sorted(name for pattern in OFFERED for name in glob(pattern, root_dir=source))
+    return {f"{_TOP}/{name}": source / name for name in found}
 
 
 def _source() -> Path:
@@ -160,6 +172,6 @@ def _about(path: Path) -> str:
     """Return the description at the beginning of a file: a comment, a docstring, or a title."""
     with path.open(encoding="utf-8") as file:
         line = next((x for x in file if not x.startswith(("#!", "# SPDX-"))), "").rstrip()
-    if line.startswith("# "):
-        return re.split(r"[.:]( |$)", line[2:])[0]
+    if line.startswith(("# ", "-- ")):
+        return re.split(r"[.:]( |$)", line.partition(" ")[2])[0]
     return line.strip('"') if line.startswith('"""') or path.suffix == ".rst" else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan facts``: what the cloud holds now, as the facts of a document."""
+"""``actionplan facts``: the current state of the cloud, as the facts of a document."""
 
 from __future__ import annotations
 

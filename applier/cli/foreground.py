@@ -13,14 +13,13 @@ from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from applier.assembly import MONITORING_LOG, now
+from applier.assembly import now
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
-from applier.operations.next_steps import next_steps
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
@@ -35,6 +34,8 @@ EXIT_CODES = {
     PlanState.PAUSED: PAUSED,
     PlanState.CANCELLED: PAUSED,
 }
+#: The logger with warnings about traces that could not be sent.
+_MONITORING_LOG = logging.getLogger("applier.monitoring")
 #: Names of signals in the record.
 _SIGNALS = {
     signal.SIGINT: "SIGINT (Ctrl-C)",
@@ -48,12 +49,12 @@ NOTHING_RAN = "Nothing has run"
 
 
 class _Starts(Listener):
-    """Notes whether any action has started: an action runs only after its start was committed."""
+    """Sets ``seen`` once any action has started: it runs only after its start was committed."""
 
     seen = False
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Look for a start."""
+        """Set ``seen`` if one of the reports is a start."""
         self.seen = self.seen or any(r.state is ActionState.ONGOING for r in reports)
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
@@ -61,7 +62,7 @@ class _Starts(Listener):
 
 
 class Progress(Listener, Protocol):
-    """A display of a running plan's progress; a context manager."""
+    """A display of a running plan's progress; as a context manager, visible inside the block."""
 
     def __enter__(self) -> Progress: ...
 
@@ -78,15 +79,15 @@ def run(
     workers: int,
     events: TextIO | None = None,
 ) -> int:
-    """Run a stored plan; returns the exit code. Its events are written to ``events``.
+    """Run a stored plan until it stops; return the exit code. Its events are written to ``events``.
 
     Raises PlanConflict if another process runs it. Standard output must be a stream that does not
     fail when the terminal goes away, so that the run continues.
     """
     told: deque[str] = deque(maxlen=1)
-    with heard(MONITORING_LOG, told.append), verb.session.assembly.traced():
+    with warnings_sent_to(_MONITORING_LOG, told.append), verb.session.assembly.traced():
         code = _run(verb, plan, settings, workers, events)
-    # Below the recap: while the plan runs, the terminal belongs to its progress.
+    # Below the recap: while the plan runs, only the progress display writes to the terminal.
     for text in told:
         verb.note(text)
     return code
@@ -95,7 +96,7 @@ def run(
 def _run(
     verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int, events: TextIO | None
 ) -> int:
-    """Run a plan, show its progress and a recap; returns the exit code."""
+    """Run a plan, show its progress and a recap; return the exit code."""
     from applier.cli.reporters import recap
     from applier.operations import last_run
 
@@ -129,7 +130,7 @@ def _run(
     planned_s = runner.planned_s()
     if planned_s is not None:
         verb.say(f"{planned_and_taken(planned_s, took_s).capitalize()}.")
-    for line in next_steps(plan):
+    for line in last_run.next_steps(plan):
         verb.say(line)
     return exit_code(plan)
 
@@ -150,7 +151,7 @@ def progress_of(
 ) -> Progress:
     """Return the display of progress: a block on a terminal, otherwise lines.
 
-    If the run began before, ``at`` is the time now, and ``first`` when its first action started.
+    If the run began before, ``at`` is the time now, and ``first`` the time of its first start.
     """
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
         from applier.cli.reporters.progress_block import ProgressBlock
@@ -160,12 +161,12 @@ def progress_of(
 
 
 def _queue(verb: Verb, plan: ActionPlan) -> None:
-    """Make a plan PENDING. If another process did so meanwhile, the claim decides who runs it."""
+    """Make a plan PENDING; if another process did so meanwhile, do nothing: the claim decides."""
     store = verb.session.store
     if plan.state is PlanState.PENDING and plan.start_at is None:
         return
     try:
-        # It starts now, even if it waits for a time: its user says so.
+        # ``apply`` starts it now, even if it was to start at a later time.
         store.start_plan(plan.uuid, None, now=now(), history=verb.entry("start"))
     except (PlanConflict, InvalidTransition):
         if store.load_plan(plan.uuid).state is not PlanState.PENDING:
@@ -173,32 +174,32 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
 
 
 class _Teller(logging.Handler):
-    """Calls a function with log messages."""
+    """A log handler that calls a function with each message of level WARNING or above."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show the message."""
+        """Call the function with the message."""
         self._tell(record.getMessage())
 
 
 @contextmanager
 def lapses(tell: Callable[[str], None]) -> Iterator[None]:
-    """Show when the store cannot be reached, and when it can again; the run waits meanwhile."""
+    """Call ``tell`` when the store cannot be reached, and when it can be again."""
     from applier.recording import store_retry
 
-    with heard(store_retry.LOG, tell):
+    with warnings_sent_to(store_retry.LOG, tell):
         yield
 
 
 @contextmanager
-def heard(log: logging.Logger, tell: Callable[[str], None]) -> Iterator[None]:
-    """Call ``tell`` with what is logged as a warning or as an error."""
+def warnings_sent_to(log: logging.Logger, tell: Callable[[str], None]) -> Iterator[None]:
+    """Call ``tell`` with each warning and error that ``log`` receives inside the block."""
     handler, before = _Teller(tell), log.level
     log.addHandler(handler)
-    # Below the level that the program sets without --verbose.
+    # Without --verbose, the program sets the root logger to CRITICAL, which would drop warnings.
     log.setLevel(logging.INFO)
     try:
         yield

@@ -13,10 +13,10 @@ from applier.cli.verb import Verb
 from applier.operations import creation
 from applier.operations.creation import SetOptions
 from applier.timeline.values import LaneKind
-from planner.errors import InvalidInput, Mistake
+from planner.errors import InvalidInput, Mistake, cut
 from planner.model import JOIN, Action, ActionPlan
+from planner.safe_text import visible
 from planner.states import ActionState
-from planner.visible_text import visible
 
 FORMATS = ("dot", "mermaid", "svg", "timeline")
 
@@ -125,7 +125,7 @@ class _Wanted:
             raise InvalidInput(mistakes)
 
     def has(self, planner: str, action: Action) -> bool:
-        """Return True for an action that passes all filters."""
+        """Return whether an action passes all filters that are set."""
         from planner.render import swimlanes
 
         if self._states and action.state not in self._states:
@@ -138,6 +138,7 @@ class _Wanted:
 def _compiled(option: str, text: str | None, mistakes: list[Mistake]) -> re.Pattern[str] | None:
     try:
         return None if text is None else re.compile(text)
-    except re.error as reason:
-        mistakes.append(Mistake(f"not a regular expression: {reason}", place=f"{option} {text}"))
+    except (re.error, RecursionError, OverflowError) as reason:
+        place = f"{option} {cut(text or '', 100)}"
+        mistakes.append(Mistake(f"not a regular expression: {reason}", place=place))
         return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.cli.verb import USAGE, Verb
 
-#: Where the first sentences of the verbs begin.
+#: The column in which the first sentence of each verb begins.
 _INDENT = 21
 #: Verbs by purpose, in the order of the program's help.
 GROUPS = {
@@ -146,7 +146,7 @@ class Complete(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a shell, or a request of its script."""
+        """Add the arguments: a shell, or ``--words``, with which its script requests candidates."""
         from applier.cli import completion
 
         parser = super().get_parser(prog_name)
@@ -187,7 +187,10 @@ def program_help(app: Any) -> str:
 
 
 def _line(app: Any, name: str) -> str:
-    """Return a verb with its first sentence, or with the reason why it cannot be imported."""
+    """Return the line of a verb: its first sentence, or the reason why it cannot be imported.
+
+    The line is empty if the verb is not installed.
+    """
     entry = app.command_manager.commands.get(name)
     if entry is None:
         return ""

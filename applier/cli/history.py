@@ -12,9 +12,9 @@ from applier.cli.verb import ListVerb
 from applier.contracts import HistoryEntry
 from applier.store.retention import NO_PLAN
 
-#: How many entries are listed unless others are asked for.
+#: The default number of listed entries.
 _LIMIT = 50
-#: What stands for the plan of a change that is about no single plan, such as a purge.
+#: Written in place of the plan for a change that is about no single plan, such as a purge.
 _NO_PLAN = "-"
 
 
@@ -53,7 +53,10 @@ class History(ListVerb):
         return columns, (_short(e, names, with_plan=uuid is None) for e in entries)
 
     def _names(self, uuid: str | None, entries: Sequence[HistoryEntry]) -> Mapping[str, str]:
-        """Return the names of the actions of a plan, if they are needed and can be read."""
+        """Return the names of the actions of a plan by uuid.
+
+        The mapping is empty without a plan, if no entry is about an action, and for a damaged plan.
+        """
         from applier.errors import DamagedRecord
 
         if uuid is None or not any(entry.action for entry in entries):

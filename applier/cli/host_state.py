@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a host in a plan: what left it, what remains, whether it is safe to power off."""
+"""``show --node``: which instances left a host, which remain, and whether it can be powered off."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _WHY = {
 }
 
 
-def of(plan: ActionPlan, host: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare a plan with the facts of the cloud about one host.
+def compare_with_facts(plan: ActionPlan, host: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare the actions of a plan that concern one host with the facts of the cloud.
 
-    The result has ``host, power, service, left, remains, safe_to_power_off, not_safe_because``.
-    Raises InvalidInput if there is no such host.
+    The result has ``host, power, service, left, remains, safe_to_power_off, not_safe_because``, as
+    JSON types. ``left`` has the instances that the plan moves away and that are not on the host,
+    ``remains`` those that are on it. Raises InvalidInput if there is no such host.
     """
     known = {**facts["hosts"], **facts["services"]}
     if host not in known:
@@ -67,7 +68,7 @@ def of(plan: ActionPlan, host: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lines(state: Mapping[str, Any]) -> Iterator[str]:
-    """Write the result of :func:`of` as text."""
+    """Yield the result of :func:`compare_with_facts` as lines of text."""
     service = state["service"]
     power = [f"power {state['power']}"] if state["power"] else []
     yield ", ".join([state["host"], *power, *(_service(service) if service else ())])
@@ -92,7 +93,7 @@ def _leaves(action: Action, host: str) -> bool:
 
 
 def _comes(action: Action, host: str) -> bool:
-    """Return whether an open action may bring an instance to the host, or works on one there."""
+    """Return whether an open action moves an instance to the host, or changes one that is there."""
     works = any(token.startswith("instance:") for token in action.tokens)
     open_here = action.state in _OPEN and f"node:{host}" in action.tokens
     return open_here and works and not _leaves(action, host)

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from applier.cli.arguments import with_yes
 from applier.cli.session import Session
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import ActionFailed, PlanNotFound
@@ -16,6 +18,7 @@ from applier.wording import count
 if TYPE_CHECKING:
     from applier.machines import OpenMachines
     from applier.machines.found_jobs import FoundJob
+    from applier.run.leftover_jobs import Leftover
     from planner.model import ActionPlan
 
 _HERE = "this machine"
@@ -24,9 +27,10 @@ _HERE = "this machine"
 class JobList(ListVerb):
     """List the commands that actions have left, running or ended
 
-    A command is listed until the end of its attempt is on record. One that is a leftover can be
-    removed: nothing of it runs, and nobody will look for it. Processes are listed that go on
-    although the shell of their command was killed.
+    A command is listed until the end of its attempt is on record. A leftover can be removed:
+    nothing of it runs, and no applier needs it any more. If this record does not have its plan, it
+    is a leftover of an unknown plan: the plan was purged, or another record has it and may need the
+    command. Processes that go on although the shell of their command was killed are listed as well.
     """
 
     EXAMPLES = ("job list", "job list root@10.0.0.3", "job list -f json")
@@ -42,51 +46,82 @@ class JobList(ListVerb):
             found = _found(self.session, machines, parsed_args.addresses)
         short = parsed_args.formatter == "table"
         columns = ("machine", "plan", "action", "attempt", "state", "processes", "leftover")
-        return columns, (
-            (*job.row(short=short), job.processes, "yes" if job.is_leftover else "no")
-            for job in found
-        )
+        return columns, ((*job.row(short=short), job.processes, str(job.leftover)) for job in found)
 
 
 class JobClean(Verb):
     """Remove the commands that are leftovers: their output and exit codes
 
     A command that still runs, or whose processes do, is never removed, nor one of an action whose
-    end is not on record.
+    end is not on record. Those of plans that this record does not have are removed only after a
+    question: the plan was purged, or another record has it and may need them.
     """
 
-    EXAMPLES = ("job clean", "job clean root@10.0.0.3 root@10.0.0.4")
+    EXAMPLES = ("job clean", "job clean root@10.0.0.3 root@10.0.0.4 --yes")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: the addresses of nodes."""
-        return _with_addresses(super().get_parser(prog_name))
+        """Add the arguments: the addresses of nodes, and whether to ask."""
+        return with_yes(_with_addresses(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Remove the leftovers, and say how many there were."""
+        """Remove the leftovers, and write how many were removed and kept; raises ActionFailed."""
+        from applier.run.leftover_jobs import Leftover
+
+        addresses = parsed_args.addresses
         with closing(self.session.assembly.machines()) as machines:
-            found = _found(self.session, machines, parsed_args.addresses)
-            for address in [None, *parsed_args.addresses]:
-                folders = [j.job.folder for j in found if j.is_leftover and j.address == address]
-                machines.remove(address, folders, wait=True)
+            found = _found(self.session, machines, addresses)
+            removed = [job for job in found if job.leftover is Leftover.YES]
+            _remove(machines, addresses, removed)
+            unknown = [job for job in found if job.leftover is Leftover.UNKNOWN_PLAN]
+            if unknown and (parsed_args.yes or self._agrees_to_remove(unknown)):
+                # Some may have begun while the question was open.
+                again = _found(self.session, machines, addresses)
+                unknown = [job for job in again if job in unknown]
+                _remove(machines, addresses, unknown)
+                removed += unknown
         for each in found:
             if each.processes:
                 self.say(f"Kept on {each.where}: {each.job.folder}: {each.job}")
-        removed = sum(job.is_leftover for job in found)
-        self.say(f"{count(removed, 'leftover')} removed, {len(found) - removed} kept.")
+        kept = len(found) - len(removed)
+        self.say(f"{count(len(removed), 'leftover')} removed, {kept} kept.")
         return 0
+
+    def _agrees_to_remove(self, unknown: Sequence[_Listed]) -> bool:
+        """Name the plans that this record does not have, and ask whether to remove their jobs."""
+        for (where, uuid), number in Counter((job.where, job.plan_uuid) for job in unknown).items():
+            self.say(f"On {where}: {count(number, 'leftover')} of the unknown plan {uuid}")
+        text = (
+            "This record does not have these plans. They were purged, or another record has them "
+            "and may need what their commands have left. Remove it?"
+        )
+        is_agreed = self.agrees(text)
+        if not is_agreed:
+            self.say("These are kept. To remove them without a question, add --yes.")
+        return is_agreed
 
 
 class _Listed(NamedTuple):
-    """A job on a machine, its plan if the record has it, and whether it is a leftover."""
+    """A job on a machine, its plan if the record has it, and whether it is a leftover.
+
+    ``address`` is None for this machine.
+    """
 
     address: str | None
     job: FoundJob
     plan: ActionPlan | None
-    is_leftover: bool
+    leftover: Leftover
 
     @property
     def where(self) -> str:
         return self.address or _HERE
+
+    @property
+    def plan_uuid(self) -> str:
+        """The uuid of the plan by the name of the job, empty if it belongs to no attempt."""
+        from applier.machines.job_names import attempt_of
+
+        attempt = attempt_of(self.job.folder)
+        return attempt.plan if attempt else ""
 
     @property
     def processes(self) -> str:
@@ -115,9 +150,13 @@ def _with_addresses(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -> list[_Listed]:
-    """Return the jobs of this machine and of these nodes, and permits that are leftovers."""
+    """Return the jobs of this machine and of the nodes at these addresses.
+
+    Permits (see :mod:`applier.machines.permit`) are included only if they are leftovers. Raises
+    ActionFailed if a node cannot be reached.
+    """
     from applier.machines.job_names import attempt_of, is_permit
-    from applier.run.leftover_jobs import is_leftover
+    from applier.run.leftover_jobs import Leftover, leftover
 
     plans: dict[str, ActionPlan | None] = {}
     listed = []
@@ -127,10 +166,17 @@ def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -
             uuid = attempt.plan if attempt else ""
             if uuid not in plans:
                 plans[uuid] = _plan(session, uuid)
-            is_unneeded = is_leftover(job, plans[uuid])
-            if is_unneeded or not is_permit(job.folder):
-                listed.append(_Listed(address, job, plans[uuid], is_unneeded))
+            found = leftover(job, plans[uuid])
+            if found is not Leftover.NO or not is_permit(job.folder):
+                listed.append(_Listed(address, job, plans[uuid], found))
     return listed
+
+
+def _remove(machines: OpenMachines, addresses: Sequence[str], unneeded: Sequence[_Listed]) -> None:
+    """Remove jobs of this machine and of the nodes at these addresses."""
+    for address in [None, *addresses]:
+        folders = [each.job.folder for each in unneeded if each.address == address]
+        machines.remove(address, folders, wait=True)
 
 
 def _found_on(machines: OpenMachines, address: str | None) -> list[FoundJob]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reports of plans that a purge is about to delete to a folder."""
+"""``purge --keep-reports``: writes the report of each plan to a folder before it is deleted."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from applier.cli.session import Session
 
 OPTION = "--keep-reports"
-#: What a report is called until it is whole.
+#: The prefix of the name of a report that is not written completely yet.
 _UNFINISHED = ".new-report-"
 
 
 @contextmanager
 def folder(path: str) -> Iterator[None]:
-    """Make a folder for reports, in which what killed purges left unfinished is removed.
+    """Make the folder of the reports, and hold a shared lock on it inside the block.
 
-    Several purges may use it at once: a lock, which ends with its process, tells whether another
-    one does, whose unfinished report must stay. Raises ConfigurationError.
+    Unfinished reports of purges that were killed are removed, but only under an exclusive lock,
+    which shows that no other purge writes to the folder now. Raises ConfigurationError.
     """
     plan_files.make_folder(path, OPTION)
     handle = None
@@ -45,10 +45,10 @@ def folder(path: str) -> Iterator[None]:
 
 
 def keep(session: Session, path: str, uuid: str) -> str | None:
-    """Write the report of a plan to a folder; return why there is none, in a sentence, or None.
+    """Write the report of a plan to a folder; return None, or why the plan must not be deleted.
 
-    Of a plan that another purge deletes meanwhile nothing is written: that one keeps its report,
-    and what was read of the plan may not be whole. Raises ConfigurationError.
+    If another purge deletes the plan meanwhile, nothing is written, and None is returned: that one
+    has written the report, and here the plan may have been read in part. Raises ConfigurationError.
     """
     from applier.assembly import now
     from applier.report import content, page

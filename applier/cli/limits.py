@@ -47,7 +47,7 @@ class SetLimits(Verb):
         from applier.operations import plans
 
         plan = self.session.plan(parsed_args.plan)
-        limits = read(plan, parsed_args.limit)
+        limits = parse_limits(plan, parsed_args.limit)
         if parsed_args.max_workers:
             limits[_WORKERS] = parsed_args.max_workers
         if not limits:
@@ -57,7 +57,7 @@ class SetLimits(Verb):
         return 0
 
 
-def read(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
+def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
     """Parse limits; raises InvalidInput for wrong syntax, and for tokens that no action holds."""
     tokens = {token for action in plan.actions for token in action.tokens}
     known = tokens | {f"{token.partition(':')[0]}:*" for token in tokens}

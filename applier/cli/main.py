@@ -15,21 +15,25 @@ from types import TracebackType
 from typing import Any
 
 from applier.cli import terminal
+from applier.console_scripts import INTERRUPTED, INTERRUPTED_TEXT
 from applier.errors import interrupt_in
 
-#: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
-INTERRUPTED, UNREAD = 130, 141
+#: The exit code after the reader of standard output has gone (SIGPIPE).
+UNREAD = 141
 #: The number of new objects after which the garbage collector runs. Imports create tens of
 #: thousands of objects that exist until the end. With Python's default of 700, the collector takes
 #: a tenth of the start-up time.
 _COLLECT_AFTER = 100_000
-_INTERRUPTED = "\nInterrupted.\n"
 
 
 def main(
     argv: Sequence[str] | None = None, program: Callable[[], Callable[[], Any]] | None = None
 ) -> int:
-    """Run ``actionplan``, or the class that ``program`` imports; returns the exit code."""
+    """Run a command line of ``actionplan``, and return the exit code.
+
+    ``argv`` are the words after the name of the program; by default, those of this process.
+    ``program`` imports the class of another program, and returns it.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     gc.set_threshold(_COLLECT_AFTER)
     # When it ends, Python would look for cycles among all objects: a fifth of the time of `list`.
@@ -46,7 +50,7 @@ def main(
         _drop_output()
     except KeyboardInterrupt:
         code = INTERRUPTED
-        sys.stderr.write(_INTERRUPTED)
+        sys.stderr.write(INTERRUPTED_TEXT)
     except OSError as reason:
         if reason.filename is not None or interrupt_in(reason):
             raise
@@ -73,7 +77,10 @@ def _run(program: Callable[[], Any], words: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Replace closed standard streams; escape what their encoding lacks or a terminal obeys."""
+    """Replace closed standard streams by /dev/null.
+
+    In text that is written, escape control characters, and characters that the encoding lacks.
+    """
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     for name in ("stdout", "stderr"):
@@ -97,7 +104,7 @@ def _tell_bug(
     trace: TracebackType | None,  # noqa: ARG001
 ) -> None:
     if interrupt_in(error):
-        sys.stderr.write(_INTERRUPTED)
+        sys.stderr.write(INTERRUPTED_TEXT)
         return
     what = " ".join("".join(traceback.format_exception_only(kind, error)).split())
     line = shlex.join([os.path.basename(sys.argv[0]), "--debug", *sys.argv[1:]])

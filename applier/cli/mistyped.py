@@ -7,16 +7,18 @@ import difflib
 import shlex
 from collections.abc import Iterator, Sequence
 
+from planner.errors import shortened
+
 #: Global options that take a value.
 VALUED = ("--config-file", "--log-file")
-#: The minimum similarity of words to a verb: as the last suggestion, and as the first one.
+#: The minimum similarity of words to a verb for the suggestion that is tried last, and first.
 _ALIKE, _VERY_ALIKE = 0.7, 0.9
 PROGRAM = "actionplan"
 GLOBAL = (*VALUED, "-v", "--verbose", "--debug", "--version")
 
 
 def unknown(argv: Sequence[str], verbs: Sequence[str], program: str = PROGRAM) -> str:
-    """Return the error message, with the nearest command line that works.
+    """Return the message about a command line without a known verb, with the nearest that works.
 
     >>> VERBS = ["apply", "list", "action list", "action show"]
     >>> print(unknown(["action", "lst", "last"], VERBS), end="")
@@ -47,11 +49,14 @@ def unknown(argv: Sequence[str], verbs: Sequence[str], program: str = PROGRAM) -
         said, text = beginning, f"with {beginning!r} begin: {', '.join(begun)}"
     else:
         said, text = words[0], f"all verbs: {program} --help"
-    return f"{program}: no {kind} {said!r}; {text}\n"
+    return shortened(f"{program}: no {kind} {said!r}; {text}") + "\n"
 
 
 def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float, program: str) -> str | None:
-    """Return the command line with its first words replaced by the most similar verb."""
+    """Return the command line with its first words replaced by the most similar verb.
+
+    None if no verb is at least as similar as ``alike``, from 0 to 1.
+    """
     first, words = _split_global(argv)
 
     def likeness(verb: str) -> float:
@@ -66,7 +71,9 @@ def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float, program: s
 
 
 def reordered(argv: Sequence[str], verbs: Sequence[str], program: str = PROGRAM) -> str | None:
-    """Return the command line with global options first and the verb next, if that changes it.
+    """Return the command line with global options first and the verb next.
+
+    None if it contains no verb, or is in that order already.
 
     >>> reordered(["web.yaml", "create"], ["create", "action list"])
     'actionplan create web.yaml'

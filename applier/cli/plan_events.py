@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the events of one plan from the record while they are written."""
+"""Reads the events of one plan from the record while a run writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from applier.operations.events import read_on
 from applier.store.subscriptions import EventStore
 from planner.model import ActionPlan
 
-#: How long the subscription lasts without a read. It is prolonged when half of that has passed.
+#: The length of the subscription. It is prolonged when less than half of that is left.
 LASTS = timedelta(minutes=5)
 #: How many events are read at once.
 PAGE = 200
@@ -20,22 +20,23 @@ PAGE = 200
 class PlanEvents:
     """Reads the events of a plan, from the oldest that is kept, in the order of their numbers.
 
-    Call :meth:`subscribe`, load the plan, and call :meth:`read`, again and again. If the events do
-    not tell the state of the plan (some were deleted, or came before the subscription), there is an
-    event that does: its number is that of the last event before it, and 0 without any.
+    Repeat three calls: :meth:`subscribe`, load the plan, :meth:`read`. If the recorded events do
+    not lead to the state of the plan, because some were deleted or not recorded before the
+    subscription, an additional event with that state is returned. It has the number of the last
+    event before it, or 0 if there is none.
     """
 
     def __init__(self, store: EventStore, plan: str, *, clock: Callable[[], datetime]) -> None:
         self._store, self._plan, self._clock = store, plan, clock
         self._until: datetime | None = None
         self._after = 0
-        #: Whether there were more events than the last read returned.
+        #: Whether the record had more events than the last read returned.
         self.has_more = False
-        #: The state of the plan that was told last.
+        #: The state of the plan in the last event that was returned.
         self._told: str | None = None
 
     def subscribe(self) -> None:
-        """Subscribe as a reader, or prolong that if it is time; raises StoreError."""
+        """Subscribe as a reader; prolong that when half of it has passed. Raises StoreError."""
         now = self._clock()
         if self._until is None or self._until < now + LASTS / 2:
             self._until = now + LASTS
@@ -44,8 +45,8 @@ class PlanEvents:
     def read(self, plan: ActionPlan) -> Sequence[schema.Event]:
         """Return the next events, none if there are no more.
 
-        ``plan`` was loaded before, and after the subscription, so its state is told by the events
-        up to those that are there now.
+        ``plan`` must have been loaded after :meth:`subscribe`. So the event of its state, if it was
+        recorded, is in the record before this call.
         """
         page = self._store.events(self._after, limit=PAGE, plan=self._plan)
         self._after, self.has_more = page.last, page.last < page.newest

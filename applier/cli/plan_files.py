@@ -12,7 +12,7 @@ from applier import whole_files
 from applier.cli.session import Session
 from applier.errors import ConfigurationError
 from planner.model import ActionPlan
-from planner.visible_text import HIDDEN, visible_json
+from planner.safe_text import HIDDEN, visible_json
 
 
 def rendered(value: Mapping[str, Any], form: str) -> str:
@@ -30,8 +30,9 @@ def rendered(value: Mapping[str, Any], form: str) -> str:
 def shown(session: Session, plan: ActionPlan, form: str) -> str:
     """Return a plan as JSON or YAML text without its hidden values.
 
-    The digest is that of the plan itself, so a copy without some values is refused as a plan. While
-    somebody runs the plan, ``limits_now`` has the limits that were set for this run.
+    The digest is that of the plan with its hidden values, so reading the text as a plan fails if
+    a value is left out. While a process runs the plan, ``limits_now`` has the limits that apply,
+    if operators have changed some.
     """
     from applier.operations import changed_limits, hidden_values
 
@@ -49,7 +50,10 @@ def write(path: str, plan: ActionPlan) -> None:
 def write_text(
     path: str, text: str, option: str = "--out", *, unfinished: str = whole_files.UNFINISHED
 ) -> None:
-    """Write text to the file that an option names; raises ConfigurationError."""
+    """Write text to the file that an option names; raises ConfigurationError.
+
+    ``unfinished`` is the prefix of the temporary file: see :func:`applier.whole_files.write`.
+    """
     try:
         whole_files.write(path, text.encode(), unfinished=unfinished)
     except (OSError, ValueError) as reason:
@@ -58,7 +62,7 @@ def write_text(
 
 
 def make_folder(path: str, option: str) -> None:
-    """Make the folder that an option names, unless it is there; raises ConfigurationError."""
+    """Make the folder that an option names, unless it exists; raises ConfigurationError."""
     try:
         os.makedirs(path, exist_ok=True)
     except (OSError, ValueError) as reason:

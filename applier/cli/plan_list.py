@@ -11,15 +11,14 @@ from typing import Any
 from applier.cli.arguments import positive, time_or_age
 from applier.cli.verb import ListVerb
 from applier.operations import claim
-from applier.operations.cloud_names import shown_name
-from applier.plan_cloud import SIMULATED, name_of
+from applier.run.plan_cloud import SIMULATED, name_of, shown_name
 from applier.store import TIMES, PlanFilters, PlanSummary, given
 from applier.wording import count
 from planner.states import ActionState, PlanState
 
 #: The default number of listed plans.
 _NEWEST = 25
-#: How many plans beyond those are counted.
+#: The maximum number of further plans that are counted.
 _COUNTED = 1000
 
 
@@ -130,7 +129,7 @@ class List(ListVerb):
         return f"{plan.state}, nobody runs it" if plan.uuid in lost else str(plan.state)
 
     def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
-        """Return the plans whose process is gone, and add a line for each below the table."""
+        """Return the uuids of plans whose process is gone; put a line for each below the table."""
         store = self.session.store
         running = [p.uuid for p in plans if p.state in claim.RUNNING and p.damage is None]
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
@@ -138,7 +137,7 @@ class List(ListVerb):
         return set(lost)
 
     def _say_how_many_more(self, filters: PlanFilters, shown: int, *, whole: bool) -> None:
-        """Write how many plans are left out: below the table, or on standard error."""
+        """Write how many plans are not listed: below the table; if ``whole``, on standard error."""
         most = shown + _COUNTED + 1
         more = self.session.store.count_plans(most=most, **filters) - shown
         if more <= 0:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from applier.cli import kept_reports
-from applier.cli.arguments import age, with_plan, with_reason
+from applier.cli.arguments import age, with_plan, with_reason, with_yes
 from applier.cli.verb import REFUSED, Verb
 from applier.contracts import Claimant
 from applier.errors import DamagedRecord, PlanConflict
@@ -29,7 +29,7 @@ class DeletePlan(Verb):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan, and whether to ask."""
-        return _with_yes(with_plan(super().get_parser(prog_name)))
+        return with_yes(with_plan(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Mark the plan DELETED, or remove it if it is damaged."""
@@ -50,7 +50,11 @@ class DeletePlan(Verb):
         return 0
 
     def _remove(self, uuid: str, damaged: DamagedRecord, *, asks: bool) -> int:
-        """Remove a damaged plan, of which only the uuid may be known, unless somebody runs it."""
+        """Remove a damaged plan, of which only the uuid may be readable; return the exit code.
+
+        If the plan has a claimant, wait until it sends a heartbeat or counts as dead. Raises
+        PlanConflict if it is alive. ``asks`` means that the user must confirm the removal.
+        """
         from applier.run.liveness import has_died
 
         store = self.session.store
@@ -90,7 +94,7 @@ class UndeletePlan(Verb):
         return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Give the plan its state back; raises PlanConflict if it is not DELETED."""
+        """Restore the state from before the deletion; raises PlanConflict if it is not DELETED."""
         from applier.operations import removal
 
         plan = self.session.plan(parsed_args.plan)
@@ -99,13 +103,13 @@ class UndeletePlan(Verb):
 
 
 class Purge(Verb):
-    """Delete for good what ended or was deleted long ago, after a question
+    """Delete plans for good that ended or were deleted long ago, after a question
 
     Deletes plans that SUCCEEDED, FAILED, were CANCELLED, SUPERSEDED or DELETED before AGE ago
     (12h, 90d, 8w), with their actions, attempts, outputs and history, and what their commands have
-    left on this machine; 'job clean ADDRESS' does that on nodes. Durations that forecasts learn
-    from go with them. Nothing brings them back: make a copy before with 'db backup', or keep a page
-    about each plan with --keep-reports.
+    left on this machine; 'job clean ADDRESS' does that on nodes, after a question. Durations that
+    forecasts learn from go with them. Nothing brings them back: make a copy before with 'db
+    backup', or keep a page about each plan with --keep-reports.
     """
 
     EXAMPLES: ClassVar[tuple[str, ...]] = (
@@ -125,7 +129,7 @@ class Purge(Verb):
         )
         text = "write the report of each plan to DIR/UUID.html before it is deleted"
         parser.add_argument(kept_reports.OPTION, metavar="DIR", help=text)
-        return _with_yes(parser)
+        return with_yes(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Count the plans, ask, and delete them."""
@@ -151,14 +155,12 @@ class Purge(Verb):
         return REFUSED if left else 0
 
     def _keep(self, path: str, left: list[str], uuid: str) -> bool:
-        """Write the report of a plan; return whether the plan may go. Tell of one that may not."""
+        """Write the report of a plan; return whether the plan may be deleted.
+
+        If not, add its uuid to ``left``, and write why to standard error.
+        """
         why = kept_reports.keep(self.session, path, uuid)
         if why is not None:
             left.append(uuid)
             self.note(f"Not deleted: {why}")
         return why is None
-
-
-def _with_yes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    return parser

@@ -70,18 +70,18 @@ class Show(Verb):
         """Return lines about who runs the plan, its approvals, and its windows."""
         assembly, at = self.session.assembly, now()
         return chain(
-            claim.under_way(self.session.store, plan, self.session.record, at),
+            claim.claimant_lines(self.session.store, plan, self.session.record, at),
             approving.lines(assembly, plan),
             start_times.lines(plan),
             windows.lines(plan, assembly.open_times(plan), at),
         )
 
     def _show_host(self, plan: ActionPlan, host: str, form: str) -> int:
-        """Write what became of a host; the cloud is asked now."""
+        """Write which instances have left a host and which remain, by a new query of the cloud."""
         if form == "message":
             raise InvalidInput([Mistake("a host has no message", place="--node")])
         self.session.require_own_cloud(plan)
-        state = host_state.of(plan, host, self.session.assembly.facts())
+        state = host_state.compare_with_facts(plan, host, self.session.assembly.facts())
         if form == "table":
             for line in host_state.lines(state):
                 self.say(line)

@@ -34,11 +34,11 @@ class PlannerList(ListVerb):
 
 
 class PluginVerb(Verb):
-    """Shows a plugin and its options."""
+    """A verb that shows a plugin and its options."""
 
     def say_wrapped(self, text: str) -> None:
-        """Write lines; what is wider than the terminal is broken between words."""
-        from applier.cli.reporters.action_text import wrapped
+        """Write a text; on a terminal, lines that are wider are broken, with their indent kept."""
+        from applier.cli.reporters.column_widths import wrapped
         from applier.cli.reporters.plan_table import console
 
         out = console(self.app.stdout)
@@ -48,14 +48,15 @@ class PluginVerb(Verb):
                 self.say(part)
 
     def say_options(self, section: str, options: Sequence[cfg.Opt]) -> None:
-        """Write the meaning of each option, and its configured value."""
+        """Write the name, the help and the configured value of each option of a section."""
         from applier.configuration import plugin_options
 
         values = plugin_options.read(self.session.conf, section, options)
         for option in options:
             self.say()
-            self.say(f"{option.name} ([{section}])")
-            self.say_wrapped(f"  {option.help}")
+            self.say(f"{option.dest} ([{section}])")
+            if option.help:
+                self.say_wrapped(f"  {option.help}")
             self.say_wrapped(f"  here: {shown(option, values[option.dest])}".rstrip())
 
 
@@ -71,7 +72,7 @@ class PlannerShow(PluginVerb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the docstring and the options."""
+        """Write the docstring and the options of the planner."""
         from planner import registry
 
         planner = registry.planner(parsed_args.name)
@@ -189,8 +190,13 @@ def _kind(field: Mapping[str, Any]) -> str:
 
 
 def shown(opt: cfg.Opt, value: object) -> str:
-    """Return the value of an option as a configuration file has it."""
+    """Return the value of an option in the syntax of configuration files; empty for None.
+
+    A secret is replaced.
+    """
     if value is None:
         return ""
+    if opt.secret:
+        return "***"
     # A table can fold a list only at blanks.
     return re.sub(r",\s*", ", ", ", ".join(opt.type.format_defaults(value)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program: global options, the installed verbs, and the message of a refusal."""
+"""The program: global options, the installed verbs, and the message about a refused command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError, GuardRefusal, OtherCloud, OutOfDate
 from planner import registry
 from planner.errors import PlannerError, shortened, shown
-from planner.visible_text import VisibleRecord, with_visible_errors
+from planner.safe_text import VisibleRecord, with_visible_errors
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
 
@@ -51,12 +51,12 @@ class _Version(argparse.Action):
 
 
 class LogFile(logging.FileHandler):
-    """A log file; if it cannot be written, one line on standard error says so."""
+    """A log file. Only the first failed write is reported, on standard error."""
 
     failed = False
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
-        """Tell the first failure; the program goes on without its log."""
+        """Write the first failure to standard error, ignore later ones, and raise nothing."""
         if not self.failed:
             self.failed = True
             reason = sys.exc_info()[1]
@@ -65,7 +65,7 @@ class LogFile(logging.FileHandler):
 
 
 class Program(App):
-    """``actionplan``: global options, the session of a command line, the message of a refusal."""
+    """``actionplan``: parses global options, runs one verb, writes why a command is refused."""
 
     NAME = "actionplan"
     #: The entry points of the verbs.
@@ -99,7 +99,10 @@ class Program(App):
         return parser
 
     def configure_logging(self) -> None:
-        """Send log messages to the file or the terminal that an option names, or drop them."""
+        """Send log messages to the file of ``--log-file``; raises OSError.
+
+        Without that option, they go to standard error with ``-v`` or ``--debug``, else nowhere.
+        """
         logging.setLogRecordFactory(VisibleRecord)
         level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
         root = logging.getLogger()
@@ -115,7 +118,7 @@ class Program(App):
         root.setLevel(level)
 
     def new_session(self, config_files: Sequence[str]) -> Session:
-        """Return the session of a command line."""
+        """Return the session of a command line; subclasses may return one of another class."""
         return Session(config_files)
 
     def run(self, argv: Sequence[str]) -> int:
@@ -133,7 +136,11 @@ class Program(App):
         return self.run_subcommand(words, argv)
 
     def run_subcommand(self, argv: Sequence[str], whole: Sequence[str] = ()) -> int:
-        """Run one verb; an unknown one is answered with the nearest command line that works."""
+        """Run one verb, and return its exit code.
+
+        For an unknown verb, write the nearest command line that works, and return USAGE. ``whole``
+        is the command line with the global options, for that message.
+        """
         try:
             verb, name, words = self.command_manager.find_command(list(argv))
         except ValueError:
@@ -154,7 +161,7 @@ class Program(App):
                 traceback.print_exc(file=self.stderr)
             self.stdout.flush()
             self.stderr.write(refusal(reason))
-            # A verb that is no Verb, such as one beside Watcher, has the usual code.
+            # A verb may derive from Command only, such as ``resume`` of actionplan-watcher.
             refused: int = getattr(command, "REFUSAL", REFUSED)
             stale = isinstance(reason, OutOfDate | OtherCloud | GuardRefusal)
             return OUT_OF_DATE if stale else refused
@@ -163,14 +170,17 @@ class Program(App):
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return the errors that are shown as a sentence. Called only when an error is raised."""
+    """Return the exceptions that are shown as a sentence, without a traceback.
+
+    A function, so that oslo.config is imported only after an exception was raised.
+    """
     from oslo_config import cfg
 
     return PlannerError, ApplierError, cfg.Error
 
 
 def refusal(reason: Exception) -> str:
-    """Return the message of a refusal, with each mistake on a line of its own.
+    """Return the message about a refused command, with each mistake on a line of its own.
 
     >>> from planner.errors import InvalidInput, Mistake
     >>> print(refusal(InvalidInput([Mistake("no such flavor", place="a.yaml:7")])), end="")

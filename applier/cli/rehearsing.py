@@ -39,8 +39,8 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def asked(args: argparse.Namespace) -> bool:
-    """Return whether a rehearsal is asked for."""
+def has_rehearsal_options(args: argparse.Namespace) -> bool:
+    """Return whether the command line has one of the options of a rehearsal."""
     return any(given is not None for given in (args.inject, args.times, args.seed))
 
 
@@ -52,7 +52,10 @@ def rehearse(
     plans: Sequence[tuple[ActionPlan, int]],
     known: PastDurations,
 ) -> None:
-    """Rehearse each plan with its number of workers, and write what was found."""
+    """Rehearse each plan with its number of workers, and write the figures.
+
+    ``plans`` has one pair for each of ``combinations``. Without ``keys``, there is only one.
+    """
     from applier.cli.reporters import rehearsal_table
     from applier.cli.reporters.progress_bar import progress_bar
     from applier.operations import rehearsals

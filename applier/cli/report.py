@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan report``: a plan and what became of it, as one HTML file to show to others."""
+"""``actionplan report``: a plan and its results as one HTML file, to show to others."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from applier.assembly import now
 from applier.cli.verb import ListVerb
-from applier.plan_cloud import SIMULATED
+from applier.run.plan_cloud import SIMULATED
 from applier.store import Service
 from applier.wording import ago
 

@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 
 
 class Session:
-    """The configuration, and the parts that it describes; each is opened when it is first used."""
+    """The configuration, and the parts that it describes; each is created when it is first used."""
 
     def __init__(self, config_files: Sequence[str] = ()) -> None:
         self.config_files = tuple(config_files)
@@ -90,23 +90,26 @@ class Session:
 
     def require_own_cloud(self, plan: ActionPlan) -> None:
         """Raise OtherCloud if the plan was made for another cloud than the configured one."""
-        from applier import plan_cloud
+        from applier.run import plan_cloud
 
         plan_cloud.require_own(plan, self.plugins, self.cloud)
 
     def cloud_needed_by(self, plan: ActionPlan) -> str | None:
         """Return the name of the cloud on which a plan must run; None if it may be any."""
-        from applier import plan_cloud
+        from applier.run import plan_cloud
 
         return plan_cloud.needed_by(plan, self.plugins)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the store and the cloud, if they were used."""
         if "assembly" in self.__dict__:
             self.assembly.close()
 
     def plan(self, reference: str) -> ActionPlan:
-        """Load the plan to which a reference of the user refers; raises PlanNotFound."""
+        """Load a plan by its uuid, a unique beginning of that, its unique name, or ``last``.
+
+        Raises PlanNotFound, DamagedRecord.
+        """
         return self.store.load_plan(self.store.find_plan(reference))
 
 

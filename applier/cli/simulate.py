@@ -62,7 +62,7 @@ class Simulate(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Simulate once, or once for each combination."""
+        """Write the forecast, or the figures of rehearsals, for each combination of settings."""
         from applier.cli.reporters import timeline
         from applier.operations import predictions
         from applier.operations.predictions import past_durations, predicted, sentence
@@ -78,7 +78,7 @@ class Simulate(Verb):
             deployment_part.refuse(parsed_args)
         known = past_durations(self.session)
         plans = [self._planned(parsed_args, document, each) for each in combinations]
-        if rehearsing.asked(parsed_args):
+        if rehearsing.has_rehearsal_options(parsed_args):
             rehearsing.rehearse(self, parsed_args, keys, combinations, plans, known)
             return 0
         made = [

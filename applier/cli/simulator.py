@@ -8,7 +8,7 @@ import argparse
 from applier.cli.arguments import add_format
 from applier.cli.plan_files import rendered
 from applier.cli.verb import Verb
-from applier.plan_cloud import SIMULATED
+from applier.run.plan_cloud import SIMULATED
 
 
 class SimulatorShow(Verb):
@@ -55,7 +55,7 @@ class SimulatorReset(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write a new state of the cloud."""
+        """Replace the state of the simulated cloud; raises ConfigurationError for a wrong file."""
         from applier import configuration
         from applier.clouds.simulated import SimulatedCloud
 
@@ -67,7 +67,7 @@ class SimulatorReset(Verb):
 
 
 def _tell_other(verb: Verb) -> None:
-    """Say so if plans do not run on the simulated cloud."""
+    """Write a note to standard error if the configured cloud is not the simulated one."""
     configured = verb.session.conf.actionplan.cloud
     if configured != SIMULATED:
         verb.note(f"Note: plans run on another cloud: [actionplan] cloud is {configured}.")

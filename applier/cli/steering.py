@@ -8,7 +8,7 @@ import argparse
 from applier.cli.arguments import add_accept_drift, time_or_span, with_plan, with_reason
 from applier.cli.verb import Verb
 from applier.operations import claim
-from applier.operations.cloud_names import cloud_of
+from applier.run.plan_cloud import cloud_of
 
 
 class Start(Verb):
@@ -52,7 +52,7 @@ class Start(Verb):
         self.say(f"Cloud: {cloud_of(plan)}")
         found = services.present(store, session.cloud_needed_by(plan))
         if found:
-            for line in services.awaited(plan, found[0], is_due=at is None):
+            for line in services.pending_lines(plan, found[0], is_due=at is None):
                 self.say(line)
             return 0
         nobody = services.nobody_present(store)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The streams that people read: all text that is written to them has its hidden characters visible.
+"""Wrappers of the standard streams, which make hidden characters visible in all written text.
 
-Only what draws on a terminal itself, such as rich, writes to the stream below. The stream of a run
-does not fail when its reader goes away.
+Only code that itself draws on a terminal, such as rich, writes to the wrapped stream. A second
+wrapper is for runs: it does not fail when the reader of the stream goes away.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import os
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-from planner.visible_text import visible
+from planner.safe_text import visible
 
 
 class _Visible:
-    """Writes text with hidden characters made visible. ``exact`` is the stream below."""
+    """Writes text with hidden characters made visible to ``exact``, the wrapped stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self.exact = stream
@@ -33,17 +33,17 @@ class _Visible:
 
 
 def with_visible_text(stream: TextIO) -> TextIO:
-    """Return a stream that makes hidden characters visible."""
+    """Return a stream that writes to another one with hidden characters made visible."""
     return cast("TextIO", _Visible(exact(stream)))
 
 
 def exact(stream: TextIO) -> TextIO:
-    """Return the stream below, to which text is written as it is."""
+    """Return the wrapped stream, which writes text unchanged; a stream without a wrapper itself."""
     return stream.exact if isinstance(stream, _Visible) else stream
 
 
 def lasting(stream: TextIO) -> TextIO:
-    """Return a stream that passes text to another one until that fails, and then drops it.
+    """Return a stream that writes to another one until that fails, and then discards all text.
 
     A run must continue when its terminal hangs up or the reader of its pipe ends.
     """

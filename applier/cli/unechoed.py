@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the terminal show nothing of what is typed while a block is redrawn on it."""
+"""Turns off the echo of typed characters while a block is redrawn on the terminal."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from types import FrameType
 
 #: Signals that end a program at once, unless it handles them.
 _DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-#: The place of the local modes in the attributes of a terminal.
+#: The index of the local modes in the list that tcgetattr() returns.
 _LOCAL = 3
 
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Turn the echo of the terminal off; on again at the end, also if a signal ends the program.
+    """Turn the terminal's echo off inside a block; restore it even if a signal ends the program.
 
-    What was typed meanwhile is dropped, so that no shell runs what nobody saw. Ctrl-C and Ctrl-Z
-    work. Without a terminal, or in the background, nothing is changed.
+    Characters typed inside the block are discarded, so that the shell does not run a command that
+    nobody saw. Ctrl-C and Ctrl-Z work. Without a terminal, or in the background, nothing changes.
     """
     restore = _without_echo()
     if restore is None:
@@ -36,10 +36,10 @@ def unechoed() -> Iterator[None]:
 
 
 def _without_echo() -> Callable[[], None] | None:
-    """Turn the echo off; return what restores it, None if there is nothing to restore."""
+    """Turn the echo off; return the function that restores it, None if nothing was changed."""
     try:
         terminal = sys.stdin.fileno()
-        # A program in the background that changes the terminal is stopped.
+        # The kernel stops a background process that changes the terminal (SIGTTOU).
         if os.tcgetpgrp(terminal) != os.getpgrp():
             return None
         before = termios.tcgetattr(terminal)
@@ -59,7 +59,7 @@ def _without_echo() -> Callable[[], None] | None:
 
 @contextmanager
 def _restored_by_signals(restore: Callable[[], None]) -> Iterator[None]:
-    """Restore the terminal before a signal ends the program that does not handle it."""
+    """Restore the terminal before a signal that the program does not handle ends it."""
 
     def handle(number: int, _: FrameType | None) -> None:
         restore()

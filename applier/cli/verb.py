@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base classes of all verbs: session, help with examples, usage errors with an example."""
+"""The base classes of all verbs, and their parser, whose help and usage errors have examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stevedore.extension import Extension
 from applier.assembly import now
 from applier.cli.session import Session
 from applier.operations import Operator
-from applier.run.user import user
+from applier.run.this_process import user
 
 if TYPE_CHECKING:
     from applier.contracts import HistoryEntry
@@ -29,13 +29,13 @@ _TABLE = "table"
 
 
 class VerbParser(argparse.ArgumentParser):
-    """Refuses a wrong command line with the reason and a correct example."""
+    """Parses the command line of a verb; a wrong one is refused with the reason and an example."""
 
     #: A command line that works, without the name of the program.
     example: str | None = None
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse a whole command line; exits with a usage error when something is left over."""
+        """Parse the words of a verb; exit with a usage error if one of them is not expected."""
         parsed, left = self.parse_known_args(args, namespace)
         if left:
             self.error(self._about(left[0]))
@@ -50,7 +50,7 @@ class VerbParser(argparse.ArgumentParser):
         return f"no option {word}" + (f"; did you mean {near[0]}?" if near else "")
 
     def error(self, message: str) -> NoReturn:
-        """Write the mistake and an example, and exit."""
+        """Write the mistake, an example and the command for help; exit with the code USAGE."""
         lines = [f"{self.prog}: {message}"]
         program, _, rest = self.prog.partition(" ")
         if self.example:
@@ -102,17 +102,20 @@ class Verb(Command):
 
     @property
     def operator(self) -> Operator:
-        """The user of this process, who reads what the operations tell."""
+        """The user of this process. Operations write messages with its ``say`` and ``note``."""
         return Operator(name=user(), say=self.say, note=self.note)
 
     def entry(self, verb: str, why: str | None = None) -> HistoryEntry:
-        """Return the entry for the history about a change that the user makes now."""
+        """Return a history entry about a change that the user of this process makes now."""
         from applier.contracts import HistoryEntry
 
         return HistoryEntry(verb=verb, who=user(), at=now(), why=why)
 
     def agrees(self, question: str) -> bool:
-        """Ask on the terminal; return whether the answer is yes."""
+        """Print a question, and read a line from standard input; return whether it is y or yes.
+
+        Ctrl-C and the end of the input count as no.
+        """
         from rich.text import Text
 
         from applier.cli.reporters import plan_table
@@ -137,7 +140,7 @@ class ListVerb(Lister, Verb):
 
     #: Message in place of a table without rows.
     NOTHING: ClassVar[str] = "Nothing to list."
-    #: Lines below the table.
+    #: Lines that are written after the rows, in any format.
     below: Sequence[str] = ()
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:  # noqa: ARG002

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, TextIO
 from applier.assembly import now
 from applier.cli import foreground
 from applier.cli.arguments import with_plan
-from applier.cli.main import INTERRUPTED
 from applier.cli.verb import PAUSED, Verb
+from applier.console_scripts import INTERRUPTED
 from applier.contracts import Report
 from applier.errors import PlanConflict
 from applier.operations import claim, worker_lines
-from applier.operations.next_steps import next_steps
 from applier.operations.services import nobody_present, present
 from applier.store.worker_jobs import ALL_SERVED
 from applier.wording import planned_and_taken
@@ -49,7 +48,7 @@ class Watch(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan and a format."""
+        """Add the arguments: a plan, the format of events, and whether to show a page instead."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument(
             "-f",
@@ -98,7 +97,7 @@ class Watch(Verb):
             self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
             return PAUSED
         from applier.cli.reporters import recap
-        from applier.operations.last_run import last_run
+        from applier.operations.last_run import last_run, next_steps
 
         run = last_run(self.session, self.session.store, plan, self.session.max_workers)
         recap.show(plan, run.taken_s, self.app.stdout)
@@ -109,13 +108,13 @@ class Watch(Verb):
         return foreground.exit_code(plan)
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
-        """Show changes until the plan stops or its claimant is lost; returns the last state."""
+        """Show changes until the plan stops or its claimant has died; return the plan read last."""
         from applier.operations.last_run import first_start
         from applier.run import liveness
 
         if plan.state not in _GOING:
             return plan
-        # What waits again has a run behind it, which is another one.
+        # The starts of a plan that is PENDING again are those of an earlier run.
         runs = plan.state in claim.RUNNING
         first = first_start(self.session.store, plan) if runs else None
         # Never set: used to sleep in a way that Ctrl-C interrupts.
@@ -139,7 +138,7 @@ class Watch(Verb):
                 known, plan = plan, self.session.store.load_plan(plan.uuid)
 
     def _told(self, plan: ActionPlan, *, events: TextIO) -> ActionPlan:
-        """Write events until the plan stops or its claimant is lost; returns the last state."""
+        """Write events until the plan stops or its claimant has died; return the plan read last."""
         from applier.cli.plan_events import PlanEvents
         from applier.notifications.lines import line
         from applier.run import liveness
@@ -155,12 +154,15 @@ class Watch(Verb):
             events.flush()
             if is_over and not found:
                 return plan
-            # What ended the plan may follow what was read.
+            # After the end of the plan, events are read without a pause until none is left.
             if not is_over and not reader.has_more:
                 never.wait(_INTERVAL_S)
 
     def _is_lost(self, plan: ActionPlan, silence: SilenceWatch) -> bool:
-        """Return whether the claimant has died; without one, the next read shows a new state."""
+        """Return whether the claimant has died; False for a plan that is not running.
+
+        Also False without a claimant: then the run has just ended, and the next read shows that.
+        """
         if plan.state not in claim.RUNNING:
             return False
         claimant = self.session.store.claimant(plan.uuid)
@@ -179,7 +181,9 @@ def _unstarted(plan: ActionPlan) -> tuple[Action, ...]:
 
 
 def changes(old: tuple[Action, ...], new: tuple[Action, ...]) -> Iterator[Report]:
-    """Yield the changes between two reads of the record, a start before an end.
+    """Yield the changes of actions between two reads of the record, a start before an end.
+
+    Of several attempts between the reads, only the last is reported.
 
     >>> before = Action(uuid="a", action_type="nop")
     >>> after = replace(before, state=ActionState.SUCCEEDED, attempts=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the page of a plan on this machine, for a user without the service."""
+"""``watch --web``: serves the page of a plan on this machine, without the API service."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from applier.errors import ConfigurationError
-from applier.run.user import user
+from applier.run.this_process import user
 
 if TYPE_CHECKING:
     from applier.cli.verb import Verb
 
-#: Only programs on this machine reach it.
+#: The address of the server, which only programs on this machine can reach.
 HOST = "127.0.0.1"
 
 
 def show(verb: Verb, uuid: str) -> int:
-    """Serve until Ctrl-C, and print the address; raises ConfigurationError."""
+    """Print the address of the page, and serve it until Ctrl-C or SIGTERM; return 0.
+
+    The address has a random token. Raises ConfigurationError, for example if actionplan[api] is not
+    installed.
+    """
     try:
         from applier.api import routing
         from applier.api.server import Server
@@ -39,7 +43,7 @@ def show(verb: Verb, uuid: str) -> int:
     verb.app.stdout.flush()
 
     def end(_number: int, _frame: Any) -> None:
-        # The server ends in a thread of its own: a handler of signals must not wait.
+        # In a thread of its own: ``end`` waits for the server, and a signal handler must not block.
         threading.Thread(target=server.end, name="end").start()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from applier.cli.arguments import with_action
-from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.column_widths import wrapped
 from applier.cli.verb import Verb
 from applier.operations.creation import read_settings, refuse_planning
 from applier.operations.lookup import find_action
@@ -33,7 +33,7 @@ class Why(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Explain by the record, or by a forecast for a plan that does not run."""
+        """Write the explanation; for a PENDING action of a plan that does not run, a forecast."""
         from applier.cli.reporters.plan_table import console
         from applier.operations import explanation
 

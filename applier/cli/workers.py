@@ -51,7 +51,7 @@ class WorkerDrain(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Tell it; raises WorkerNotFound."""
+        """Record that the worker is to drain; it reads that itself. Raises WorkerNotFound."""
         from applier.operations import workers
 
         workers.drain(self.session.store, self.operator, parsed_args.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capacity of simulated hosts and pools: free room, needed room, choice of a host."""
+"""Computes free and needed capacity in a simulated cloud, and chooses hosts by it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _UNITS = {"vcpus": "vcpus", "ram_mb": "MB of memory", "disk_gb": "GB of disk", "
 
 
 def free_on_hosts(world: World) -> dict[str, dict[str, int]]:
-    """Return the free capacity by host; reservations of ongoing operations count as used."""
+    """Return the free vcpus, ram_mb and disk_gb by host; reserved capacity counts as used.
+
+    Ongoing operations reserve capacity.
+    """
     free = {name: {room: host[room] for room in ROOM} for name, host in world["hosts"].items()}
     taken = [
         (instance["host"], world["flavors"][instance["flavor"]])
@@ -41,7 +44,10 @@ def room_needed(world: World, flavor: str) -> dict[str, int]:
 
 
 def must_have_room(place: str, free: Mapping[str, int], need: Mapping[str, int], name: str) -> None:
-    """Raise ActionFailed, listing every shortage, if ``name`` does not fit."""
+    """Raise ActionFailed, with every shortage, if less is free than needed.
+
+    In the message, ``place`` is the host or pool, and ``name`` the instance or volume.
+    """
     short = [
         f"{need[room]} {_UNITS[room]}, {free[room]} free"
         for room in need
@@ -54,8 +60,8 @@ def must_have_room(place: str, free: Mapping[str, int], need: Mapping[str, int],
 def choose_host(world: World, need: Mapping[str, int], name: str, source: str | None) -> str:
     """Return the host with the most free vcpus on which ``name`` fits.
 
-    Of equal hosts the first by name is chosen, and ``source`` never. Only hosts that are on and
-    enabled count. Raises ActionFailed if no host fits.
+    Of equal hosts it is the first by name. ``source`` and hosts that are off or disabled are left
+    out. Raises ActionFailed if no host fits.
     """
     free = {
         host: room

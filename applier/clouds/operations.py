@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a simulated cloud: each checks its preconditions, and returns a Work.
+"""The operations of a simulated cloud: each is a function that returns a CloudOperation.
 
-The functions are pure: they do not wait and read neither a clock nor a file.
+It checks its preconditions in the given cloud, and raises ActionFailed if one does not hold.
+Nothing here waits, or reads a clock or a file. Only :func:`take_fault` and :func:`commit` change
+the cloud.
 """
 
 from __future__ import annotations
@@ -34,10 +36,11 @@ _POWERS = {"on": "switching on", "off": "switching off", "suspended": "suspendin
 class CloudOperation:
     """An operation that may begin: the entries that it locks, the capacity it reserves, its result.
 
-    ``names`` are the names by which a fault may refer to it. While it is ongoing, no other
-    operation may change the entries that it ``changes`` or ``uses``, or use those that it changes.
-    ``holds`` is the capacity that it reserves, by host or pool. ``result`` maps table and key to
-    changed fields; None removes the entry.
+    ``what`` names it in messages. ``seconds`` is its simulated duration. A fault with one of
+    ``names`` as its target applies to it. ``changes`` and ``uses`` list entries, such as
+    ``host:node-1``: while it is ongoing, no other operation may change any of them, or use those in
+    ``changes``. ``holds`` is the capacity that it reserves, by host or pool. ``result`` maps table
+    and key to changed fields; None removes the entry.
     """
 
     operation: str
@@ -51,7 +54,10 @@ class CloudOperation:
 
 
 def migrate(world: World, uuid: str, destination: str | None, live: bool) -> CloudOperation:
-    """Move an instance; without a destination to the host with the most free vcpus."""
+    """Return the operation that moves an instance; raises ActionFailed if it is not possible.
+
+    Without a destination, the target is the host with the most free vcpus.
+    """
     instance = _instance(world, uuid)
     name, source = instance["name"], instance["host"]
     if instance["status"] != "ACTIVE" and (live or source is None):
@@ -77,7 +83,10 @@ def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Clo
 
 
 def resize(world: World, uuid: str, flavor: str) -> CloudOperation:
-    """Change the flavor of an instance on its host."""
+    """Return the operation that changes the flavor of an instance; the instance keeps its host.
+
+    Raises ActionFailed if it is not possible.
+    """
     instance = _instance(world, uuid)
     name, host = instance["name"], instance["host"]
     if flavor not in world["flavors"]:
@@ -101,7 +110,11 @@ def resize(world: World, uuid: str, flavor: str) -> CloudOperation:
 
 
 def set_instance_status(world: World, uuid: str, status: str) -> CloudOperation:
-    """Stop, start or shelve an instance; a shelved one is on no host and uses no capacity."""
+    """Return the operation that stops, starts or shelves an instance.
+
+    A shelved instance is on no host and uses no capacity; a host is chosen when it is started.
+    Raises ActionFailed if it is not possible.
+    """
     operation, what, possible = _STATUSES[status]
     instance = _instance(world, uuid)
     name, host = instance["name"], instance["host"]
@@ -127,7 +140,10 @@ def set_instance_status(world: World, uuid: str, status: str) -> CloudOperation:
 
 
 def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> CloudOperation:
-    """Create an instance on the host with the most free vcpus."""
+    """Return the operation that creates an instance on the host with the most free vcpus.
+
+    Raises ActionFailed if it is not possible, also if the name is used already.
+    """
     if flavor is None:
         raise ActionFailed(f"{name} cannot be created: its definition has no flavor")
     if flavor not in world["flavors"]:
@@ -163,7 +179,7 @@ def named(world: World, name: str) -> str | None:
 
 
 def delete_instance(world: World, uuid: str) -> CloudOperation:
-    """Delete an instance; its volumes stay and are detached."""
+    """Return the operation that deletes an instance and detaches its volumes, which stay."""
     instance = _instance(world, uuid)
     attached = [key for key, volume in world["volumes"].items() if volume["instance"] == uuid]
     return CloudOperation(
@@ -180,7 +196,10 @@ def delete_instance(world: World, uuid: str) -> CloudOperation:
 
 
 def set_service_status(world: World, host: str, status: str, reason: str | None) -> CloudOperation:
-    """Enable or disable the compute service of a host, even if the host is off."""
+    """Return the operation that enables or disables the compute service of a host.
+
+    The host may be off. Raises ActionFailed if it has no compute service.
+    """
     if host not in world["services"]:
         raise ActionFailed(f"there is no compute service on {host}")
     return CloudOperation(
@@ -194,7 +213,7 @@ def set_service_status(world: World, host: str, status: str, reason: str | None)
 
 
 def set_host_power(world: World, host: str, power: str) -> CloudOperation:
-    """Switch a host on or off, or suspend it.
+    """Return the operation that switches a host on or off, or suspends it.
 
     Raises ActionFailed for off and suspended while ACTIVE instances are on it.
     """
@@ -221,7 +240,10 @@ def set_host_power(world: World, host: str, power: str) -> CloudOperation:
 def migrate_volume(
     world: World, uuid: str, pool: str | None, volume_type: str | None
 ) -> CloudOperation:
-    """Move a volume to another pool, change its type, or both."""
+    """Return the operation that moves a volume to another pool, changes its type, or both.
+
+    None leaves the pool or the type as it is. Raises ActionFailed if it is not possible.
+    """
     volume = world["volumes"].get(uuid)
     if volume is None:
         raise ActionFailed(f"there is no volume {uuid}")
@@ -247,7 +269,10 @@ def migrate_volume(
 
 
 def refuse_conflicts(world: World, work: CloudOperation) -> None:
-    """Raise ActionFailed if an ongoing operation conflicts with ``work``."""
+    """Raise ActionFailed if an ongoing operation locks entries of ``work``.
+
+    See :class:`CloudOperation` for the entries that it locks.
+    """
     changes, uses = set(work.changes), set(work.uses)
     for other in world["ongoing"]:
         if changes & {*other["changes"], *other["uses"]} or uses & {*other["changes"]}:
@@ -255,7 +280,10 @@ def refuse_conflicts(world: World, work: CloudOperation) -> None:
 
 
 def take_fault(world: World, work: CloudOperation) -> dict[str, Any] | None:
-    """Return the first fault that matches ``work``, or None; reduce its ``times`` by one."""
+    """Return the first fault that matches ``work``, or None; reduce its ``times`` by one.
+
+    A fault whose ``times`` reach 0 is removed from the cloud.
+    """
     for fault in world["faults"]:
         if fault["operation"] not in ("*", work.operation):
             continue
@@ -270,7 +298,7 @@ def take_fault(world: World, work: CloudOperation) -> dict[str, Any] | None:
 
 
 def commit(world: World, work: CloudOperation) -> None:
-    """Apply the result of a work to the cloud."""
+    """Write the result of an operation into the cloud, which is changed in place."""
     for table, entries in work.result.items():
         for key, fields in entries.items():
             if fields is None:
@@ -287,7 +315,7 @@ def _instance(world: World, uuid: str) -> dict[str, Any]:
 
 
 def _names(world: World, table: str, uuid: str) -> tuple[str, ...]:
-    """Return the names by which a fault may name an entry: its uuid, and its name if unique."""
+    """Return the targets of faults that stand for an entry: its uuid, and its name if unique."""
     name = world[table][uuid]["name"]
     entries = [*world["instances"].values(), *world["volumes"].values()]
     unique = sum(entry["name"] == name for entry in entries) == 1

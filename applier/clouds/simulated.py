@@ -42,7 +42,7 @@ class SimulatedCloud(Cloud):
 
     @property
     def name(self) -> str:
-        """The same name for all files: a test cloud may be replaced by another."""
+        """The same for all files, so that a plan runs on another simulated cloud as well."""
         return "simulated"
 
     @classmethod
@@ -86,13 +86,17 @@ class SimulatedCloud(Cloud):
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
         """Return ``name, host, flavor, status, task``; the host of a SHELVED instance is None.
 
-        The task is always None: an ongoing operation is that of another attempt, which ends it.
+        The task is always None: an operation ends with the process that began it, so that no later
+        attempt has to wait for it.
         """
         instance = self._look("instances", instance_id)
         return instance and {**instance, "task": None}
 
     def instance_named(self, name: str) -> str | None:
-        """Return the uuid of the only instance of that name; ActionFailed if there are several."""
+        """Return the uuid of the only instance of that name, or None.
+
+        Raises ActionFailed if there are several.
+        """
         return operations.named(self._file.read(), name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
@@ -114,7 +118,7 @@ class SimulatedCloud(Cloud):
         return found and {"name": flavor, **found}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the whole cloud; the service on a host is up while the host is on."""
+        """See :meth:`applier.contracts.clouds.Cloud.facts`; a service is up if its host is on."""
         at, world = datetime.now(UTC), self._file.read()
         free = capacity.free_on_hosts(world)
         hosts = world["hosts"]
@@ -204,7 +208,7 @@ class SimulatedCloud(Cloud):
             world["ongoing"].append(entry)
         try:
             self._take_time(work, fault, stop)
-        except BaseException:
+        except BaseException:  # whatever ended it, the operation is not left as ongoing
             with self._file.changing() as world:
                 _release(world, entry)
             raise
@@ -231,7 +235,7 @@ class SimulatedCloud(Cloud):
 
 
 def _entry(work: CloudOperation) -> dict[str, Any]:
-    """Return the file's entry for an ongoing ``work``: its locks, and its process."""
+    """Return the entry of an ongoing operation in the file: what it locks, and its process."""
     pid = os.getpid()
     owner = {"id": uuid.uuid4().hex, "pid": pid, "born": born(pid)}
     return owner | {key: getattr(work, key) for key in ONGOING if key not in owner}

@@ -91,8 +91,8 @@ def mistakes(world: Any, checks: _Checks | None = None) -> list[Mistake]:
     """List every mistake in a cloud: first of its shape, then of references and capacity.
 
     ``checks`` are those of references and capacity. A check is made only if the tables that it
-    needs have the right shape. By default, faults are not checked: only new faults are, because the
-    target of an old one may have been deleted.
+    needs have the right shape. The default checks leave out the targets of faults, because the
+    target of an old fault may have been deleted.
     """
     found = _check_shape(world)
     if isinstance(world, dict):

@@ -42,7 +42,7 @@ OPERATIONS = (
     "power",
     "volume_migrate",
 )
-#: The policies of groups of instances, as in Nova. Operations do not keep to them.
+#: The policies of groups of instances, as in Nova. Operations do not enforce them.
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 #: Fields of an ongoing operation in the file.
 ONGOING = ("id", "pid", "born", "operation", "what", "changes", "uses", "holds")

@@ -25,7 +25,8 @@ from applier.errors import ConfigurationError
 class WorldFile:
     """One cloud on disk; a missing file is made from the packaged small cloud.
 
-    Every method raises ConfigurationError if the file is damaged or cannot be read or written.
+    Methods raise ConfigurationError if the file cannot be read or written, and, except
+    :meth:`replace`, if it is damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -42,7 +43,10 @@ class WorldFile:
 
     @contextmanager
     def changing(self) -> Iterator[World]:
-        """Yield the cloud under the lock, and write it back unless the body raises."""
+        """Yield the cloud, locked against other writers; write it unless the block raises.
+
+        Waits until the lock is free.
+        """
         with self._locked():
             text = self._text()
             world = simulated_document.read() if text is None else self._world(text)
@@ -50,7 +54,7 @@ class WorldFile:
             self._write(world)
 
     def replace(self, world: World) -> None:
-        """Replace the file by another cloud, even if it is damaged."""
+        """Replace the file, even a damaged one, by another cloud."""
         with self._locked():
             self._write(world)
 
@@ -69,7 +73,7 @@ class WorldFile:
             world = json.loads(text)
         except ValueError as error:
             raise self._damaged(str(error)) from error
-        # One full check is enough: every later version was checked when it was written.
+        # One full check is enough: later versions are written by this class, from a checked one.
         if not self._checked:
             wrong = simulated_document.mistakes(world)
             if wrong:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the configuration, and says where the product keeps its state.
+"""Loads the configuration, and returns the paths at which the product keeps its state.
 
 There is no global configuration: an entry point makes one with :func:`load`, and passes values to
 the other modules.
@@ -8,6 +8,7 @@ the other modules.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +30,7 @@ SITE_FILE = Path("/etc/watcher") / FILE
 def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
     """List all options by section, with those of installed plugins, all of which are imported.
 
-    A planner that cannot be imported is left out; using it raises the error.
+    A plugin that cannot be imported is left out; using it raises the error.
     """
     return [*OWN, *_of_planners(), *plugin_options.listed()]
 
@@ -51,8 +52,11 @@ def _of_planners() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
 
 
 def files() -> list[str]:
-    """Find the configuration file that is read unless another is named: the user's, else the
-    site's. Never one in the working directory."""
+    """Return the path of the configuration file that is read unless another is named.
+
+    It is the user's, else the site's, and never one in the working directory. The list is empty if
+    there is none.
+    """
     for path in (user_config_path("actionplan") / FILE, SITE_FILE):
         if path.is_file():
             return [str(path)]
@@ -70,10 +74,11 @@ def load(
 ) -> cfg.ConfigOpts:
     """Read and check the configuration; raises ConfigurationError with all mistakes.
 
-    Sections may also contain options of Watcher. ``arguments`` are command line arguments that
-    oslo.config parses, such as ``--config-file``; ``description`` is shown in their help.
-    ``prepare`` registers further options, ``warn`` is called with each warning. Without
-    ``checked``, invalid values raise an error when they are read.
+    Sections may also contain options of Watcher. Without ``config_files``, that of :func:`files` is
+    read. ``arguments`` are command line arguments that oslo.config parses, such as
+    ``--config-file``; ``description`` is shown in their help. ``prepare`` registers further
+    options, ``warn`` is called with each warning. Without ``checked``, an invalid value raises an
+    error only when it is read.
     """
     conf = cfg.ConfigOpts()
     prepare(conf)
@@ -110,20 +115,22 @@ def state_path() -> Path:
 
 
 def connection(conf: cfg.ConfigOpts) -> str:
-    """Return the URL of the database."""
+    """Return the URL of the database: by default, of a SQLite file in :func:`state_path`."""
     given = conf.actionplan.connection
     return str(given) if given else f"sqlite:///{state_path() / 'actionplan.sqlite'}"
 
 
 def simulator_path(conf: cfg.ConfigOpts) -> Path:
-    """Return the file of the simulated cloud."""
+    """Return the path of the file of the simulated cloud."""
     given = conf.actionplan.simulator
     return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
 
 
 def jobs_path(conf: cfg.ConfigOpts) -> Path:
-    """Return the folder of the commands that run on this machine: beside a record in a file."""
-    given = conf.actionplan.connection or ""
-    path = given.removeprefix("sqlite:///") if given.startswith("sqlite:///") else ""
-    file = path.partition("?")[0]
-    return (Path(file).absolute().parent if file else state_path()) / "jobs"
+    """Return the folder of the jobs (commands) on this machine, without symbolic links.
+
+    It is beside the database if that is a SQLite file, else in :func:`state_path`.
+    """
+    file = re.match(r"sqlite(?:\+\w+)?:///([^?]+)", conf.actionplan.connection or "")
+    beside = Path(file[1]).resolve().parent if file else state_path().resolve()
+    return beside / "jobs"

@@ -24,10 +24,10 @@ from planner.planners.numbers import NumberByType
 _VARIABLE = re.compile("OS_(.+?)__(.+)")
 #: A number in ASCII digits. Python reads other digits and "_" as well.
 _NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
-#: How similar a name is to a known one that was probably meant; 1 is equal. Names of sections begin
-#: alike, those of plugins do not.
+#: The least similarity (1 is equal) at which a known name was probably meant: for the name of a
+#: section, and for that of a plugin. Names of sections begin alike, those of plugins do not.
 _SIMILAR, _SIMILAR_NAME = 0.82, 0.6
-#: The namespace of plugins by what their sections begin with, as in ``[watcher_actions.migrate]``.
+#: The namespaces of plugins by the first part of their sections: ``watcher_actions`` and others.
 _NAMESPACES = {section: namespace for namespace, section in registry.SECTIONS.items()}
 
 
@@ -41,10 +41,15 @@ class Setting(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option of ours, and the section under which it is registered."""
+    """An option of ours, and the section under which it is registered.
+
+    ``required`` are the options without a default that its plugin requires. A planner has none,
+    because documents have options of planners, too.
+    """
 
     section: str
     opt: cfg.Opt
+    required: Sequence[cfg.Opt] = ()
 
 
 class _NotOurs(Exception):
@@ -58,7 +63,7 @@ def check(
 ) -> list[str]:
     """Check everything that is set; return warnings. Raises ConfigurationError with all mistakes.
 
-    ``own`` are the options by section that belong to no plugin. Options of Watcher are left alone.
+    ``own`` are the options by section that belong to no plugin. Options of Watcher are not checked.
     """
     settings = [*_in_files(conf), *_in_environment(environment, own)]
     mistakes: list[Mistake] = []
@@ -79,9 +84,11 @@ def check(
             told += [f"{setting.place}: {text}" for text in _without_effect(option.opt, value)]
         except ValueError as reason:
             mistakes.append(Mistake(str(reason), place=setting.place))
+    for place in dict.fromkeys(_unset(holding)):
+        mistakes.append(Mistake(plugin_options.UNSET, place=place))
     if mistakes:
         order = {setting.place: i for i, setting in enumerate(settings)}
-        mistakes.sort(key=lambda mistake: order[mistake.place or ""])
+        mistakes.sort(key=lambda mistake: order.get(mistake.place or "", len(order)))
         raise ConfigurationError("; ".join(map(str, mistakes)), mistakes)
     return list(dict.fromkeys(told))
 
@@ -95,7 +102,7 @@ def _in_files(conf: cfg.ConfigOpts) -> Iterator[Setting]:
 def _in_environment(
     environment: Mapping[str, str], own: Mapping[str, Sequence[cfg.Opt]]
 ) -> Iterator[Setting]:
-    """Yield what environment variables set in our sections, as oslo.config reads them."""
+    """Yield the settings of our sections that oslo.config reads from the environment."""
     for variable, text in environment.items():
         found = _VARIABLE.fullmatch(variable)
         if found and _is_ours(found[1].lower(), own):
@@ -123,11 +130,17 @@ def _repeated(conf: cfg.ConfigOpts, own: Mapping[str, Sequence[cfg.Opt]]) -> Ite
 
 
 def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts) -> Option:
-    """Return the option that a setting sets; raises ValueError, or _NotOurs."""
+    """Return the option that a setting sets.
+
+    Raises ValueError if there is no such option, _NotOurs if the setting is not to be checked.
+    """
     section, name = setting.section, setting.option
     known: dict[str, Option] = {}
     for registered, options in _options_of(section, own):
-        known |= {n: Option(registered, o) for o in options for n in (o.dest, o.name)}
+        required = tuple(o for o in options if o.required and o.default is None)
+        if registered.startswith(f"{registry.SECTIONS[registry.PLANNERS]}."):
+            required = ()
+        known |= {o.dest: Option(registered, o, required) for o in options}
         if name in known:
             return known[name]
     of_watcher = watcher_options.options(section)
@@ -139,8 +152,11 @@ def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.Co
 
 def _options_of(
     section: str, own: Mapping[str, Sequence[cfg.Opt]]
-) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
-    """Yield the options of a section, those that need no import first; raises as _option."""
+) -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
+    """Yield the section, with some of its options; first those that need no import of a plugin.
+
+    Raises as :func:`_option`.
+    """
     group, _, name = section.partition(".")
     if section in own:
         yield section, own[section]
@@ -160,7 +176,7 @@ def _options_of(
 
 def _options_of_plugin(
     group: str, name: str, own_names: Sequence[str]
-) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+) -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
     known = {n.lower(): n for n in registry.names(group)}
     if name not in known:
         _refuse_similar(name, [*known, *own_names], _SIMILAR_NAME)
@@ -190,9 +206,18 @@ def _refuse_similar(name: str, known: Iterable[str], cutoff: float) -> None:
         raise ValueError(f"no such section; did you mean {near[0]!r}?")
 
 
+def _unset(holding: Iterable[Option]) -> Iterator[str]:
+    """Yield the place of each required option that is not set, of plugins with others that are."""
+    known = {(option.section, option.opt.dest) for option in holding}
+    for option in holding:
+        for opt in option.required:
+            if (option.section, opt.dest) not in known:
+                yield f"[{option.section}] {opt.dest}"
+
+
 def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
     """Return the value of an option; raises ValueError if it cannot be used."""
-    section, opt = option
+    section, opt = option.section, option.opt
     conf.register_opt(opt, group=section)
     try:
         value = conf[section][opt.dest]

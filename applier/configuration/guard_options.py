@@ -22,7 +22,7 @@ class ApprovalsFor(types.ConfigType):
         super().__init__(type_name="approvals of some plans")
 
     def __call__(self, value: str | Mapping[str, object]) -> dict[str, int]:
-        """Read WHAT=N pairs; raises ValueError that names each wrong pair."""
+        """Read pairs such as ``size:100=2``; raises ValueError that names each wrong pair."""
         return guards.approvals_for(value)
 
     def _formatter(self, value: Mapping[str, int]) -> str:
@@ -85,13 +85,13 @@ class Budgets(types.ConfigType):
 
 
 class BlastRadius(types.ConfigType):
-    """Option type: how many hosts, instances, or members of what belongs together."""
+    """Option type: bounds on hosts, instances, members of a group, hosts with the same label."""
 
     def __init__(self) -> None:
         super().__init__(type_name="bounds")
 
     def __call__(self, value: str | Bounds) -> Bounds:
-        """Read KIND=N and KIND=N% pairs; raises ValueError that names each wrong pair."""
+        """Read ``hosts=2, rack=50%`` and the like; raises ValueError that names each wrong pair."""
         return value if isinstance(value, tuple) else blast_radius.bounds(value)
 
     def _formatter(self, value: Bounds) -> str:
@@ -185,7 +185,7 @@ GUARD_OPTIONS = (
 
 
 def guard_of(conf: cfg.ConfigOpts) -> Guard:
-    """Return what a configuration demands."""
+    """Return the guard with the demands of a configuration on all plans."""
     from applier.guarding.guard import Guard
 
     options = conf.watcher_applier

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads how machines are reached, and where the jobs of this one are kept."""
+"""Reads the options of SSH, of simulated nodes, and the folder of the jobs on this machine."""
 
 from __future__ import annotations
 

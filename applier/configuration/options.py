@@ -10,9 +10,9 @@ from oslo_config import cfg
 from applier.configuration.api_options import API, API_OPTIONS
 from applier.configuration.event_options import EVENT_OPTIONS, EVENTS
 from applier.configuration.guard_options import GUARD_OPTIONS
-from applier.configuration.plugin_options import InstalledCloud
+from applier.configuration.plugin_options import DEFAULT_ENGINE, InstalledCloud
 from applier.configuration.worker_options import WORKER_OPTIONS, WORKERS
-from applier.plan_cloud import SIMULATED
+from applier.run.plan_cloud import SIMULATED
 from applier.watcher import options as watcher
 from planner import options as planning_options
 from planner import ranges
@@ -22,7 +22,6 @@ APPLIER = cfg.OptGroup("watcher_applier", title="How plans are applied")
 SSH = cfg.OptGroup("ssh", title="How nodes that have an address are reached")
 SIMULATED_NODES = cfg.OptGroup("simulated_nodes", title="What becomes of nodes without an address")
 
-DEFAULT_ENGINE = "taskflow"
 ACTIONPLAN_OPTIONS = (
     cfg.StrOpt(
         "connection",

@@ -9,6 +9,7 @@ read or listed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from oslo_config import cfg, types
 
 from applier.contracts.clouds import Cloud
 from applier.errors import ConfigurationError
-from applier.plan_cloud import SIMULATED
+from applier.run.plan_cloud import SIMULATED
 from planner import ranges, registry
 from planner.configuration_files import place_of
 from planner.errors import BrokenPlugin, PlannerError, UnknownPlugin
+from planner.options import IN_WATCHER
 from planner.registry import ACTIONS, CLOUDS, ENGINES, section_of
 
 if TYPE_CHECKING:
@@ -57,7 +59,16 @@ OF_EVERY_TYPE = (
         help="Expected seconds of an action, for forecasts. Default: the estimate of its type.",
     ),
 )
+#: The mistake of an option that a plugin declares with ``required=True``, and nobody sets.
+UNSET = "it is required, and not set"
 _RESERVED = frozenset(option.dest for option in OF_EVERY_TYPE)
+DEFAULT_ENGINE = "taskflow"
+
+
+def engine_name(conf: cfg.ConfigOpts) -> str:
+    """Return the name of the configured engine; ``actionplan``, as in Watcher, is the default."""
+    name = str(conf.watcher_applier.workflow_engine)
+    return DEFAULT_ENGINE if name == IN_WATCHER else name
 
 
 class InstalledCloud(types.String):
@@ -87,6 +98,8 @@ def of_engine(name: str, plugin: Any) -> Sequence[cfg.Opt]:
 
     Raises BrokenPlugin.
     """
+    if not (isinstance(plugin, type) and callable(getattr(plugin, "run", None))):
+        raise BrokenPlugin("workflow engine", name, "it is no class with a method 'run'")
     declared = _declared("workflow engine", name, plugin)
     if "max_workers" not in {option.dest for option in declared}:
         raise BrokenPlugin("workflow engine", name, "it declares no option 'max_workers'")
@@ -102,8 +115,12 @@ def of_cloud(name: str, plugin: Any) -> Sequence[cfg.Opt]:
 
 def _declared(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
     declared = getattr(plugin, "OPTIONS", ())
-    if not isinstance(declared, Iterable) or not all(isinstance(o, cfg.Opt) for o in declared):
+    # Several callers read it, and a generator has its options only once.
+    if not isinstance(declared, Sequence) or not all(isinstance(o, cfg.Opt) for o in declared):
         raise BrokenPlugin(what, name, "its OPTIONS are not a list of oslo.config options")
+    for option, number in Counter(o.dest for o in declared).items():
+        if number > 1:
+            raise BrokenPlugin(what, name, f"it declares two options {option!r}")
     return tuple(declared)
 
 
@@ -120,12 +137,32 @@ def read(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict
         except (cfg.Error, ValueError) as reason:
             # The part before this in the message of oslo.config is the name of a class.
             why = str(reason).rpartition("is not valid: ")[2]
-            raise ConfigurationError(f"{place_of(conf, section, option.name)}: {why}") from reason
+            raise ConfigurationError(f"{place_of(conf, section, option.dest)}: {why}") from reason
     return found
 
 
+def _complete(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:
+    """Return the values as :func:`read`; a required option without one raises the error, too."""
+    found = read(conf, section, options)
+    for option in options:
+        if option.required and found[option.dest] is None:
+            raise ConfigurationError(f"[{section}] {option.dest}: {UNSET}")
+    return found
+
+
+def create(what: str, name: str, plugin: Any, options: Mapping[str, Any]) -> Any:
+    """Create an object of a plugin with the values of its options.
+
+    Raises BrokenPlugin if it does not take one of them, or is abstract.
+    """
+    try:
+        return plugin(**options)
+    except TypeError as reason:
+        raise BrokenPlugin(what, name, str(reason)) from reason
+
+
 def policies(conf: cfg.ConfigOpts, types: Iterable[str]) -> dict[str, TypePolicy]:
-    """Return the policy of each of these action types; raises ConfigurationError."""
+    """Return retries, delay, time-out and estimate by type; raises ConfigurationError."""
     from applier.scheduling.type_policy import TypePolicy
 
     return {n: TypePolicy(**read(conf, section_of(ACTIONS, n), OF_EVERY_TYPE)) for n in types}
@@ -133,12 +170,12 @@ def policies(conf: cfg.ConfigOpts, types: Iterable[str]) -> dict[str, TypePolicy
 
 def engine_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, Any]:
     """Return the values of the options of an engine; raises ConfigurationError, BrokenPlugin."""
-    return read(conf, section_of(ENGINES, name), of_engine(name, plugin))
+    return _complete(conf, section_of(ENGINES, name), of_engine(name, plugin))
 
 
 def cloud_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, Any]:
     """Return the values of the options of a cloud; raises ConfigurationError, BrokenPlugin."""
-    return read(conf, section_of(CLOUDS, name), of_cloud(name, plugin))
+    return _complete(conf, section_of(CLOUDS, name), of_cloud(name, plugin))
 
 
 class ActionOptions(Mapping[str, Mapping[str, Any]]):
@@ -160,7 +197,7 @@ class ActionOptions(Mapping[str, Mapping[str, Any]]):
             except PlannerError as reason:
                 raise KeyError(name) from reason
             options = of_action_type(name, plugin)
-            self._known[name] = read(self._conf, section_of(ACTIONS, name), options)
+            self._known[name] = _complete(self._conf, section_of(ACTIONS, name), options)
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -173,9 +210,8 @@ class ActionOptions(Mapping[str, Mapping[str, Any]]):
 def listed() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
     """List the options of all installed action types, engines and clouds by section.
 
-    All plugins are imported.
-
-    The options of one that cannot be imported are left out; using it raises the error.
+    All plugins are imported. The options of one that cannot be imported are left out, except
+    :data:`OF_EVERY_TYPE`; using it raises the error.
     """
     for group, of_plugin in ((ENGINES, of_engine), (CLOUDS, of_cloud)):
         for name in registry.names(group):

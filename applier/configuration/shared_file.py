@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ``watcher.conf`` that Watcher's services read as well means for our own commands."""
+"""Finds the options of a ``watcher.conf`` that Watcher's services read in another way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def is_of_watcher(file: Path) -> bool:
 
 
 def two_meanings(conf: cfg.ConfigOpts, planner: str) -> list[str]:
-    """Return a warning if Watcher reads options of this planner in another way; else nothing."""
+    """Return a warning if Watcher's services read options of a planner in another way, else [].
+
+    Only options in files that these services read as well are meant: see :func:`is_of_watcher`.
+    """
     section = f"watcher_planners.{planner}"
     found: list[SetOption] = [
         entry

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sections and options of Watcher, which may be in the same configuration file as ours.
 
-``watcher_options.json`` has the names, and says of which release of Watcher.
+``watcher_options.json`` has the names, and the release of Watcher that they are from.
 ``tools/watcher_options.py`` writes it.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interfaces of plugins and listeners, and the values that they use.
 
-For all of them: methods return on success and raise an error on failure. No method decides what
-runs next. That of clouds is :class:`applier.contracts.clouds.Cloud`.
+All methods return on success and raise an error on failure. None decides which action runs next.
+The interface of clouds is :class:`applier.contracts.clouds.Cloud`.
 """
 
 from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified

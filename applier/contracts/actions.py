@@ -36,7 +36,7 @@ class ActionContext:
     ``cloud`` returns the cloud; it raises ActionFailed for a type that does not declare USES_CLOUD.
     ``output`` is called with text that the action prints. ``options`` has the value of each option
     that the plugin declares, by name, as configured in ``[watcher_actions.TYPE]``. ``name`` is the
-    name of the action in the plan. ``machines`` is None for types that say that they use none.
+    name of the action in the plan. ``machines`` is None for a type without USES_MACHINES.
     """
 
     cloud: Callable[[], Cloud]
@@ -57,8 +57,8 @@ class ActionContext:
     ) -> Ended:
         """Run a program as a job, on this machine or on that at ``address``; see Machine.run.
 
-        Its output is recorded. It outlives the applier: if that is killed, the next one calls
-        ``execute`` again, in which this call follows the program to its end.
+        Its output is recorded. The program outlives the applier: if the applier is killed, the next
+        one calls ``execute`` again, and this call then follows the running program to its end.
         """
         if self.machines is None:
             raise ActionFailed("no commands can be run here: this action has no machines")
@@ -70,7 +70,7 @@ class ActionPlugin(ABC):
     """Base class of action types; a plugin is one class, registered under ``actionplan.actions``.
 
     Planners use ``TYPE``, ``SCHEMA``, :meth:`touches`, :meth:`estimate` and :meth:`describe`, which
-    are pure. The applier creates an instance for each attempt that it runs.
+    are pure. The applier creates an instance for each attempt, and to check or verify an action.
     """
 
     #: The name of the action type, as in input documents.
@@ -84,10 +84,11 @@ class ActionPlugin(ABC):
     TAKES_WORKER: ClassVar[bool] = True
     #: False if it uses no machine: neither ``context.run`` nor ``context.machines``, which is None.
     USES_MACHINES: ClassVar[bool] = True
-    #: False if a running action is never told to stop: a cancel waits for its end.
+    #: False if a cancel or an abort sends a running action no stop signal and waits for its end.
+    #: Its time-out sends one nevertheless.
     STOPPABLE: ClassVar[bool] = True
     #: True if it calls ``context.cloud()``. Such actions run only on the cloud that their plan was
-    #: made for; others are given no cloud.
+    #: made for; for other actions, ``context.cloud()`` raises ActionFailed.
     USES_CLOUD: ClassVar[bool] = False
     #: True if :meth:`revert` undoes it; a rollback contains only such actions.
     REVERTIBLE: ClassVar[bool] = False
@@ -105,31 +106,31 @@ class ActionPlugin(ABC):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Return the expected duration in seconds, or None."""
+        """Return the expected duration in seconds; None if it is not known."""
         return None
 
     @classmethod
     def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:  # noqa: ARG003
         """Return the addresses of the machines on which it runs commands; None is this machine.
 
-        There, an applier that takes an interrupted action over looks for its commands. If there are
-        any machines, an attempt that has run no command yet may be repeated from its beginning.
+        An applier that takes over an interrupted action looks for its commands there. If there are
+        any machines, an attempt that provably has not run its first command is started anew.
         """
         return ()
 
     @classmethod
     def uses_cloud(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
-        """Return USES_CLOUD, unless it calls another type."""
+        """Return whether it uses the cloud; for ``revert``, whether the undone type does."""
         return cls.USES_CLOUD
 
     @classmethod
     def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
-        """Return whether it changes or asks something real outside the cloud."""
+        """Return whether it changes or reads a real system other than the cloud, such as a node."""
         return not cls.USES_CLOUD
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the action type whose options it uses: its own, unless it calls another type."""
+        """Return the action type whose options it uses; for ``revert``, the type that it undoes."""
         return cls.TYPE
 
     @classmethod
@@ -163,7 +164,10 @@ class ActionPlugin(ABC):
         """
 
     def verify(self) -> Verified:
-        """Check whether the work of an interrupted attempt is done; change nothing."""
+        """Check whether the work of an interrupted attempt is done; change nothing.
+
+        An error that it raises counts as IN_DOUBT.
+        """
         return Verified.IN_DOUBT
 
     def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interfaces of machines that know the commands of attempts, and find them again."""
+"""The interfaces of machines on which the commands of an attempt can be found again."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from applier.contracts.machines import Machines
 
 
 class JobFound(Protocol):
-    """A job that an attempt of an action left on a machine."""
+    """A job, which is a command of an attempt that outlives its applier, as found on a machine."""
 
     @property
     def age_s(self) -> float | None:
         """How long it has been running, in seconds; None if it does not run."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs, or processes of it that outlived its shell."""
 
     @property
     def is_lost(self) -> bool:
@@ -22,10 +26,10 @@ class JobFound(Protocol):
 
     @property
     def left(self) -> Sequence[int]:
-        """The processes of a lost job that still run."""
+        """The ids of the processes of a lost job that still run."""
 
     def __str__(self) -> str:
-        """Return what is known of it: ``its command runs``, or how that ended."""
+        """Return its state as a clause, such as ``its command has ended with exit code 1``."""
 
 
 class AttemptMachines(Machines, Protocol):
@@ -36,19 +40,22 @@ class AttemptMachines(Machines, Protocol):
     again, but followed from the beginning of its output.
     """
 
-    #: Whether the commands belong to a precheck, which the next applier does not repeat: they are
-    #: not named then, and cannot be found.
+    #: True while a precheck runs: its commands cannot be found again, and need not be, because an
+    #: applier that takes the attempt over does not repeat the precheck.
     is_prechecking: bool
 
     def permit(self) -> bool:
-        """Let the attempt begin; return False if it could not be told from one that has begun."""
+        """Write the permit with which the attempt may begin; return False if that is impossible.
 
-    def forbid(self, *, is_here: bool = False) -> bool:
-        """Return whether the attempt has not begun and never will.
+        Without a permit, a later applier cannot prove that the attempt has not begun.
+        """
 
-        ``is_here`` says that it may only begin with a permit on this machine. If nobody forbids
-        it, an attempt begins with its first command, or with its first change of files by
-        :class:`applier.contracts.Machine`.
+    def withdraw_permit(self, *, is_here: bool = False) -> bool:
+        """Withdraw the permit; return True if the attempt has not begun and never will.
+
+        False means that it may have begun. ``is_here`` means that the permit can only be on this
+        machine: without one there, the attempt has not begun. It begins with its first command, or
+        with its first change of a file by :class:`applier.contracts.Machine`.
         """
 
     def find(self, addresses: Sequence[str | None]) -> Sequence[JobFound]:
@@ -64,10 +71,10 @@ class AttemptMachines(Machines, Protocol):
         """
 
     def let_go(self) -> None:
-        """From now on, a stop leaves the commands of this attempt running."""
+        """Leave the commands of this attempt running when its stop signal is set from now on."""
 
     def forget(self) -> None:
-        """Remove the jobs that this attempt has run, and its permit: its end is on record."""
+        """Remove the jobs and the permit of this attempt, whose end is on record."""
 
 
 class RunMachines(Machines, Protocol):

@@ -19,17 +19,17 @@ class Cloud(ABC):
 
     One object serves all actions of a process, from any number of threads. Each operation returns
     when the work is done. It raises :class:`applier.errors.ActionFailed` with a sentence if the
-    cloud refuses it, and if it fails. If the cloud cannot be reached any more, it raises
+    cloud refuses the work or fails to do it. If the cloud cannot be reached any more, it raises
     :class:`applier.errors.JobLost`: the work may go on, and the action is in doubt. Once
     ``stop`` is set, it ends early with ActionFailed; an operation that cannot be stopped goes on to
     its end. Work that is under way in the cloud already, because an earlier attempt was
-    interrupted, is followed to its end and not begun again. What the cloud calls its work (request
-    and migration ids) is passed to ``output``. Getters return None if the object does not exist.
+    interrupted, is followed to its end and not begun again. The ids of requests and migrations in
+    the cloud are passed to ``output``. Getters return None if the object does not exist.
     """
 
-    #: Options of the section ``[NAME]`` of the configuration, where NAME is that of the plugin. An
-    #: object is created with their values as keyword arguments; that connects to nothing, and
-    #: raises ConfigurationError.
+    #: Options of the section ``[NAME]`` of the configuration, where NAME is that of the plugin.
+    #: Their values are passed to the constructor as keyword arguments. It makes no connection, and
+    #: raises ConfigurationError for invalid values.
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
     #: False if nothing real is touched.
     IS_REAL: ClassVar[bool] = True
@@ -37,7 +37,7 @@ class Cloud(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name that tells this cloud from all others, such as ``simulated``.
+        """The name that distinguishes this cloud from all others, such as ``simulated``.
 
         It is recorded with each plan: a plan is run only on the cloud that it was made for.
         """
@@ -49,8 +49,8 @@ class Cloud(ABC):
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
         """Return ``name, host, flavor, status, task`` of an instance.
 
-        ``status`` is ACTIVE, SHUTOFF, SHELVED, or another word of the cloud. ``task`` is what the
-        cloud is doing with it at the moment, or None.
+        ``status`` is ACTIVE, SHUTOFF, SHELVED, or another status of the cloud. ``task`` is the
+        operation that the cloud carries out on it now, or None.
         """
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Cloud(ABC):
 
     @abstractmethod
     def host(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``power`` of a host: on, off, suspended, or unknown, also while it changes."""
+        """Return ``power`` of a host: on, off, suspended, or unknown, also during a change."""
 
     @abstractmethod
     def flavor(self, flavor: str) -> Mapping[str, Any] | None:
@@ -81,8 +81,8 @@ class Cloud(ABC):
         are tables: ``instances`` by id, as :meth:`instance`; ``hosts`` by name: ``vcpus, ram_mb,
         disk_gb``, how much of these is ``free``, and ``power``; ``services`` by host: ``status,
         reason`` and ``state`` (up, down); ``flavors`` by name, as :meth:`flavor`;
-        ``server_groups`` by id: ``name, policy, members, max_server_per_host``. What is not known
-        is left out. Raises ActionFailed and ConnectionError.
+        ``server_groups`` by id: ``name, policy, members, max_server_per_host``. Unknown values are
+        left out. Raises ActionFailed and ConnectionError.
         """
 
     @abstractmethod
@@ -94,13 +94,17 @@ class Cloud(ABC):
         stop: StopSignal,
         output: Print = silent,
     ) -> str:
-        """Move an instance; return its new host."""
+        """Move an instance, ``live`` or cold; return its new host.
+
+        Without ``destination`` the cloud chooses the host.
+        """
 
     def force_complete(self, instance_id: str) -> None:  # noqa: ARG002
         """End the live migration of an instance at once, although it pauses the instance.
 
-        Returns when the cloud has accepted that; :meth:`migrate` returns as ever. Raises
-        ActionFailed if none is running, and if the cloud cannot do this.
+        Returns when the cloud has accepted the request; the call of :meth:`migrate` returns at the
+        end of the move. Raises ActionFailed if no live migration runs, or if the cloud cannot
+        complete one at once.
         """
         raise ActionFailed(f"the cloud {self.name} cannot complete a migration at once")
 
@@ -114,7 +118,7 @@ class Cloud(ABC):
     def set_instance_status(
         self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Start, stop, shelve or unshelve an instance: ACTIVE, SHUTOFF or SHELVED."""
+        """Bring an instance to ACTIVE (start, unshelve), SHUTOFF (stop) or SHELVED (shelve)."""
 
     @abstractmethod
     def create_instance(
@@ -136,13 +140,13 @@ class Cloud(ABC):
     def set_service_status(
         self, host: str, status: str, reason: str | None, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Enable or disable the compute service of a host."""
+        """Set the compute service of a host to ``enabled``, or to ``disabled`` with a reason."""
 
     @abstractmethod
     def set_host_power(
         self, host: str, power: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Switch a host on or off, or suspend it (ACPI S3).
+        """Switch a host ``on`` or ``off``, or suspend it (``suspended``, which is ACPI S3).
 
         Switching off and suspending are refused while instances that run are on the host; the
         error names them.
@@ -157,4 +161,4 @@ class Cloud(ABC):
         stop: StopSignal,
         output: Print = silent,
     ) -> None:
-        """Move a volume to another pool, or change its type."""
+        """Move a volume to ``pool``, or change it to ``volume_type``; the other one is None."""

@@ -36,7 +36,8 @@ class Machine(Protocol):
 
     It is opened for one attempt of an action, and observes its stop signal. All methods raise
     :class:`applier.errors.ActionFailed` with a sentence if they are refused or stopped, and
-    ConnectionError if the connection to the machine is lost.
+    ConnectionError if the connection to the machine is lost. A program that a stop has ended is no
+    error: :meth:`run` returns its result.
     """
 
     def run(
@@ -52,23 +53,24 @@ class Machine(Protocol):
 
         Its standard output and error are passed to ``output`` in pieces. Its input is empty.
         ``env`` is added to the environment. If it cannot be started, OSError or ValueError is
-        raised, or the exit code is 126 or 127.
+        raised, or the exit code is 126 or 127. If it was started and its end is not known,
+        :class:`applier.errors.JobLost` is raised.
         """
 
     def read(self, path: str) -> Content | None:
-        """Return a file, or None if it does not exist."""
+        """Return content and permissions of a file; None if it does not exist."""
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        """Replace a file as a whole, and create missing folders above it."""
+        """Replace a file, so that no reader sees half of it; create missing folders above it."""
 
     def files(self, folder: str) -> list[str]:
-        """List everything below a folder except folders, as paths relative to it."""
+        """Return sorted relative paths of files and links below a folder; [] if it is missing."""
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
+        """Remove a file if it exists."""
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Return options and destination for a local rsync that writes to ``path`` there."""
+        """Return options and destination with which an rsync of the applier writes to ``path``."""
 
 
 class Machines(Protocol):
@@ -78,4 +80,7 @@ class Machines(Protocol):
         """Return the machine at ``[user@]host[:port]``, or this machine for None."""
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait for the duration of a task on a simulated node."""
+        """Wait ``seconds`` of simulated time instead of running a task on a node; return CHANGED.
+
+        Raises ActionFailed if the task is configured to fail, or is stopped.
+        """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of changes of actions, which the recorder writes, and who is notified of them."""
+"""Reports of state changes of actions, and the interface of listeners to committed reports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ActionOf(NamedTuple):
 
 
 class JobOffer(NamedTuple):
-    """A job for the workers that serve a queue.
+    """An attempt that is offered as a job to the workers that serve a queue.
 
-    ``payload`` is what a worker needs to carry it out, as JSON: no secrets, no configuration.
+    ``payload`` is the input of the worker, as JSON types, without secrets and configuration.
     """
 
     attempt: int
@@ -32,9 +32,9 @@ class Report(NamedTuple):
     """A change of the state of one action: its start, its end, or a retry.
 
     ``old`` is the state that the action must still have in the store. From ONGOING to PENDING means
-    that an attempt failed and will be retried. ``given_up`` means that its thread hangs, or that it
-    may still run where nobody can look; its tokens stay held. ``undoes`` is the original action in
-    a rollback, which becomes REVERTED or REVERT_FAILED. ``job`` is the job of a worker on another
+    that an attempt failed and will be retried. ``given_up`` means that its thread hangs, or that
+    a command of it may still run; its tokens stay held. ``undoes`` is the original action in a
+    rollback, which becomes REVERTED or REVERT_FAILED. ``job`` is the job of a worker on another
     machine: the report of a start offers it, the report of an end removes it. ``again`` means that
     an attempt which FAILED did not do its work because its worker was lost: another one follows,
     whatever the number of retries.
@@ -59,7 +59,7 @@ class Report(NamedTuple):
 
 
 class Listener(Protocol):
-    """Is notified of each commit, in the engine's thread. Its methods must not raise."""
+    """A receiver of each committed change, in the engine's thread. Its methods must not raise."""
 
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Handle the committed starts and ends of actions."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs plans, and who changes them: claimants, requests, the history, approvals."""
+"""The records of who runs and changes plans: claimants, requests, history entries, approvals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ class Claimant(NamedTuple):
 
     ``heartbeat_at`` is the time of its last recorded heartbeat, by the clock of its host, and
     ``heartbeat_interval_s`` the seconds between two. ``requests_before`` is the number of the last
-    request that was made before it claimed the plan. The store sets the first and the last.
+    request that was made before it claimed the plan, and ``claimed_at`` is when it did so. ``jobs``
+    is the folder in which its commands leave their output and exit codes on its host; None if it is
+    not known. The store sets ``heartbeat_at``, ``requests_before`` and ``claimed_at``, the claimant
+    the others.
     """
 
     host: str
@@ -23,6 +26,8 @@ class Claimant(NamedTuple):
     heartbeat_at: datetime | None = None
     heartbeat_interval_s: float = 5.0
     requests_before: int = 0
+    claimed_at: datetime | None = None
+    jobs: str | None = None
 
 
 class RequestVerb(StrEnum):
@@ -36,7 +41,7 @@ class RequestVerb(StrEnum):
     SKIP = "skip"
     #: Stop one running action.
     ABORT = "abort"
-    #: Change limits.
+    #: Change limits of tokens, or the number of workers.
     LIMIT = "limit"
 
 
@@ -61,9 +66,9 @@ class Request(NamedTuple):
 class HistoryEntry(NamedTuple):
     """A change of a plan: who made it, when and why.
 
-    ``verb`` is what was done or asked for. ``project``, ``address`` and ``request_id`` are known
-    of requests over HTTP. ``number`` and ``plan`` are set by the store; the numbers of the entries
-    of a plan are in the order of its changes.
+    ``verb`` names the change or the request. ``project``, ``address`` and ``request_id`` are None
+    unless it came over HTTP. ``number`` and ``plan`` are set by the store; the numbers of the
+    entries of a plan are in the order of its changes.
     """
 
     verb: str
@@ -79,10 +84,10 @@ class HistoryEntry(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """Somebody said that a plan may run.
+    """The consent of a person to the run of a plan.
 
-    ``content`` is what was approved: :func:`applier.guarding.content.approvable`. It is void for a
-    plan with another.
+    ``content`` is the digest of the approved content, by
+    :func:`applier.guarding.content.approvable`. It is void once the plan has another one.
     """
 
     who: str

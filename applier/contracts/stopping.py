@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What running actions are told, and print."""
+"""The stop signal and the output function that a running action receives."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Protocol
 
 
 class StopSignal(Protocol):
-    """Tells a running action that it should end; ``threading.Event`` implements it."""
+    """A signal that a running action has to end; ``threading.Event`` implements it."""
 
     def is_set(self) -> bool:
-        """Return whether the action should end."""
+        """Return whether the action has to end."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the action should end, at most ``timeout`` seconds; return the state."""
+        """Wait up to ``timeout`` seconds (None: for ever) for it; return whether it is set."""
 
 
-#: Is called with text that an action prints.
+#: The type of the function that an action calls with the text that it prints.
 Print = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """Drop what is printed."""
+    """Discard the printed text."""

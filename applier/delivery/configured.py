@@ -12,7 +12,7 @@ from applier.delivery.event_file import EventFile
 from applier.delivery.receivers import Receiver
 from applier.delivery.webhook import Webhook
 from applier.errors import ConfigurationError
-from applier.run.liveness import this_host
+from applier.run.this_process import this_host
 
 
 def receivers(conf: cfg.ConfigOpts) -> list[Receiver]:

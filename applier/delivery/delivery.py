@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delivers the events of a store to one receiver, from one of several processes.
 
-What was delivered is on record after each batch. A process that is killed leaves at most one batch
-that is delivered again. Events of one plan are delivered in order: while one is refused, those that
-follow it wait, and those of other plans go on.
+After each batch, the number of the last delivered event is recorded. If a process is killed, at
+most one batch is delivered again. Events of one plan are delivered in order: while one is refused,
+the later ones of its plan wait, and events of other plans are delivered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 #: How many events are delivered between two writes to the record, at most.
 BATCH = 100
-#: Seconds between two looks for new events, and between two heartbeats.
+#: Seconds between two reads of new events, and between two heartbeats.
 POLL_S, BEAT_S = 0.5, 5.0
 #: The shortest and the longest seconds between two deliveries of an event.
 FIRST_DELAY_S, LONGEST_DELAY_S = 1.0, 300.0
@@ -58,7 +58,7 @@ class EventDelivery:
         self._mine: Subscription | None = None
         #: The subscription of another holder, and when its heartbeat was first seen.
         self._seen: tuple[Subscription, float] | None = None
-        #: When each plan that is held back, or None for all, is tried again.
+        #: The monotonic time of the next try for each plan that is held back; None: for all events.
         self._retry_at: dict[str | None, float] = {}
         self._next_beat = 0.0
 
@@ -77,7 +77,7 @@ class EventDelivery:
             self._ending.wait(wait_s)
 
     def step(self) -> float:
-        """Deliver a batch; return the seconds until there may be more to do. Raises StoreError."""
+        """Deliver and record a batch; return the seconds until the next step. Raises StoreError."""
         mine = self._mine or self._taken()
         if mine is None:
             return POLL_S
@@ -87,7 +87,10 @@ class EventDelivery:
         return 0.0 if more else POLL_S
 
     def _taken(self) -> Subscription | None:
-        """Become the holder, if there is none, or if it has missed its heartbeats."""
+        """Become the holder of the subscription, the one process that delivers its events.
+
+        Returns None if another process is, and has not missed its heartbeats.
+        """
         self._store.subscribe(self._name, now=self._clock())
         self._mine = self._store.hold(self._name, self._holder, seen=self._dead_holder())
         if self._mine is not None:
@@ -96,7 +99,7 @@ class EventDelivery:
         return self._mine
 
     def _dead_holder(self) -> Subscription | None:
-        """Return the subscription if its heartbeats have stayed the same for long."""
+        """Return the subscription if its holder has missed its heartbeats, else None."""
         now = time.monotonic()
         found = next((s for s in self._store.subscriptions() if s.name == self._name), None)
         if found is None:
@@ -106,7 +109,7 @@ class EventDelivery:
         return found if now - self._seen[1] >= MISSED_HEARTBEATS * BEAT_S else None
 
     def _batch(self, mine: Subscription) -> tuple[BatchProgress, bool]:
-        """Deliver what can be; return what became of it, and whether there is more."""
+        """Deliver new events and held ones that are due; return the progress, True if more wait."""
         page, held = self._store.events(mine.delivered, limit=BATCH), self._held_and_due(mine)
         if not page.events and not held:
             return self._progress(mine._replace(delivered=page.last)), False
@@ -129,7 +132,7 @@ class EventDelivery:
         return BatchProgress(mine, give_up=self._give_up, clock=self._clock)
 
     def _held_and_due(self, mine: Subscription) -> dict[str, list[Event]]:
-        """Return the events that are to be tried again, by plan."""
+        """Return the events whose delivery is to be tried again now, by plan."""
         found = {}
         for plan, trouble in mine.held_back.items():
             if self._is_due(plan):
@@ -141,7 +144,7 @@ class EventDelivery:
         return time.monotonic() >= self._retry_at.get(plan, 0.0)
 
     def _schedule(self, before: Subscription, after: Subscription) -> None:
-        """Set when each trouble that is new or has grown is tried again."""
+        """Set the time of the next try for each trouble that is new or was tried again."""
         troubles, known = _troubles(after), _troubles(before)
         self._retry_at = {k: at for k, at in self._retry_at.items() if k in troubles}
         for key, trouble in troubles.items():
@@ -172,7 +175,7 @@ class EventDelivery:
 
 
 def _troubles(subscription: Subscription) -> dict[str | None, Trouble]:
-    """Return the troubles by plan, and that of the receiver by None."""
+    """Return the trouble of each plan that is held back; under None, that of an away receiver."""
     of_all: dict[str | None, Trouble] = dict(subscription.held_back.items())
     if subscription.away is not None:
         of_all[None] = subscription.away
@@ -180,7 +183,7 @@ def _troubles(subscription: Subscription) -> dict[str | None, Trouble]:
 
 
 def _delay_s(trouble: Trouble) -> float:
-    """Return the seconds until the next try: doubled by each, and none for what was not tried."""
+    """Return the seconds until the next try: doubled by each try, 0 before the first."""
     if trouble.tries == 0:
         return 0.0
     return float(min(FIRST_DELAY_S * 2 ** min(trouble.tries - 1, 20), LONGEST_DELAY_S))

@@ -21,8 +21,8 @@ _PIECE = 64 * 1024
 class EventFile:
     """A file to which the services of one host append; a log rotation may move it away.
 
-    The lines of a block are on the disk when it ends. After a crash in a block, its lines may be
-    there twice; a part of a line is removed.
+    The lines of a block of :meth:`opened` are on the disk when it ends. After a crash in a block,
+    its lines may be in the file twice; a line that was written in part is removed.
     """
 
     def __init__(self, path: str, host: str) -> None:
@@ -50,7 +50,7 @@ class EventFile:
 
 
 def remove_part_of_line(file: BinaryIO) -> None:
-    """Cut off what follows the last end of a line: a writer was killed while it wrote that."""
+    """Remove an incomplete last line, which a writer leaves if it is killed while it writes."""
     end = file.seek(0, os.SEEK_END)
     place = end
     while place > 0:

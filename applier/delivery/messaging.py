@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends events over oslo.messaging as notifications, from the same options as Watcher.
 
-Its Notifier logs a failure and goes on, so its transport is used, as its drivers do. RabbitMQ
-confirms each message. :mod:`applier.notifications.versioned` says which notification it is.
+The Notifier of oslo.messaging logs a failure and goes on; so events are sent over its transport, as
+its notification drivers do. RabbitMQ confirms each message. :mod:`applier.notifications.versioned`
+makes the notification of an event.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SECTION = "oslo_messaging_notifications"
 
 
 class Notifications:
-    """Whoever listens to the notifications of Watcher.
+    """The receiver that sends events as notifications of Watcher, to a message broker.
 
     A batch of events has a connection of its own. Deliveries are repeated by
     :class:`applier.delivery.delivery.EventDelivery`, so ``retry`` of oslo.messaging has no effect.
@@ -107,7 +108,7 @@ class Notifications:
             except TimeoutError:
                 raise Away(f"the broker does not answer within {ANSWER_S:g} s") from None
             except Exception as reason:
-                # Its libraries raise errors of many classes. None says anything of the event.
+                # Its libraries raise errors of many classes, none of them because of the event.
                 raise Away(str(reason) or type(reason).__name__) from None
 
 
@@ -131,7 +132,7 @@ def message_of(event: Event, made: Notification, publisher: str) -> dict[str, An
 
 
 def _version(drivers: list[str]) -> float:
-    """Return the version of messages that the options ask for; raises ConfigurationError."""
+    """Return the version of messages of the configured drivers; raises ConfigurationError."""
     known = [_VERSIONS[name] for name in drivers if name in _VERSIONS]
     if drivers and not known:
         accepted = ", ".join(_VERSIONS)

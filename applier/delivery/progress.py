@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivers a batch of events, and decides what to record of it; the only I/O is ``deliver``."""
+"""Delivers a batch of events, and computes the progress to record; its only I/O is ``deliver``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from applier.store.subscriptions import DeadEvent, EventPage, Subscription, Trou
 
 
 class BatchProgress:
-    """The deliveries of one batch, beginning with a subscription as it is on record.
+    """The progress of one batch, beginning with a subscription as it is on record.
 
-    ``subscription`` and ``dead`` are what to record at its end. ``give_up`` is how long an event is
-    delivered again before it becomes a dead one.
+    At its end, the caller records ``subscription`` and ``dead``. ``give_up`` is how long delivery
+    of an event is tried before the event becomes a dead one.
     """
 
     def __init__(
@@ -29,7 +29,8 @@ class BatchProgress:
     def deliver_new(self, page: EventPage, deliver: Deliver, is_late: Callable[[], bool]) -> None:
         """Deliver the events that follow the last delivered one, until the receiver is away.
 
-        Those of plans that are held back wait. It stops early if ``is_late``.
+        Events of plans that are held back (because one of their events was refused) are left for
+        :meth:`deliver_held`. It stops early once ``is_late`` returns True.
         """
         for event in page.events:
             if self._is_stopped or is_late():
@@ -47,7 +48,7 @@ class BatchProgress:
             self._come_to(page.last)
 
     def deliver_held(self, plan: str, events: Sequence[Event], deliver: Deliver) -> None:
-        """Deliver events that were held back of a plan; without any, it is released."""
+        """Deliver the events of a plan that were held back; if there are none, release the plan."""
         for event in events:
             if self._is_stopped:
                 return
@@ -66,14 +67,14 @@ class BatchProgress:
             self.subscription = self.subscription._replace(held_back=held)
 
     def note_away(self, why: str) -> None:
-        """Note that nothing can be delivered at present."""
+        """Note that the receiver is away: deliver nothing more in this batch."""
         before = self.subscription.away or self._untried(self.subscription.delivered + 1)
         away = before._replace(tries=before.tries + 1, why=why)
         self.subscription = self.subscription._replace(away=away)
         self._is_stopped = True
 
     def give_up_old(self, events: Iterable[Event]) -> None:
-        """Give up new events that wait for too long for a receiver that is away."""
+        """Make dead events of new ones that have waited too long for a receiver that is away."""
         away = self.subscription.away
         if away is None:
             return
@@ -85,7 +86,7 @@ class BatchProgress:
             self.subscription = self.subscription._replace(delivered=event["number"])
 
     def _refuse(self, event: Event, why: str) -> bool:
-        """Hold back a plan from this event on; return False if the event is given up instead."""
+        """Hold back the plan of an event; return False if the event is too old and became dead."""
         plan = event["plan"]
         before = self.subscription.held_back.get(plan)
         if before is None or before.number != event["number"]:
@@ -108,7 +109,7 @@ class BatchProgress:
         self.subscription = self.subscription._replace(delivered=number, away=None)
 
     def _is_old(self, event: Event, since: datetime) -> bool:
-        """Return whether an event was delivered for long enough, the first time at ``since``."""
+        """Return whether delivery of an event, first at ``since``, was tried for ``give_up``."""
         first = max(since, datetime.fromisoformat(event["at"]))
         return self._clock() - first >= self._give_up
 

@@ -22,7 +22,7 @@ class Away(Exception):
 
 
 class Receiver(Protocol):
-    """Somebody to whom events are delivered.
+    """A destination of events, such as a webhook, a file or a message bus.
 
     ``name`` is that of its subscription. It must not change: with another name, it is another
     receiver.
@@ -31,8 +31,9 @@ class Receiver(Protocol):
     name: str
 
     def opened(self) -> AbstractContextManager[Deliver]:
-        """Return what delivers events, in their order, in a block.
+        """Return a context manager of the function that delivers one event.
 
-        An event is delivered once the block has ended without Away. What delivers raises Away or
-        EventRefused; the caller handles EventRefused inside of the block.
+        The function is called inside of the block, with the events in their order. It raises Away
+        or EventRefused; the caller handles EventRefused inside of the block. An event is delivered
+        only once the block has ended without Away.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that makes calls which may hang, so that whoever waits for them need not."""
+"""A thread for calls that may hang, so that the caller can wait for a limited time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _Call = Callable[[], None]
 
 
 class SendingThread(threading.Thread):
-    """Makes calls one after the other, and ``close`` as the last.
+    """Makes calls one after the other; the last one is ``close``.
 
-    A process can end while it hangs.
+    It is a daemon thread: the process can end while a call hangs.
     """
 
     def __init__(self, close: _Call) -> None:
@@ -33,17 +33,20 @@ class SendingThread(threading.Thread):
             call, done = asked
             try:
                 call()
-            except Exception as reason:
+            except Exception as reason:  # raised where somebody waits for the call
                 done.set_exception(reason)
             else:
                 done.set_result(None)
         try:
             self._close()
-        except Exception as reason:
+        except Exception as reason:  # libraries raise anything, and nobody waits any more
             LOG.debug("A connection was not closed: %s", reason)
 
     def call(self, call: _Call, patience_s: float) -> None:
-        """Make a call, and return when it has; raises its error, or TimeoutError."""
+        """Have a call made, and wait for its end; raise its error.
+
+        Raises TimeoutError after ``patience_s`` seconds; the call may go on.
+        """
         done: Future[None] = Future()
         self._calls.put((call, done))
         try:
@@ -53,7 +56,10 @@ class SendingThread(threading.Thread):
             raise
 
     def end(self, patience_s: float) -> None:
-        """Let the thread end; return when it has, or when that takes too long."""
+        """Have the thread end after its calls, and wait for that up to ``patience_s`` seconds.
+
+        After a call that has timed out, it does not wait.
+        """
         self._calls.put(None)
         if not self._hangs:
             self.join(patience_s)

@@ -19,7 +19,7 @@ from applier.store import Store
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two looks for events that nobody needs any more.
+#: Seconds between two deletions of old events.
 CLEAN_S = 60.0
 
 
@@ -29,7 +29,7 @@ class DeliveryService(ServiceProcess):
     name = "actionplan-events"
 
     def work(self, assembly: Assembly) -> None:
-        """Deliver events."""
+        """Deliver events until ``ending`` is set; wait for the store as long as it takes."""
         store = opened(lambda: assembly.store, self.ending)
         if store is not None:
             self._deliver(store)
@@ -59,7 +59,10 @@ class DeliveryService(ServiceProcess):
 
 
 def clean(store: Store, keep: timedelta) -> None:
-    """Delete events that every receiver has got and that are older than ``keep``."""
+    """Delete events older than ``keep`` that were delivered to, or given up for, every receiver.
+
+    An error of the store is logged.
+    """
     now = datetime.now(UTC)
     try:
         store.delete_events(before=now - keep, now=now)

@@ -27,7 +27,7 @@ from applier.notifications.schema import Event
 CONNECT_S, ANSWER_S = 5.0, 10.0
 #: The most bytes that are read of an answer: a connection is used again only if all were read.
 MOST_BYTES = 64 * 1024
-#: Answers that say that the receiver works on nothing at present.
+#: HTTP statuses of a receiver that accepts no event at present. Others, except 2xx, refuse one.
 _AWAY = (429, 502, 503, 504)
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - the marker of secrets in the format
 
@@ -71,7 +71,7 @@ class Webhook:
         except requests.RequestException as error:
             raise Away(reason_of(error)) from None
         except (OSError, ValueError) as error:
-            # Of an answer that is cut off or that is no HTTP.
+            # The answer is cut off, or is not HTTP.
             raise Away(f"the answer is broken: {type(error).__name__}") from None
         if status in _AWAY:
             raise Away(f"it answers {status} {reason}")

@@ -7,6 +7,7 @@ Plugins are registered under ``actionplan.engines``.
 from __future__ import annotations
 
 import queue
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -33,7 +34,7 @@ class ReservationsChanged(NamedTuple):
 
 
 #: An event for a running engine. Any thread and any signal handler may put events into its queue. A
-#: PlanConflict says that the claim on the plan is lost. None wakes the engine's thread, so that
+#: PlanConflict means that the claim on the plan is lost. None wakes the engine's thread, so that
 #: Python handles pending signals in it.
 Event = Report | Request | ReservationsChanged | PlanConflict | None
 Events = queue.SimpleQueue[Event]
@@ -47,9 +48,10 @@ class PlanRun:
     the engine reads. ``make_task`` makes the task of an action, given its uuid, or of a join, given
     its name. ``ranks`` are by uuid: the lowest starts first; without them, plan order decides.
     ``policies`` are by action type. ``workerless`` are the uuids of actions that do not count
-    against ``max_workers``. ``held_by_others`` and ``requests`` are those known before the start;
-    later ones come as ``events``. ``holding`` may hold actions back that could start,
-    ``breaker`` may pause the plan after a failure.
+    against ``max_workers``. ``held_by_others`` are the reservations of other plans at the start,
+    ``requests`` the requests until then; later ones come as ``events``. ``holding`` may delay
+    actions that could start, ``breaker`` may pause the plan after a failure. ``make_executor``
+    makes the executor of the attempts; without it, they run in threads of this process.
     """
 
     plan: ActionPlan
@@ -77,9 +79,10 @@ class Engine(Protocol):
     OPTIONS: ClassVar[Sequence[cfg.Opt]]
     max_workers: int
 
+    @abstractmethod
     def run(self, run: PlanRun) -> Halt | None:
         """Run a plan until all its actions have ended or, after a halt, no action runs.
 
-        Returns the halt, or None. Raises the errors of the recorder, after every running action has
-        ended or was given up.
+        Returns the halt, which is the reason why no more actions were started, or None. Raises the
+        errors of the recorder, after every running action has ended or was given up.
         """

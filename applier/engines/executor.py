@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of what executes attempts: threads of this process, or workers elsewhere."""
+"""The interface of executors, which run attempts in threads of this process or at workers."""
 
 from __future__ import annotations
 
@@ -13,51 +13,52 @@ from applier.store.worker_jobs import StopReason
 class Executor(Protocol):
     """Executes the attempts of one run; only the engine's thread calls its methods.
 
-    A task is a :class:`applier.engines.tasks.ActionTask`. The report of each attempt that was
-    submitted or adopted is passed to the function that the executor was made with, in any thread,
-    once and without an error. As a context manager, it frees what it uses at the end of the run.
+    A task is a :class:`applier.engines.tasks.ActionTask`. Each submitted or adopted attempt ends
+    with exactly one report, also if it fails, unless :meth:`let_go` has returned True for it. The
+    report is passed, in any thread, to the function that the executor was made with. Leaving the
+    context manager frees its threads and connections.
     """
 
     #: The number of attempts that may run at once.
     maximum: int
-    #: How many seconds a stop may take to arrive at an attempt, and the news of its end to return.
+    #: The seconds, added to the grace period, for a stop signal to arrive and a report to return.
     away_s: float
 
     def offer(self, task: Any) -> JobOffer | None:
         """Prepare an attempt whose start is about to be recorded.
 
-        Return the job to be recorded with the start, if it runs at a worker elsewhere.
+        Return the job to be recorded with the start; None if it runs in a thread of this process.
         """
 
     def grow(self, number: int, extra: int = 0) -> None:
-        """Make places for attempts until there are ``number``, at most ``maximum`` and ``extra``.
+        """Provide places for ``number`` attempts, but not more than ``maximum`` plus ``extra``.
 
-        Of the ``number``, ``extra`` do not count against the maximum.
+        ``extra`` of the ``number`` attempts do not count against the maximum.
         """
 
     def submit(self, task: Any) -> None:
         """Execute an attempt whose start is on record."""
 
     def adopt(self, task: Any) -> None:
-        """Follow an attempt to its end that was started by another applier, and goes on."""
+        """Follow to its end an attempt that another applier started and that still runs."""
 
     def stop(self, task: Any, why: StopReason) -> None:
-        """Tell an attempt to stop, and have its plugin abort it; return at once."""
+        """Send an attempt the stop signal, upon which its plugin's abort is called; do not wait."""
 
     def let_go(self, task: Any) -> bool:
-        """Leave an attempt to the next applier, because nobody here could record its end.
+        """Leave an attempt to the next applier, because this one cannot record its end.
 
-        Return whether it goes on without this process; its report will not come then. Otherwise it
-        has to be stopped, but not the commands that it runs.
+        Return True if the attempt goes on without this process; then no report of it follows. If
+        False is returned, the caller has to stop it, which leaves its commands running.
         """
 
     def replace(self) -> None:
-        """Count one place more, because an attempt hangs in one."""
+        """Allow one place more, because an attempt hangs and its place will not become free."""
 
     def __enter__(self) -> Executor: ...
 
     def __exit__(self, *error: object) -> None: ...
 
 
-#: Makes the executor of a run: how many attempts may run at once, and what takes the reports.
+#: Makes the executor of a run from the number of attempts at once and the receiver of reports.
 MakeExecutor = Callable[[int, Callable[[Report], None]], Executor]

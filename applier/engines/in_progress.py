@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.contracts import Report
 from applier.engines.executor import Executor
-from applier.engines.workers import Timer, Timers
+from applier.engines.threads import Timer, Timers
 from applier.store.worker_jobs import StopReason
 from planner.states import ActionState, Outcome
 
@@ -20,8 +20,8 @@ class AttemptsInProgress:
     """The attempts that have started and not ended. Only the engine's thread uses it.
 
     ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that has not ended
-    ``grace_s`` seconds after its stop signal is given up: its place is replaced, and its later
-    report is ignored.
+    ``grace_s`` seconds after its stop signal is given up: the executor allows another attempt in
+    its place, and its later report is ignored.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class AttemptsInProgress:
         return len(self._executed) + len(self._waiting)
 
     def start(self, uuid: str) -> None:
-        """Start an attempt."""
+        """Start an attempt, or follow one that goes on, and set its timers."""
         task = self._tasks[uuid]
         if task.waits_s is None:
-            # One that goes on has its worker, even if fewer are allowed by now.
+            # An attempt that goes on is followed even if fewer workers are allowed by now.
             if task.plugin.TAKES_WORKER and task.continued_s is None:
                 self._executor.grow(len(self._executed) + 1)
             else:
@@ -68,7 +68,7 @@ class AttemptsInProgress:
         self._executed.remove(report.uuid)
         self._extra.discard(report.uuid)
         task = self._tasks[report.uuid]
-        # A worker elsewhere has a task of its own.
+        # A worker on another machine sets ``broke`` only in its own copy of the task.
         task.broke = report.outcome is Outcome.ERROR
         if task.limit_s is not None:
             self._timers.drop(Timer("limit", report.uuid))
@@ -77,9 +77,10 @@ class AttemptsInProgress:
         return True
 
     def stop(self, uuid: str) -> Report | None:
-        """Tell an attempt to stop; if it only waits, end it and return its report.
+        """Send an attempt the stop signal; if it only waits, end it and return its report.
 
-        An attempt whose plugin is not STOPPABLE goes on.
+        Otherwise return None: its report follows as an event. An attempt whose plugin is not
+        STOPPABLE goes on.
         """
         if not self._tasks[uuid].plugin.STOPPABLE:
             return None
@@ -92,9 +93,10 @@ class AttemptsInProgress:
         return None
 
     def stop_all(self) -> None:
-        """Tell all attempts to stop; end those that only wait, without a report.
+        """Stop all attempts as :meth:`stop` does, but without reports of those that only wait.
 
-        Their commands go on: nobody could record how they end.
+        Their commands go on, because this applier cannot record how they end. Attempts at workers
+        on other machines are not stopped, but left to the next applier.
         """
         for uuid in [*self._waiting, *self._executed]:
             if uuid in self._executed and self._executor.let_go(self._tasks[uuid]):
@@ -103,7 +105,7 @@ class AttemptsInProgress:
                 self.stop(uuid)
 
     def due(self, timer: Timer) -> Report | None:
-        """Handle a timer that is due; return the report if that ends an attempt."""
+        """Handle a timer that is due; return the report of an attempt that ends or is given up."""
         uuid = timer.uuid
         if timer.kind == "wait":
             self._timers.drop(Timer("limit", uuid))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinearEngine: a taskflow engine for flows of actions that takes linear time.
+"""LinearEngine: a taskflow engine for flows of actions, linear in actions and links.
 
 When a task has ended, taskflow's own engine examines each successor and all predecessors of each
 successor. This engine counts down open predecessors instead. One thread owns all state. Workers
@@ -20,10 +20,9 @@ from taskflow.engines import base
 from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
 from applier.engines.executor import Executor
-from applier.engines.flow import PlanFlow
 from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.threads import Threads
-from applier.engines.workers import Timer, Timers
+from applier.engines.taskflow_engine import PlanFlow
+from applier.engines.threads import Threads, Timer, Timers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, HaltReason
 from applier.scheduling.gates import Concurrency
@@ -38,7 +37,7 @@ _REQUIRED = ("run", "max_workers", "grace_s")
 
 @dataclass(kw_only=True, slots=True)
 class _Incoming:
-    """The events that came in since the last decisions, without the reports of ended actions."""
+    """The events since the last decisions, except the reports, which the recorder collects."""
 
     requests: list[Request] = field(default_factory=list)
     elapsed: list[str] = field(default_factory=list)
@@ -47,7 +46,7 @@ class _Incoming:
 
 
 class LinearEngine(base.Engine):
-    """Runs a :class:`applier.engines.flow.PlanFlow` of :mod:`applier.engines.tasks`.
+    """Runs a :class:`applier.engines.taskflow_engine.PlanFlow` of :mod:`applier.engines.tasks`.
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
     ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop signal;
@@ -56,7 +55,7 @@ class LinearEngine(base.Engine):
 
     An action starts only after its start was committed. Its end is committed before any action that
     depends on it starts. If the recorder raises an error, no more actions start, running actions
-    are told to stop and are awaited for up to ``grace_s``; then :meth:`run` raises the error.
+    are stopped and awaited for up to ``grace_s`` seconds; then :meth:`run` raises the error.
     """
 
     def __init__(self, flow: Any, flow_detail: Any, backend: Any, options: Any) -> None:
@@ -92,7 +91,7 @@ class LinearEngine(base.Engine):
         return self._scheduler.halt if self._scheduler else None
 
     def compile(self) -> None:
-        """Make the scheduler of the flow's links.
+        """Make the scheduler, which gets the order of the actions from the links of the flow.
 
         Raises taskflow's CompilationFailure for another flow than that of a plan.
         """
@@ -103,7 +102,7 @@ class LinearEngine(base.Engine):
             if not isinstance(self._flow, PlanFlow):
                 raise exceptions.CompilationFailure(
                     f"{self._flow} is not the flow of a plan: the engine 'actionplan' runs flows "
-                    "of applier.engines.flow"
+                    "of applier.engines.taskflow_engine"
                 )
             self._tasks = self._flow.tasks
             self._scheduler = self._schedule(self._flow.after)
@@ -130,10 +129,10 @@ class LinearEngine(base.Engine):
         )
 
     def prepare(self) -> None:
-        """Do nothing: this engine does not store atoms."""
+        """Do nothing: taskflow's own engines save their tasks here, this one saves none."""
 
     def validate(self) -> None:
-        """Do nothing: :meth:`compile` refuses tasks with requirements."""
+        """Do nothing: :meth:`compile` accepts only a PlanFlow, whose tasks have no requirements."""
 
     def reset(self) -> None:
         """Reset the state of the last run, so that the flow can be run again."""
@@ -207,9 +206,9 @@ class LinearEngine(base.Engine):
             self._events.put(Request(verb=RequestVerb.HAND_BACK, who=who, why=why))
 
     def _gather(self, running: AttemptsInProgress, most_s: float | None = None) -> None:
-        """Wait up to ``most_s`` seconds for an event or a timer, then process all of them.
+        """Wait up to ``most_s`` seconds for an event or a timer, then process all that are due.
 
-        After an event, more are awaited for a moment, if attempts run: they share a commit.
+        If attempts run, wait a moment longer after an event, so that more ends share its commit.
         """
         left = [s for s in (most_s, self._timers.left_s()) if s is not None]
         try:
@@ -311,7 +310,7 @@ class LinearEngine(base.Engine):
 
 #: The timer after which actions that are held back may start.
 _OPENING = Timer("opening", "")
-#: How long they wait at most, in seconds, while others run.
+#: The seconds until that timer, if others run and it is not known when held actions may start.
 _LONGEST_HELD_S = 60.0
 #: The longest wait at once, in seconds: the time-out of a queue has an upper bound.
 _LONGEST_S = 3600.0

@@ -76,7 +76,8 @@ class ActionTask(task.Task):
     ``waits_s`` is the duration of an action that only waits; it is not executed. ``limit_s`` is the
     time-out. ``cut_off`` is true if an earlier attempt was interrupted, so that its effect is not
     known. ``attempt`` counts from 1. ``continued_s`` is None, or how many seconds ago another
-    applier started a command of this attempt, which goes on. Tasks are made by :func:`_like`.
+    applier started a command of this attempt, which goes on. ``broke`` is true if this attempt
+    ended with the outcome ``error``. Tasks are made by :func:`task_maker`.
     """
 
     action: Action
@@ -104,8 +105,9 @@ class ActionTask(task.Task):
     def permit(self) -> bool:
         """Write the permit with which the attempt may begin, before its start is recorded.
 
-        So whoever takes the plan over can find out whether it has begun, if its type needs that.
-        Return False if that will not be possible.
+        An applier that takes the plan over can then prove that the attempt has not begun. Only
+        actions for which :func:`needs_permit` is true have one. Return False if it cannot be
+        written.
         """
         if self.waits_s is not None or not needs_permit(self.action, self.plugin):
             return True
@@ -113,12 +115,12 @@ class ActionTask(task.Task):
         return self.machines is None or self.machines.permit()
 
     def time_out(self) -> None:
-        """Tell the action to stop because it timed out; its effect is verified after its end."""
+        """Set the stop signal because of the time-out; :meth:`execute` then verifies the effect."""
         self.timed_out = True
         self.stop.set()
 
     def let_go(self) -> None:
-        """Leave the commands of the attempt running when it is told to stop."""
+        """Leave the commands of the attempt running when its stop signal is set from now on."""
         if self.machines is not None:
             self.machines.let_go()
 
@@ -142,9 +144,9 @@ class ActionTask(task.Task):
                     )
 
     def execute(self) -> Report:
-        """Run the action and return its report; it uses no store and raises nothing.
+        """Run the action and return its report; write to no store, and raise nothing.
 
-        What the plugin logs meanwhile says which action it is about.
+        The log lines of the plugin carry the uuid of the action.
         """
         with log_fields.about(action=self.action.uuid):
             return self._executed()
@@ -187,7 +189,7 @@ class ActionTask(task.Task):
             parameters, self.blotting = resolve(self.action.input_parameters, self.plugin.SCHEMA)
         except ActionFailed as reason:
             if self.continued_s is not None:
-                text = f"{reason}; its command goes on; {in_doubt(self.action)}"
+                text = f"{reason}; its command goes on; {in_doubt(self.action.label)}"
                 return ActionState.UNKNOWN, None, text
             return ActionState.FAILED, Outcome.FAILED, str(reason)
         if self.blotting is NO_SECRETS:
@@ -238,7 +240,7 @@ class ActionTask(task.Task):
             try:
                 self._end_continued()
             except (ActionFailed, OSError) as error:
-                text = f"{error}; its command may still run there; {in_doubt(self.action)}"
+                text = f"{error}; its command may still run there; {in_doubt(self.action.label)}"
                 return ActionState.UNKNOWN, None, text
             reason = reason or "its command was ended"
         if self.timed_out:
@@ -263,7 +265,7 @@ class ActionTask(task.Task):
             if self.stop.is_set():
                 return self._stopped(str(lost))
             return ActionState.FAILED, Outcome.ERROR, str(lost)
-        return ActionState.UNKNOWN, None, f"{lost}; {in_doubt(self.action)}"
+        return ActionState.UNKNOWN, None, f"{lost}; {in_doubt(self.action.label)}"
 
     def _done_before(self, reason: str) -> _Ending:
         message = f"an interrupted attempt had done it: {reason}"
@@ -278,12 +280,12 @@ class ActionTask(task.Task):
         if found is Verified.DONE:
             return ActionState.SUCCEEDED, Outcome.CHANGED, f"{text}; verified: its work is done"
         if found is Verified.IN_DOUBT:
-            return ActionState.UNKNOWN, None, f"{text}; {in_doubt(self.action)}"
+            return ActionState.UNKNOWN, None, f"{text}; {in_doubt(self.action.label)}"
         return ActionState.FAILED, Outcome.ERROR, f"{text}: {message}"
 
 
 def verified(look: Callable[[], Verified], blotting: Blotting) -> Verified:
-    """Ask a plugin whether its work is done; return IN_DOUBT if it raises an error."""
+    """Return the result of ``look``, a plugin's verify; IN_DOUBT if it raises an error."""
     try:
         found = look()
     except BaseException:
@@ -317,7 +319,7 @@ def _like(other: task.Task, name: str) -> Any:
 
 
 def needs_permit(action: Action, plugin: type[ActionPlugin]) -> bool:
-    """Return whether it matters if an attempt has begun: its commands are not to run twice."""
+    """Return whether attempts need a permit: they run commands that must not run twice."""
     return not plugin.RERUN_SAFE and bool(plugin.runs_on(action.input_parameters))
 
 

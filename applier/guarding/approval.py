@@ -40,7 +40,7 @@ def refusal(plan: ActionPlan, demanded: Guards, given: GivenApprovals, now: date
 
 
 def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[Approval]:
-    """List the approvals that count: of the plan as it is, and by those who may."""
+    """List the approvals that count: of the present content of the plan, by people who may."""
     return [
         one
         for one in given.approvals
@@ -50,14 +50,14 @@ def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[
 
 
 def voided(plan: ActionPlan, given: GivenApprovals) -> Iterator[Approval]:
-    """Yield the approvals of what the plan is no more."""
+    """Yield the approvals of an earlier content of the plan."""
     return (one for one in given.approvals if not content.is_same(plan, one.content))
 
 
 def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
     """Return why the facts of a plan are too old for a first start; None if they are not.
 
-    Facts that were read in the future, by more than clocks differ, have no age.
+    Facts whose time is later than now by more than CLOCKS_DIFFER_S are refused, too.
     """
     most_s, age_s = demanded.approval_max_age_s, content.age_s(plan, now)
     if most_s is None or content.has_begun(plan):
@@ -79,7 +79,7 @@ def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
 def cannot_approve(
     plan: ActionPlan, demanded: Guards, given: GivenApprovals, who: str, now: datetime
 ) -> str | None:
-    """Return why an approval by somebody would not count; None if it would."""
+    """Return why an approval by ``who`` would not count, in a sentence; None if it would."""
     stale = too_old(plan, demanded, now)
     if stale:
         return stale

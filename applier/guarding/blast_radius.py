@@ -35,14 +35,17 @@ def refusal(plan: ActionPlan, demanded: Guards) -> str | None:
 
 
 def unknown_kinds(plan: ActionPlan, kinds: Iterable[str]) -> Collection[str]:
-    """Return the kinds, such as racks, of which it is not known what a plan touches of them."""
+    """Return those of ``kinds``, such as ``rack``, of which it is not known what a plan touches.
+
+    A kind is left out if the plan touches no host or, for ``group``, no instance at all.
+    """
     known = {HOSTS, INSTANCES, *(kind_of(share.name) for share in plan.guards.extent)}
     unknown = set(kinds) - known
     return {kind for kind in unknown if resources(plan.actions, TOKENS[touched_as(kind)][:-1])}
 
 
 def _shares(plan: ActionPlan, kind: str) -> Iterator[tuple[str, int, int | None]]:
-    """Yield of what, how many a plan touches, and of how many, if that is known."""
+    """Yield the name of each share of a kind, how many a plan touches, and the total or None."""
     known = {share.name: share for share in plan.guards.extent}
     if kind in (HOSTS, INSTANCES):
         touched = len(resources(plan.actions, TOKENS[kind][:-1]))
@@ -67,7 +70,7 @@ def _exceeds(bound: Bound, share: tuple[str, int, int | None]) -> str | None:
 
 
 def words(share: Share) -> str:
-    """Return what a plan touches, in words.
+    """Return a share of the cloud that a plan touches, in words.
 
     >>> words(Share("hosts", 2, 14)), words(Share("rack/r1", 1, 7)), words(Share("hosts", 1, 0))
     ('2 of 14 hosts', '1 of 7 of rack r1', '1 hosts')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an approval is about: the content of a plan, and its age. Pure."""
+"""The content of a plan to which its approvals are bound, and the age of its facts. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from datetime import datetime
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, StateReason
 
-#: What separates the digest of a plan from that of the actions that are left out.
+#: Separates the digest of a plan from that of the actions that are left out.
 _BETWEEN = "+"
 
 
 def approvable(plan: ActionPlan) -> str:
-    """Return what an approval of a plan is bound to: its digest, and what operators left out.
+    """Return the digest of a plan and that of the actions that operators skipped before its start.
+
+    An approval is bound to this text.
 
     >>> approvable(ActionPlan(uuid="u", planner="weight", actions=()))[:14]
     'v4:sha256:9fe6'
@@ -35,7 +37,7 @@ def is_left_out(action: Action) -> bool:
 def is_same(plan: ActionPlan, approved: str) -> bool:
     """Return whether an approval is about a plan as it is now.
 
-    What operators skip while a plan is under way is part of its run, which was approved.
+    Once an action of the plan was started, skipping others does not make an approval void.
     """
     if not has_begun(plan):
         return approved == approvable(plan)
@@ -48,6 +50,9 @@ def has_begun(plan: ActionPlan) -> bool:
 
 
 def age_s(plan: ActionPlan, now: datetime) -> float | None:
-    """Return how old the facts of a plan are: as old as it says, else as old as the plan."""
+    """Return the seconds since the facts of a plan were read, or else since it was made.
+
+    None if neither time is known. Negative for a time later than ``now``.
+    """
     read = plan.facts_at or plan.created_at
     return None if read is None else (now - read).total_seconds()

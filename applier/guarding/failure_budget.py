@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the failures of a plan, and says when a budget is exceeded. Pure."""
+"""Counts the failures of a plan, and finds the budget that they exceed. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 
 
 class Failure(NamedTuple):
-    """An action that failed, so many seconds ago."""
+    """A failed action, and how many seconds ago it failed."""
 
     action: Action
     age_s: float
@@ -28,10 +28,11 @@ class Failure(NamedTuple):
 def earlier(
     actions: Iterable[Action], history: Iterable[HistoryEntry], now: datetime
 ) -> Iterator[Failure]:
-    """Yield the actions that failed after an operator looked last, the first one first.
+    """Yield the actions that failed since the plan was last started, oldest first.
 
-    Whoever starts a plan has looked at it. Whoever resumes it has made what failed PENDING; a
-    service that takes it over has not, and its entry in the history is the same.
+    An operator who starts a plan has seen its earlier failures, so they do not count. A resume in
+    the history is ignored: that of an operator has made failed actions PENDING, and that of a
+    service that takes the plan over looks the same.
     """
     since = max((entry.at for entry in history if entry.verb == "start"), default=None)
     failed = [(a.ended_at, a) for a in actions if a.state in _FAILURES and a.ended_at is not None]
@@ -41,7 +42,7 @@ def earlier(
 
 
 class _Count:
-    """A budget, how many failures it allows, and those that count with their times."""
+    """A budget, how many failures it allows, and the failures that count, with their times."""
 
     def __init__(self, budget: Budget, allowed: int) -> None:
         self.budget, self.allowed = budget, allowed
@@ -49,7 +50,7 @@ class _Count:
         self.failed: deque[tuple[float, Action]] = deque()
 
     def exceeded(self, now: float) -> str | None:
-        """Forget what failed too long ago; return what is exceeded, in a sentence, or None."""
+        """Drop failures older than the budget counts; if too many are left, return a sentence."""
         failed, within_s = self.failed, self.budget.within_s
         while failed and within_s is not None and failed[0][0] < now - within_s:
             failed.popleft()
@@ -59,9 +60,9 @@ class _Count:
 
 
 class FailureBudget:
-    """The failures of one run, against budgets; ``clock`` returns seconds.
+    """Compares the failures of one run with its budgets; ``clock`` returns seconds.
 
-    ``before`` are failures of earlier runs that count, the first one first.
+    ``texts`` are the budgets. ``before`` are failures of earlier runs that count, oldest first.
     """
 
     def __init__(
@@ -90,13 +91,13 @@ class FailureBudget:
         return next((why for one in counts if (why := one.exceeded(now))), None)
 
     def note(self, action: Action, state: ActionState) -> str | None:
-        """Note the end of an action; return which budget is exceeded by it, in a sentence."""
+        """Note the end of an action; return a sentence if a budget is exceeded by it, else None."""
         if state not in _FAILURES:
             return None
         return self._first_exceeded(self._add(action, self._clock()))
 
     def _add(self, action: Action, at: float) -> Sequence[_Count]:
-        """Count a failure; return the counts in which it is."""
+        """Count a failure for each budget that it concerns; return the counts of these."""
         found = [c for c in self._counts if c.budget.action_type in (None, action.action_type)]
         for one in found:
             one.failed.append((at, action))

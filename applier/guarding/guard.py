@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides whether a plan may run: the one place, for every verb, request, and service. Pure."""
+"""Decides whether a plan may run, for every verb, request and service.
+
+Its only I/O is to read the approvals of a plan from the store.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,15 @@ from planner.model import JOIN, ActionPlan
 class Guard(NamedTuple):
     """The demands of a site on all plans; a plan may demand more.
 
-    ``approvals_for`` are more approvals of some plans, see :func:`planner.guards.approvals_for`.
+    ``approvals_for`` is how many approvals some plans need, by planner, size or label: see
+    :func:`planner.guards.approvals_for`.
     """
 
     site: Guards = NO_GUARDS
     approvals_for: Mapping[str, int] = {}
 
     def demanded(self, plan: ActionPlan) -> Guards:
-        """Return what is demanded of a plan, by the site and by itself."""
+        """Return the demands on a plan: those of the site, and its own."""
         found = guards.both(plan.guards, self.site)
         size = sum(action.action_type != JOIN for action in plan.actions)
         touched = (share.name for share in found.extent if share.touched)
@@ -37,9 +41,10 @@ class Guard(NamedTuple):
         return found._replace(approvals=max(found.approvals, more))
 
     def _assumed(self, plan: ActionPlan) -> Iterator[str]:
-        """Yield the labels of hosts, such as ``rack/r1``, that a plan may touch: it is not known.
+        """Yield the labels of hosts, such as ``rack/r1``, if it is not known what a plan touches.
 
-        Else a plan would need fewer approvals if it was made without facts.
+        They count as touched. Otherwise a plan would need fewer approvals if it was made without
+        facts.
         """
         labels = guards.labels_of(self.approvals_for)
         of_hosts = [label for label in labels if kind_of(label) != label]

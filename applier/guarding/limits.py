@@ -13,14 +13,14 @@ from planner.model import ActionPlan
 
 
 class Raised(NamedTuple):
-    """A limit that is wanted, and the smaller one of the plan."""
+    """A requested limit of a token of resources, and the smaller one of the plan."""
 
     token: str
     wanted: int
     planned: int
 
 
-def raised(plan: ActionPlan, wanted: Mapping[str, int]) -> Iterator[Raised]:
+def raised_limits(plan: ActionPlan, wanted: Mapping[str, int]) -> Iterator[Raised]:
     """Yield the limits that are larger than those of the plan.
 
     ``KIND:*`` is the limit of each token of that kind that has no limit of its own.
@@ -33,16 +33,16 @@ def raised(plan: ActionPlan, wanted: Mapping[str, int]) -> Iterator[Raised]:
 
 def touches_more_at_once(plan: ActionPlan, wanted: Mapping[str, int]) -> bool:
     """Return whether limits would let a plan touch more at once than its guards allow."""
-    return any(one.token.startswith(AT_ONCE) for one in raised(plan, wanted))
+    return any(one.token.startswith(AT_ONCE) for one in raised_limits(plan, wanted))
 
 
 def refusal(plan: ActionPlan, demanded: Guards, wanted: Mapping[str, int]) -> str | None:
     """Return why limits may not be raised, in a sentence; None if they may.
 
-    What may be touched at once is never raised; a plan that needs approvals keeps the limits with
-    which it was approved.
+    Limits of what may be touched at once are never raised, and none of a plan that needs approvals:
+    it was approved with its limits.
     """
-    for one in raised(plan, wanted):
+    for one in raised_limits(plan, wanted):
         if one.token.startswith(AT_ONCE):
             why = "blast_radius_at_once bounds it"
         elif demanded.approvals:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts in how many windows a plan ends, and what runs in each. Pure."""
+"""Predicts in which windows the actions of a plan start. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from applier.scheduling.verdict import ends
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
-#: After so many windows a prediction is given up.
+#: A prediction ends after so many windows.
 MOST_NIGHTS = 1000
 
 
 class Night(NamedTuple):
-    """One window, and the actions that start in it, in their order."""
+    """One window, the actions that start in it, in their order, and when the last of them ends."""
 
     interval: OpenWindow
     actions: Sequence[str]
@@ -30,7 +30,7 @@ class Night(NamedTuple):
 
 
 class _Simulated:
-    """A holding that is asked at simulated times."""
+    """Holds back the actions that would end after a window closes, at a simulated time."""
 
     def __init__(self, expected_s: Mapping[str, float], now: datetime) -> None:
         self.expected_s, self.now, self.closes = expected_s, now, now
@@ -42,10 +42,10 @@ class _Simulated:
         return None
 
     def ended(self) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def tell(self, number: int) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
 
 def nights(
@@ -58,9 +58,10 @@ def nights(
     *,
     most: int = MOST_NIGHTS,
 ) -> list[Night]:
-    """Return the windows that a plan needs, if each action takes as long as 9 in 10 do at most.
+    """Return the windows in which the actions of a plan start, in the order of time.
 
-    What fits into no window is in none of them. At most ``most`` are looked at.
+    ``expected_s`` is, by uuid, the seconds within which 9 in 10 such actions end. An action that
+    fits into no window is left out, with all that need it. At most ``most`` windows are returned.
     """
     holding = _Simulated(expected_s, now)
     after = order.links(actions, order.completed(actions, ends(actions)))
@@ -92,7 +93,7 @@ def nights(
 
 
 def _fits(scheduler: Scheduler, times: OpenTimes, holding: _Simulated) -> bool:
-    """Return whether anything that is left fits into one of the windows."""
+    """Return whether an action that is held back fits into one of the windows."""
     longest = times.longest_s(holding.now)
     return any(holding.expected_s[uuid] <= longest for uuid in scheduler.held)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When windows are open: their intervals in UTC, whatever the clocks of their zones do. Pure."""
+"""Computes the intervals in UTC in which windows are open, by the clocks of their zones. Pure."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ _LONGEST = timedelta(days=2)
 
 
 class OpenWindow(NamedTuple):
-    """Windows are open from ``start`` to ``end``, both in UTC."""
+    """An interval in which windows are open, from ``start`` to ``end``, both in UTC."""
 
     start: datetime
     end: datetime
 
     @property
     def seconds(self) -> float:
-        """How long they are open."""
+        """The length of the interval."""
         return (self.end - self.start).total_seconds()
 
 
 class OpenTimes:
-    """The times at which at least one window of each group is open."""
+    """The times at which at least one window of each group is open.
+
+    A group is a sequence of windows as texts, such as ``sat 22:00-04:00 Europe/Prague``.
+    """
 
     def __init__(self, groups: Iterable[Sequence[str]]) -> None:
         self._groups = [[window(text) for text in group] for group in groups]
@@ -75,7 +78,7 @@ class OpenTimes:
             at = end if found is None else found.end
 
     def longest_s(self, moment: datetime) -> float:
-        """Return how many seconds the longest interval lasts, of those from a moment on."""
+        """Return the seconds of the longest interval that ends after a moment; 0 if none does."""
         found = (i for i in self.intervals(moment) if i.end > moment)
         return max((i.seconds for i in found), default=0.0)
 
@@ -90,7 +93,7 @@ def _of(group: Iterable[Window], begin: datetime, end: datetime) -> Iterator[Ope
         for day in rrule(
             WEEKLY, byweekday=one.days, dtstart=first.replace(microsecond=0), until=last
         ):
-            # Minutes are added to the clock on the wall; the zone says when that is.
+            # Minutes are added to the time on the clocks of the zone; then it is converted to UTC.
             opens = day + timedelta(minutes=one.start)
             closes = opens + timedelta(minutes=lasts)
             start, stop = (t.replace(tzinfo=zone).astimezone(UTC) for t in (opens, closes))
@@ -110,7 +113,7 @@ def _merged(intervals: Iterable[OpenWindow]) -> list[OpenWindow]:
 
 
 def _all_hold(groups: Sequence[list[OpenWindow]]) -> list[OpenWindow]:
-    """Return the intervals that are in one of each group."""
+    """Return the intersection of groups of intervals, in the order of time."""
     found, *others = groups
     for other in others:
         found = list(_both(found, other))
@@ -118,7 +121,7 @@ def _all_hold(groups: Sequence[list[OpenWindow]]) -> list[OpenWindow]:
 
 
 def _both(one: Sequence[OpenWindow], other: Sequence[OpenWindow]) -> Iterator[OpenWindow]:
-    """Yield the intervals that are in one of each of two lists in their order."""
+    """Yield the intersection of two lists of intervals, each in the order of time."""
     i = k = 0
     while i < len(one) and k < len(other):
         start, end = max(one[i].start, other[k].start), min(one[i].end, other[k].end)

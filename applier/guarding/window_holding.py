@@ -13,16 +13,17 @@ from planner.model import Action
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes
 
-#: Clocks are set: a time is not awaited for longer than this without a look at the clock.
+#: The most seconds between two comparisons with the clock, which may be set meanwhile.
 LONGEST_WAIT_S = 60.0
 _SHORTEST_S = 0.05
 
 
 class WindowHolding:
-    """Lets an action start only if it is expected, 9 times in 10, to end in the open interval.
+    """Lets an action start only if 9 in 10 such actions would end before the windows close.
 
-    ``expected_s`` returns the seconds within which 9 in 10 such actions end. With ``hands_back``, a
-    plan of which nothing runs is handed back when all that could start waits for a window.
+    ``expected_s`` returns the seconds within which 9 in 10 such actions end. ``tell`` is called
+    with messages for the user. With ``hands_back``, a plan of which nothing runs becomes PENDING
+    again when each action that could start waits for a window.
     """
 
     def __init__(
@@ -53,7 +54,10 @@ class WindowHolding:
         return held
 
     def again_s(self) -> float | None:
-        """Return the seconds until the windows open next, but not more than a minute."""
+        """Return the seconds until the windows open next, but not more than LONGEST_WAIT_S.
+
+        None to hand the plan back: each action that could start waits for a window.
+        """
         if self._hands_back and self._held and len(self._held) >= self._number:
             return None
         now = self._clock()
@@ -66,7 +70,10 @@ class WindowHolding:
         """Do nothing: the clock alone decides."""
 
     def tell(self, number: int) -> None:
-        """Tell that actions wait, and until when, and that they wait no more; each once."""
+        """Report how many actions wait and for which window, or that it is open.
+
+        The report is left out if it is the same as the last one.
+        """
         self._number = number
         if not number:
             if self._told:
@@ -84,6 +91,6 @@ class WindowHolding:
 
 
 def awaited(times: OpenTimes, opens: datetime | None) -> str:
-    """Return which window is awaited, and when it opens."""
+    """Return a text with the windows and the time at which they open; with None, never."""
     when = f", which opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else ", which never opens"
     return f"the window {times.words}{when}"

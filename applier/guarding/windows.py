@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses a plan that no window is long enough for, and tells what waits for a window. Pure."""
+"""Refuses a plan that does not fit into its windows, and describes what waits for one. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def require(
     *,
     has_to_be_open: bool,
 ) -> None:
-    """Raise GuardRefusal if an action fits into no window.
+    """Raise GuardRefusal if an action is expected to take longer than the longest window.
 
-    With ``has_to_be_open`` also if nothing could start now and end before the windows close.
+    With ``has_to_be_open`` also if nothing could start now and end before the windows close. If
+    ``times`` is None, there are no windows, and every plan is accepted.
     """
     if times is None:
         return
@@ -52,7 +53,7 @@ def _may_begin(
 ) -> bool:
     """Return whether an action whose predecessors have ended would end in the open window.
 
-    A plan of which a dead applier has left actions running is looked after at any time.
+    True at any time for a plan with ONGOING actions, which a dead applier has left.
     """
     if any(action.state is ActionState.ONGOING for action in plan.actions):
         return True
@@ -82,7 +83,7 @@ def _opens(times: OpenTimes, now: datetime) -> str:
 def waiting(
     action: Action, times: OpenTimes | None, expected_s: Callable[[Action], float], now: datetime
 ) -> str | None:
-    """Return for which window an action waits that could start otherwise; None if for none."""
+    """Return the window, in words, for which an action has to wait; None if it need not."""
     found = times.at(now) if times else None
     if times is None or (found and expected_s(action) <= (found.end - now).total_seconds()):
         return None

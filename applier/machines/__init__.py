@@ -14,7 +14,7 @@ from applier.machines import address as addresses
 from applier.machines import process
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState, parse
-from applier.machines.job_names import AttemptName, is_job, mark_of
+from applier.machines.job_names import AttemptName, is_job_or_permit, mark_of
 from applier.machines.job_scripts import END, FIND, with_arguments
 from applier.machines.local import Local
 from applier.machines.permit import Permit, origin
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 class OpenMachines:
     """The machines of one run; a connection is made when it is first needed.
 
-    ``place`` is the folder of the jobs on this machine; without it, jobs here cannot be found
-    again. Raises ConfigurationError for invalid settings. :meth:`close` closes the connections.
+    A job is a command that goes on if the applier ends: see :mod:`applier.machines.job_scripts`.
+    ``place`` is the folder of the jobs on this machine; without it, a later applier cannot find
+    them. Raises ConfigurationError for invalid settings. :meth:`close` closes the connections.
     """
 
     def __init__(
@@ -41,14 +42,14 @@ class OpenMachines:
     ) -> None:
         self._ssh, self._place = ssh or SshSettings(), place
         self._simulation = NodeSimulation(simulation or SimulationSettings())
-        #: The attempts of which jobs were found, each with the machine.
+        #: The attempts of which jobs were found, each with the address of the machine.
         self.taken_over: set[tuple[str | None, AttemptName]] = set()
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
     @property
     def origin(self) -> str:
-        """Letters that tell permits of this place; see :func:`applier.machines.permit.origin`."""
+        """Digits that identify the folder of jobs; see :func:`applier.machines.permit.origin`."""
         return origin(self._place)
 
     def of_attempt(self, plan: str, action: str, attempt: int) -> OpenAttemptMachines:
@@ -58,7 +59,10 @@ class OpenMachines:
     def machine(
         self, address: str | None, stop: StopSignal, jobs: AttemptJobs | None = None
     ) -> Machine:
-        """Return the machine at an address, or this machine for None. Raises ActionFailed."""
+        """Return the machine at an address, or this machine for None; nothing connects yet.
+
+        Raises ActionFailed if the address is invalid, or if asyncssh is not installed.
+        """
         if address is None:
             return Local(stop, self._place, jobs)
         known = _parsed(address)
@@ -68,13 +72,17 @@ class OpenMachines:
         return Remote(connections, self._ssh, known, stop, jobs)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
+        """Wait ``seconds``, divided by the configured speed; return CHANGED.
+
+        Raises ActionFailed if the task is configured to fail, or is stopped.
+        """
         return self._simulation.run(node, task, seconds, stop)
 
     def find(self, address: str | None, prefix: str = "", mark: str = "") -> list[FoundJob]:
         """Return the jobs of a machine whose folders begin with a prefix.
 
-        Raises ActionFailed or ConnectionError if the machine cannot be reached.
+        With a ``mark``, a job whose wrapper does not run has in ``left`` the processes that carry
+        the mark. Raises ActionFailed or ConnectionError if the machine cannot be reached.
         """
         if address is None:
             return process.find(self._place, prefix, mark) if self._place else []
@@ -86,7 +94,7 @@ class OpenMachines:
 
         Raises ActionFailed or ConnectionError if the machine cannot be reached.
         """
-        jobs = [job for job in self.find(address) if is_job(job.folder)]
+        jobs = [job for job in self.find(address) if is_job_or_permit(job.folder)]
         return [self._with_processes(address, job) if job.may_be_left else job for job in jobs]
 
     def _with_processes(self, address: str | None, job: FoundJob) -> FoundJob:
@@ -94,21 +102,23 @@ class OpenMachines:
         return next((found for found in alike if found.folder == job.folder), job)
 
     def remove(self, address: str | None, folders: Sequence[str], *, wait: bool = False) -> None:
-        """Remove jobs of a machine; those of a node only with ``wait`` before it returns.
+        """Remove jobs of a machine.
 
-        With ``wait``, also remove what interrupted removals have left.
+        Without ``wait``, those of a node are removed in the background. Folders that interrupted
+        removals have left are removed as well, those on this machine only with ``wait``.
         """
-        if address is not None and folders:
-            removal = self._opened().remove_jobs(_parsed(address), folders)
-            if wait:
-                removal.result()
+        if address is not None:
+            if folders or wait:
+                removal = self._opened().remove_jobs(_parsed(address), folders)
+                if wait:
+                    removal.result()
         elif self._place is not None:
             process.remove([self._place / folder for folder in folders])
             if wait:
                 process.sweep(self._place)
 
     def end(self, address: str | None, folder: str, mark: str) -> None:
-        """End a job of a machine: SIGTERM, and SIGKILL some seconds later."""
+        """End the processes of a job: SIGTERM, and SIGKILL after GRACE_S seconds; wait for that."""
         tenths = round(process.GRACE_S * 10)
         if address is not None:
             script = with_arguments(END, "", folder, mark, tenths)
@@ -151,7 +161,10 @@ class OpenAttemptMachines:
         self.is_prechecking = False
 
     def machine(self, address: str | None, stop: StopSignal) -> Machine:
-        """Return the machine at an address, or this machine for None. Raises ActionFailed."""
+        """Return the machine at an address, or this machine for None; nothing connects yet.
+
+        Raises ActionFailed if the address is invalid, or if asyncssh is not installed.
+        """
         if self.is_prechecking:
             return self._opened.machine(address, stop)
         is_taken_over = (address, self._attempt) in self._opened.taken_over
@@ -160,24 +173,33 @@ class OpenAttemptMachines:
         return self._opened.machine(address, stop, jobs)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
+        """Wait ``seconds``, divided by the configured speed; return CHANGED.
+
+        Raises ActionFailed if the task is configured to fail, or is stopped.
+        """
         return self._opened.simulate(node, task, seconds, stop)
 
     def permit(self) -> bool:
-        """Let the attempt begin; return False if it could not be told from one that has begun."""
-        return self._permit is None or self._permit.give()
+        """Write the permit of this attempt; return False if it cannot be written.
 
-    def forbid(self, *, is_here: bool = False) -> bool:
-        """Return whether the attempt has not begun and never will.
+        Without it, no later applier can find out whether the attempt has begun. In a run without a
+        folder of jobs, nothing is written, and True is returned.
+        """
+        return self._permit is None or self._permit.write()
 
-        ``is_here`` says that it may only begin with a permit on this machine.
+    def withdraw_permit(self, *, is_here: bool = False) -> bool:
+        """Withdraw the permit; return True if the attempt has not begun and never will.
+
+        False if it has begun, or if that cannot be known. ``is_here`` says that the attempt may
+        only begin with a permit on this machine.
         """
         return self._permit is not None and self._permit.withdraw(is_here=is_here)
 
     def find(self, addresses: Sequence[str | None]) -> list[FoundJob]:
         """Return the last job of this attempt on each of these machines that has one.
 
-        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        On a machine that has one, :meth:`machine` takes the attempt over from here on. Raises
+        ActionFailed or ConnectionError if a machine cannot be reached.
         """
         prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
         last = []
@@ -203,7 +225,7 @@ class OpenAttemptMachines:
         self._let_go.set()
 
     def forget(self) -> None:
-        """Remove the jobs that this attempt has run, and its permit; its end is on record."""
+        """Remove the jobs that this attempt has run, and its permit, once its end is on record."""
         for address, jobs in self._jobs.items():
             if jobs.names:
                 self._opened.remove(address, [name.folder for name in jobs.names])

@@ -9,9 +9,9 @@ from itertools import count
 from applier.machines.job_names import AttemptName, JobName
 from applier.machines.permit import Permit
 
-#: What is said of a command that is not started, because the attempt has ended.
+#: The reason in messages why a command is not started: the attempt has ended.
 ENDED = "another applier has ended the action"
-#: What is said of a command whose applier let it go on.
+#: The message about a command that its applier leaves running.
 LET_GO = "this applier let go of the command, which goes on"
 
 
@@ -19,9 +19,10 @@ class AttemptJobs:
     """Names the commands of an attempt on one machine, in the order in which they are run.
 
     An applier that takes the attempt over runs the same commands in the same order, and so finds
-    each of them. Once ``let_go`` is set, a stop leaves them running. Before the first of them, the
-    ``permit`` of the attempt is used. ``is_taken_over`` says that jobs of the attempt were found on
-    the machine. If the first of them is missing later, its end is on record.
+    each of them by its name. Once ``let_go`` is set, a stop leaves them running. The ``permit`` of
+    the attempt is used before the first of them. ``is_taken_over`` says that jobs of the attempt
+    were found on the machine. If the folder of the first is gone later, it was removed because the
+    end of the attempt is on record.
     """
 
     def __init__(
@@ -37,14 +38,17 @@ class AttemptJobs:
         self.names: list[JobName] = []
 
     def begin(self) -> None:
-        """Say that the attempt begins; raise ActionFailed if another applier forbids it."""
+        """Use the permit of the attempt; raise ActionFailed if another applier has withdrawn it.
+
+        May be repeated. Without a permit, do nothing.
+        """
         if self._permit is not None:
             self._permit.use()
 
-    def is_there(self, name: JobName) -> bool:
-        """Return whether the folder of a command is there, or was removed when its end was known.
+    def was_made_before(self, name: JobName) -> bool:
+        """Return whether the folder of a command was made by another applier: it must not be made.
 
-        So it must not be made.
+        It is there, or was removed because the end of the attempt is on record.
         """
         return self._is_taken_over and name.folder == self.first
 

@@ -74,7 +74,7 @@ class Connections:
         return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
 
     def shell(self, address: Address, script: bytes) -> Future[str]:
-        """Start a script on a node, and return what it prints."""
+        """Start a script in a shell of a node; the future returns its standard output."""
 
         async def run(connection: asyncssh.SSHClientConnection) -> str:
             done = await connection.run("exec /bin/sh -s", input=script, encoding=None, check=False)
@@ -83,7 +83,7 @@ class Connections:
         return self.submit(address, run)
 
     def remove_jobs(self, address: Address, folders: Sequence[str]) -> Future[str]:
-        """Start to remove jobs on a node; :meth:`close` waits a little for it."""
+        """Start to remove jobs on a node; :meth:`close` waits up to two seconds for it."""
         future = self.shell(address, with_arguments(REMOVE, "", *folders))
         self._removals.add(future)
         future.add_done_callback(self._removals.discard)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a job on its machine, and what follows from it."""
+"""The state of a job on its machine, its exit code, and the error if its end is not known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIGNALLED = 128
 
 
 class JobState(StrEnum):
-    """The state of a job, as its folder tells it."""
+    """The state of a job, by the files in its folder and the processes of its machine."""
 
     #: There is no folder: it was never started, or its end was recorded and it was removed.
     MISSING = "missing"
@@ -33,8 +33,8 @@ class JobState(StrEnum):
 class FoundJob:
     """A job that was found: its folder and state, its exit code if it has ended.
 
-    ``age_s`` is how long it has been running. ``left`` are processes that carry its mark, although
-    its wrapper does not run.
+    ``age_s`` is how many seconds it has been running, None if it does not run. ``left`` are the ids
+    of processes that carry its mark, although its wrapper does not run.
     """
 
     folder: str
@@ -49,8 +49,13 @@ class FoundJob:
         return self.state in (JobState.RESTARTED, JobState.KILLED)
 
     @property
+    def is_running(self) -> bool:
+        """Whether it runs, or processes of it that outlived its wrapper."""
+        return self.state is JobState.RUNS or bool(self.left)
+
+    @property
     def may_be_left(self) -> bool:
-        """Whether it has no wrapper that runs, and processes of it may."""
+        """Whether its wrapper does not run, but other processes of it may."""
         return self.state in (JobState.NONE, JobState.KILLED)
 
     @property
@@ -59,7 +64,7 @@ class FoundJob:
         return int(self.folder.rpartition(".")[2])
 
     def __str__(self) -> str:
-        """Return what is known of it, for messages."""
+        """Return its state in words, such as ``its command has ended with exit code 7``."""
         if self.state is JobState.RUNS:
             return f"its command has been running for {self.age_s or 0:.0f} s"
         if self.state is JobState.ENDED:
@@ -97,7 +102,7 @@ def parse(printed: str, tag: str) -> Iterator[FoundJob]:
 
 
 def exit_code(code: int) -> int:
-    """Return an exit code, or the negative number of a signal for what a shell says of it.
+    """Convert the exit code of a shell: 128 plus the number of a signal becomes its negative.
 
     >>> exit_code(7), exit_code(143), exit_code(255)
     (7, -15, 255)

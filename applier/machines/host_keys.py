@@ -41,7 +41,7 @@ def refusal(address: Address, known_hosts: str, reason: Exception) -> Exception:
 
 
 def unknown(address: Address, known_hosts: str) -> ActionFailed:
-    """Return the error for a host without a key on file; it says how to add one."""
+    """Return the error for a host without a key on file, with the command that adds one."""
     return ActionFailed(
         f"{known_hosts} has no host key of {address}: compare the fingerprint with the node's own, "
         f"then {_scan(address)} >> {known_hosts} adds it"

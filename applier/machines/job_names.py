@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of jobs: of the folder of each, and of the mark in the environment of its processes."""
+"""The names of a job: of its folder, and of the mark in the environment of its processes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from uuid import uuid4
 
 #: The variable that marks all processes of a job.
 VARIABLE = "ACTIONPLAN_JOB"
-#: The begin of the folder of a job that belongs to no attempt, and ends with its applier.
+#: The folder of a job that belongs to no attempt, and ends with its applier, begins with this.
 _UNNAMED = "unnamed"
-#: The begin of the name of a folder that is being removed.
+#: The name of a folder that is being removed begins with this.
 REMOVED = ".removed-"
-#: The begin of the folder of a permit; see :mod:`applier.machines.permit`.
+#: The folder of a permit begins with this; see :mod:`applier.machines.permit`.
 _PERMIT = "permit"
 
 
 class JobName(NamedTuple):
     """The name of a job.
 
-    ``mark`` is PLAN/ACTION/ATTEMPT, by uuids. ``folder`` adds the number of the command within the
-    attempt, from 1, because an action may run several.
+    ``mark`` is PLAN/ACTION/ATTEMPT, by uuids; all processes of the job have it in their
+    environment. ``folder`` adds the number of the command within the attempt, from 1, because an
+    action may run several.
     """
 
     mark: str
@@ -38,7 +39,7 @@ class AttemptName(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """Return the begin of the folders of its jobs.
+        """The beginning of the folder of each of its jobs.
 
         >>> AttemptName("7f", "a/b", 2).prefix
         '7f.a%2Fb.2.'
@@ -46,11 +47,11 @@ class AttemptName(NamedTuple):
         return f"{_quoted(self.plan)}.{_quoted(self.action)}.{self.attempt}."
 
     def job(self, number: int) -> JobName:
-        """Return the name of its command of that number."""
+        """Return the name of its command of that number, which counts from 1."""
         return JobName(f"{self.plan}/{self.action}/{self.attempt}", f"{self.prefix}{number}")
 
     def permit(self, boot: str) -> str:
-        """Return the name of the folder of its permit since a restart of the machine.
+        """Return the folder of its permit; ``boot`` is the boot id of the machine.
 
         >>> AttemptName("7f", "a/b", 2).permit("03c1")
         'permit.03c1.7f.a%2Fb.2'
@@ -89,7 +90,7 @@ def mark_of(folder: str) -> str:
     return attempt.job(1).mark if attempt else folder.replace(".", "/", 1)
 
 
-def is_job(folder: str) -> bool:
+def is_job_or_permit(folder: str) -> bool:
     """Return whether a folder is that of a job or of a permit."""
     return attempt_of(folder) is not None or folder.startswith(f"{_UNNAMED}.")
 

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shell scripts that run, find, end and remove jobs, here and on nodes alike.
 
-A job is a folder with these files:
+A job is a command that outlives its applier. A shell, the wrapper, runs it and writes these files
+into the folder of the job:
 
 ``pid``
     Process id of the wrapper, which is also its session and process group; its start time (field 22
-    of ``/proc/PID/stat``), the boot id, and the seconds since the boot. Written before the command.
+    of ``/proc/PID/stat``), the boot id, and the seconds since the boot. Written before the command
+    begins.
 ``out``
     Both output streams of the command.
 ``dropped``
-    How many bytes at the beginning of ``out`` were given back to the disk, once there are any. It
-    is written before that, and those bytes read as NUL after it.
+    Number of bytes at the beginning of ``out`` whose space on the disk was freed, once there are
+    any. Written before they are freed; after that, they read as NUL.
 ``rc``
-    Its exit code, as a shell reports it, once the line is whole. Written after the command.
+    Exit code of the command, as a shell reports it, once the line is whole. Written after the
+    command has ended.
 
-They need a POSIX shell, ``setsid``, and Linux's ``/proc``.
+The scripts need a POSIX shell, ``setsid``, and Linux's ``/proc``.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ from collections.abc import Mapping, Sequence
 from applier.machines.attempt_jobs import ENDED
 from applier.machines.job_names import REMOVED, VARIABLE, JobName
 
-#: Above this many bytes, all of the output but the last ``_KEPT`` bytes is given back to the disk.
+#: Above this many bytes of output, the space of all but the last ``_KEPT`` bytes is freed.
 _ROOM, _KEPT = 32 << 20, 16 << 20
 
-#: Look once a second whether the output needs too much room; ends with the wrapper. A file system
-#: that cannot give back a part of a file drops all of it. Arguments: folder, wrapper.
+#: Compare the size of the output with ``_ROOM`` once a second; end with the wrapper. On a file
+#: system that cannot free a part of a file, all output is dropped. Arguments: folder, process id of
+#: the wrapper.
 _TRIM = r"""
 dropped=0
 tell() { echo $dropped >"$1/dropped.new" && mv "$1/dropped.new" "$1/dropped"; }
@@ -77,7 +81,7 @@ while [ -d "$job_folder" ] && ! echo $job_code >"$job_folder/rc"; do sleep 0.5; 
 
 #: ``look FOLDER`` sets ``state``: missing, none (no ``pid`` yet), runs, ended CODE, restarted (the
 #: machine was), killed (with its wrapper). ``marked MARK`` prints the processes that carry a mark,
-#: without the wrapper. ``members MARK`` prints those of ``$group`` as well.
+#: without the wrapper. ``members MARK`` prints those, and those of the process group ``$group``.
 _FUNCTIONS = r"""
 place() { root=${1:-${XDG_STATE_HOME:-$HOME/.local/state}/actionplan/jobs}; }
 is_alive() { [ "$1" != Z ] && [ "$1" != X ] && [ "${20}" = "${since:-${20}}" ]; }
@@ -141,8 +145,8 @@ done
 )
 
 #: Begin a job unless it has begun, copy its output, and report its end on the error stream. Before
-#: the output comes a line with its place in ``out``. If what is to be copied was dropped meanwhile,
-#: the script says ``behind`` and ends. Arguments: tag, place or an empty text, folder, mark, bytes
+#: the output comes a line with its place in ``out``. If output is dropped before it is copied, the
+#: script reports ``behind`` and ends. Arguments: tag, place or an empty text, folder, mark, bytes
 #: of output to leave out, 1 if the job may begin, 2 if it may begin in a folder that is there.
 #: :func:`running` makes the function ``start``.
 _RUN = r"""
@@ -187,6 +191,7 @@ while [ -d "/proc/$PPID" ]; do
 	runs) [ -n "$told" ] || { read -r now_up line </proc/uptime; told=1
 		tell begun "$((${now_up%.*} - ${up%.*}))"; } ;;
 	none) has_died && break ;;
+	killed) [ -n "$(marked "$mark")" ] || break ;;
 	*) break ;;
 	esac
 	copy 256
@@ -231,8 +236,8 @@ exit 0
 """
 )
 
-#: Remove jobs, each at one stroke, and what an interrupted removal has left. Arguments: place or an
-#: empty text, folders.
+#: Remove jobs, each of which is renamed first, and the folders that interrupted removals have left.
+#: Arguments: place or an empty text, folders.
 REMOVE = (
     _FUNCTIONS
     + r"""
@@ -245,7 +250,7 @@ rm -rf -- "$root"/REMOVED*
 
 
 def with_arguments(script: str, *arguments: object) -> bytes:
-    """Return a script for the input of a shell, with its arguments set."""
+    """Return a script as the input of a shell, with a line that sets its arguments before it."""
     return f"set -- {shlex.join(map(str, arguments))}\n{script}".encode()
 
 
@@ -263,8 +268,10 @@ def running(
 ) -> bytes:
     """Return the script that begins a job on a node, or finds it, and copies its output.
 
-    ``is_there`` says that its folder is there, or was removed when its end was known: it is not
-    made. Values of the environment come by the input of the shell, and are in no list of processes.
+    Lines about the job on the error stream begin with ``tag``. The first ``seen`` bytes of the
+    output are left out. ``may_begin`` is False if the job was begun before. ``is_there`` says that
+    another applier made its folder, which must not be made again. The values of ``env`` are in the
+    script, the input of the shell, and so in no list of processes.
     """
     exports = [f"export {key}={shlex.quote(value)}" for key, value in env.items()]
     marked = f"export {VARIABLE}={shlex.quote(name.mark)}"
@@ -277,7 +284,7 @@ def running(
 
 
 def check(program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:
-    """Raise ValueError for a name or value that a shell cannot hold."""
+    """Raise ValueError for a variable or an argument that a shell cannot pass on."""
     for name, value in env.items():
         if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             raise ValueError(f"{name!r} cannot be the name of a variable of a command")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This machine."""
+"""The machine on which the applier runs."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ class Tail:
         self.seen = 0
 
     def write(self, piece: bytes) -> None:
-        """Pass a piece on; it may end inside a character."""
+        """Pass a piece on as text; it may end inside a character."""
         self.seen += len(piece)
         self._print(self._decoder.decode(piece))
 
     def skip(self, place: int) -> None:
-        """Leave out the output before a place; say so if it was not passed on."""
+        """Go on at byte ``place`` of the output; pass on a note if that leaves output out."""
         left_out, self.seen = place - self.seen, place
         if left_out > 0:
             self._print(f"\n[{left_out} bytes of output were dropped]\n")

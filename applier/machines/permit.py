@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The permit of an attempt to begin, which is given before its start is recorded.
+"""The permit with which an attempt may begin, which is written before its start is recorded.
 
-It is a folder beside the jobs on the machine of the applier. The link in it says who was first: the
-attempt that has begun, or an applier that took its plan over and withdrew the permit. Only one can
-make the link, whatever is killed, frozen or late. So an attempt whose permit was withdrawn has not
-begun, and never will.
+It is a folder beside the jobs on the machine of the applier. A symbolic link in it records what
+came first: the beginning of the attempt (``used``), or an applier that took its plan over
+(``withdrawn``). Only one process can make the link, whatever is killed, frozen or late. So an
+attempt whose permit was withdrawn has not begun, and never will.
 
 The name of the folder contains the boot id. After a restart of the machine it is not known whether
-its files are as they were, so the permits of before count for nothing.
+its files are as they were, so older permits are ignored.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Permit:
         self._lock = threading.Lock()
         self._is_to_be_used = False
 
-    def give(self) -> bool:
-        """Let the attempt begin; return False if it could not be told from one that has begun.
+    def write(self) -> bool:
+        """Write the permit; return False, and log the reason, if its folder cannot be made.
 
-        So it is if the folder cannot be made.
+        Without it, no later applier can find out whether the attempt has begun.
         """
         try:
             self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,7 +53,10 @@ class Permit:
         return True
 
     def use(self) -> None:
-        """Say that the attempt begins, once; raise ActionFailed if the permit was withdrawn."""
+        """Record that the attempt begins; raise ActionFailed if the permit was withdrawn.
+
+        Does nothing if no permit was written, or if this object has used it before.
+        """
         with self._lock:
             if not self._is_to_be_used:
                 return
@@ -67,10 +70,11 @@ class Permit:
             self._is_to_be_used = False
 
     def withdraw(self, *, is_here: bool = False) -> bool:
-        """Return whether the attempt has not begun and never will.
+        """Withdraw the permit; return True if the attempt has not begun and never will.
 
-        ``is_here`` says that it may only begin with a permit in this folder, since the last restart
-        of the machine: then one without a permit has not begun.
+        False if it has begun, or if that cannot be known. ``is_here`` says that it may only begin
+        with a permit in this folder, since the last restart of the machine: then an attempt without
+        a permit has not begun.
         """
         try:
             if is_here:
@@ -96,9 +100,10 @@ class Permit:
 
 
 def origin(place: Path | None) -> str:
-    """Return six letters for the permits in a folder of jobs since a restart of the machine.
+    """Return six hexadecimal digits that identify a folder of jobs until the machine restarts.
 
-    Another folder, machine or restart has others. Without a folder, they are new each time.
+    Another folder, machine or restart has others. If ``place`` is None or cannot be used, they are
+    random.
     """
     try:
         if place is None:

@@ -18,6 +18,7 @@ from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
 
+from applier.backoff import delays_s
 from applier.contracts import Ended, StopSignal
 from applier.errors import ActionFailed, JobLost
 from applier.machines import found_jobs, job_scripts
@@ -30,8 +31,8 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds between SIGTERM and SIGKILL.
 GRACE_S = 2.0
-#: The seconds between two looks for output and for a stop: the first, and the longest, which are
-#: reached while there is no output. The end of a command is noticed at once.
+#: The seconds between two checks for output and for a stop: the first, and the longest, which are
+#: reached while there is no output. The end of a command ends the pause.
 POLL_S, LONGEST_POLL_S = 0.05, 0.5
 _PIECE = 65536
 _SHELL = "/bin/sh"
@@ -53,10 +54,11 @@ def run(
     Both output streams are passed to ``output`` in pieces, from the beginning; the input is empty;
     ``env`` is the complete environment. Background processes of the program keep running, and are
     not waited for. A stop or the time-out, which counts from the start of the job, ends all its
-    processes, unless ``jobs`` has let go of it. ``place`` is the folder of the jobs, and ``jobs``
-    are those of its attempt; without both, it is a new job, which is removed at its end. Raises
-    OSError or ValueError if the program cannot be started, ActionFailed if another applier forbids
-    it, and JobLost if its end is not known.
+    processes. Only if ``jobs`` has let go of them, a stop leaves them running and raises JobLost.
+    ``place`` is the folder of the jobs, and ``jobs`` are those of its attempt; unless both are
+    given, the job is new, and is removed at its end. Raises OSError or ValueError if the program
+    cannot be started, ActionFailed if another applier forbids it, and JobLost if its end is not
+    known.
     """
     environment = dict(os.environ if env is None else env)
     _check(arguments, environment, cwd)
@@ -70,7 +72,10 @@ def run(
 
 
 def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
-    """Return the jobs whose folders begin with a prefix, and for one mark what is left of it."""
+    """Return the jobs in ``place`` whose folders begin with a prefix.
+
+    With a ``mark``, a job whose wrapper does not run has the processes that carry the mark.
+    """
     if not place.is_dir():
         return []
     tag = "job"
@@ -79,13 +84,19 @@ def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
 
 
 def end(folder: Path, mark: str, grace_s: float | None = None) -> None:
-    """End a job: SIGTERM, and SIGKILL for what is left after ``grace_s``, by default GRACE_S."""
+    """End a job: SIGTERM, and SIGKILL for processes that are left after ``grace_s`` seconds.
+
+    By default, these are GRACE_S. Returns when that is done.
+    """
     tenths = round((GRACE_S if grace_s is None else grace_s) * 10)
     _shell(job_scripts.END, folder.parent, folder.name, mark, tenths)
 
 
 def remove(folders: Iterable[Path]) -> None:
-    """Remove jobs; what cannot be removed is logged, and ``actionplan job list`` shows it."""
+    """Rename the folders of jobs, then delete them; log each that cannot be removed.
+
+    ``actionplan job list`` still shows one that was not renamed; :func:`sweep` deletes the others.
+    """
     for folder in folders:
         removed = folder.with_name(f"{REMOVED}{folder.name}")
         try:
@@ -99,13 +110,13 @@ def remove(folders: Iterable[Path]) -> None:
 
 
 def sweep(place: Path) -> None:
-    """Remove what interrupted removals have left."""
+    """Remove the folders that interrupted calls of :func:`remove` have left; ignore errors."""
     for left in place.glob(f"{REMOVED}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 class LocalJob:
-    """A job on this machine, with its folder; the thread of its action uses it."""
+    """A job on this machine; only the thread of its action uses it."""
 
     def __init__(self, place: Path, name: JobName, jobs: AttemptJobs | None = None) -> None:
         self._folder, self._name, self._jobs = place / name.folder, name, jobs
@@ -120,7 +131,7 @@ class LocalJob:
         cwd: str | None,
         timeout_s: float | None,
     ) -> Ended:
-        """Start the job unless it has begun, and follow it to its end."""
+        """Start the job unless it has begun, and follow it to its end; see :func:`run`."""
         found = self._begin(program, env, cwd, stop)
         began = time.monotonic() - (found.age_s or 0.0)
         deadline = None if timeout_s is None else began + timeout_s
@@ -129,6 +140,8 @@ class LocalJob:
             why = self._follow(tail, stop, deadline)
             if why is None and self._is_run_by_another(stop):
                 why = self._follow(tail, stop, deadline)
+            if why is None:
+                why = self._follow_processes(tail, stop, deadline)
             if why == "stop" and self._jobs is not None and self._jobs.let_go.is_set():
                 raise JobLost(LET_GO, is_over=False)
             if why:
@@ -136,7 +149,7 @@ class LocalJob:
                 self._follow(tail, threading.Event(), time.monotonic() + GRACE_S)
         except JobLost:
             raise
-        except BaseException:
+        except BaseException:  # whatever happened here, the command does not outlive it
             end(self._folder, self._name.mark, 0.0)
             raise
         finally:
@@ -170,7 +183,7 @@ class LocalJob:
 
     def _makes_folder(self) -> bool:
         """Make the folder; return False if it is there. Raises ActionFailed if it was removed."""
-        if self._jobs is not None and self._jobs.is_there(self._name):
+        if self._jobs is not None and self._jobs.was_made_before(self._name):
             if not self._folder.is_dir():
                 raise ActionFailed(f"not started: {ENDED}")
             return False
@@ -188,7 +201,10 @@ class LocalJob:
                 raise ActionFailed(f"not started: {ENDED}")
 
     def _follow(self, tail: Tail, stop: StopSignal, deadline: float | None) -> str | None:
-        """Pass output on until the wrapper has ended, or return why it must end."""
+        """Pass output on until the wrapper has ended; return None, or why it must be ended.
+
+        These reasons are ``stop`` and ``timeout``.
+        """
         pid = self._child.pid if self._child is not None else self._wrapper()
         with open(self._folder / "out", "rb", buffering=0) as out, _Process(pid) as wrapper:
             out.seek(tail.seen)
@@ -203,6 +219,25 @@ class LocalJob:
             while out.tell() < size and self._pass_on(out, tail):
                 pass
         return None
+
+    def _follow_processes(self, tail: Tail, stop: StopSignal, deadline: float | None) -> str | None:
+        """Pass output on while processes run whose wrapper was killed; returns as :meth:`_follow`.
+
+        Their work is not done, so the attempt goes on, though its exit code is lost.
+        """
+        for pause_s in delays_s(POLL_S, LONGEST_POLL_S):
+            if (self._folder / "rc").exists():
+                return None
+            found = self._found()
+            self._follow(tail, threading.Event(), None)
+            if found.state is not JobState.KILLED or not found.left:
+                return None
+            if stop.is_set():
+                return "stop"
+            if deadline is not None and time.monotonic() >= deadline:
+                return "timeout"
+            stop.wait(_at_most(pause_s, deadline))
+        raise AssertionError  # the delays have no end
 
     def _pass_on(self, out: FileIO, tail: Tail) -> bool:
         """Pass on a piece of output, or skip what was dropped; return whether there was any."""
@@ -222,9 +257,9 @@ class LocalJob:
             return 0
 
     def _is_run_by_another(self, stop: StopSignal) -> bool:
-        """Return whether another wrapper began the job a moment before that of this follower.
+        """Return whether a wrapper of another applier has begun the job, not the one started here.
 
-        The other one may not have said yet that it runs.
+        The other wrapper may not have written its ``pid`` yet, so that is waited for.
         """
         if self._child is None or (self._folder / "rc").exists():
             return False
@@ -233,7 +268,7 @@ class LocalJob:
         return self._begun(stop).state in (JobState.RUNS, JobState.ENDED)
 
     def _begun(self, stop: StopSignal) -> FoundJob:
-        """Return the job once a wrapper that is about to begin has begun, or has ended."""
+        """Wait while a wrapper is starting and has not written its ``pid``; return the job then."""
         found = self._found()
         while found.state is JobState.NONE and found.left:
             stop.wait(POLL_S)
@@ -252,7 +287,8 @@ class LocalJob:
     def _code(self, why: str | None) -> int | None:
         """Return the exit code; None if the command could not be ended.
 
-        Raises JobLost, and ActionFailed if its wrapper could not begin, which a full disk explains.
+        Raises JobLost if the code will never be known, ActionFailed if the wrapper could not write
+        its ``pid``, for example to a full disk.
         """
         with suppress(FileNotFoundError, ValueError):
             code = int((self._folder / "rc").read_text(encoding="ascii"))
@@ -282,7 +318,7 @@ class LocalJob:
 
 
 class _Process:
-    """Waits for the end of a process, which need not be a child; None has ended."""
+    """Waits for the end of a process, which need not be a child; a pid of None has ended."""
 
     def __init__(self, pid: int | None) -> None:
         self._pid, self._handle = pid, -1
@@ -312,7 +348,7 @@ def _at_most(pause_s: float, deadline: float | None) -> float:
 
 
 def _shell(script: str, *arguments: object) -> str:
-    """Run a script of :mod:`applier.machines.job_scripts`, and return what it prints."""
+    """Run a script of :mod:`applier.machines.job_scripts`, and return its standard output."""
     done = subprocess.run(
         [_SHELL, "-s"],
         input=job_scripts.with_arguments(script, *arguments),

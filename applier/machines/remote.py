@@ -34,7 +34,7 @@ from applier.machines.settings import SshSettings
 LOG = logging.getLogger(__name__)
 #: Seconds between two attempts to connect again: the first, and the longest.
 _RECONNECT_S, _LONGEST_RECONNECT_S = 0.2, 5.0
-#: Seconds that are left to connect again once the action was told to stop.
+#: The most seconds for which a lost connection is tried again once the stop signal is set.
 _STOP_PATIENCE_S = 10.0
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Remote:
         job_scripts.check(program, env or {}, cwd)
         name = self._jobs.next() if self._jobs else job_names.unnamed()
 
-        is_there = self._jobs is not None and self._jobs.is_there(name)
+        is_there = self._jobs is not None and self._jobs.was_made_before(name)
 
         def script(tag: str, seen: int, may_begin: bool) -> bytes:
             return job_scripts.running(
@@ -148,7 +148,7 @@ class Remote:
                 job.taken()
             except queue.Empty:
                 pass
-            except BaseException:
+            except BaseException:  # the output function failed: the command ends
                 job.cut("stop", future)
                 raise
             if self._is_let_go():
@@ -195,7 +195,7 @@ class Remote:
             self._jobs.begin()
 
     def _files(self, work: Callable[[asyncssh.SFTPClient], Awaitable[T]], path: str) -> T:
-        """Do work over SFTP that may be repeated; a stop abandons it."""
+        """Return the result of ``work`` over SFTP, which may be repeated; a stop abandons it."""
 
         async def run(connection: asyncssh.SSHClientConnection) -> T:
             try:

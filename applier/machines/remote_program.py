@@ -3,8 +3,8 @@
 
 A shell reads a script from its input (:mod:`applier.machines.job_scripts`), so that the command
 depends neither on the user's login shell nor on its quoting. The shell begins the job or finds it,
-and copies its output. What it says of the job itself comes on the error stream, in lines that begin
-with a tag. If the connection is lost, the job goes on, and another channel follows it.
+and copies its output. It reports the state of the job on the error stream, in lines that begin with
+a tag. If the connection is lost, the job goes on, and another channel follows it.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ _GREETING = 65536
 #: The command that reads a script.
 SHELL = "exec /bin/sh -s"
 
-#: Makes the script of a job: arguments are the tag, the bytes to leave out, whether it may begin.
+#: Returns the script of a job; arguments: tag, bytes of output to leave out, whether it may begin.
 MakeScript = Callable[[str, int, bool], bytes]
 
 
 class Channel(asyncssh.SSHClientSession[bytes]):
-    """Receives the data of the channel, in the thread of the connections."""
+    """Receives the data of one channel, in the thread of the connections."""
 
     def __init__(self, tag: str, pieces: queue.SimpleQueue[bytes | int]) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
-        #: Done once the shell has said that the job runs, or has ended.
+        #: Done once the shell has reported a state of the job, or the channel is closed.
         self.told: asyncio.Future[None] = loop.create_future()
-        #: The last words that the shell said of the job.
+        #: The words of the last line in which the shell reported the state of the job.
         self.words: list[str] = []
         self.age_s = 0.0
         self.greeted = self.is_paused = False
@@ -121,10 +121,10 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         _settle(self.exited)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called when the channel is closed, for whatever reason."""
+        """Called when the channel is closed; ``exc`` is None if that was no error."""
         self.broken = exc
         if not self.greeted:
-            # No shell was started: its output says why.
+            # No shell has started: what was printed instead is the reason.
             self._pieces.put(self._greeting + self._aside)
         for future in (self.told, self.exited, self.closed):
             _settle(future)
@@ -150,7 +150,7 @@ class RemoteJob:
         self.pieces: queue.SimpleQueue[bytes | int] = queue.SimpleQueue()
         #: Whether a script was sent that may have begun the job.
         self.was_sent = False
-        #: Whether the node has said something of the job on the present channel.
+        #: Whether the node has reported a state of the job on the present channel.
         self.has_answered = False
         self.began = time.monotonic()
         self._is_known = False
@@ -158,7 +158,10 @@ class RemoteJob:
         self._channel: Channel | None = None
 
     def cut(self, why: str, future: Future[Ended]) -> None:
-        """Request the end of the job; if it has not begun, cancel its ``future``."""
+        """Request the end of the job; if no script was sent yet, cancel its ``future``.
+
+        ``why`` is ``stop`` or ``timeout``. Does not wait.
+        """
 
         def end() -> None:
             if not self._cut.done():
@@ -169,16 +172,16 @@ class RemoteJob:
         self._loop.call_soon_threadsafe(end)
 
     def taken(self) -> None:
-        """Resume reading once the queue is half empty."""
+        """Resume reading from the channel if the queue of pieces is less than half full."""
         if self._channel is not None and self.pieces.qsize() < _PIECES // 2:
             self._loop.call_soon_threadsafe(self._channel.resume)
 
     async def run(self, connection: asyncssh.SSHClientConnection, seen: int) -> Ended:
         """Follow the job on this connection; the caller fills in ``last_line`` of the result.
 
-        ``seen`` is the number of bytes of output that are known. Raises ConnectionError if the
-        connection is lost, JobLost if the end of the job is not known, ActionFailed if the node
-        cannot begin it, or another applier forbids it.
+        ``seen`` is the number of bytes of output that were received before. Raises ConnectionError
+        if the connection is lost, JobLost if the end of the job is not known, ActionFailed if the
+        node cannot begin it, or another applier forbids it.
         """
         tag = uuid4().hex
         channel, session = await connection.create_session(
@@ -215,7 +218,7 @@ class RemoteJob:
         return Ended(self._code(session, why), why, time.monotonic() - self.began, "")
 
     def _code(self, session: Channel, why: str | None) -> int | None:
-        """Return the exit code; None if the job could not be ended."""
+        """Return the exit code; None if the job could not be ended. Raises as :meth:`run`."""
         state, *rest = session.words or [""]
         if state == JobState.ENDED:
             return found_jobs.exit_code(int(rest[0]))
@@ -247,7 +250,7 @@ class RemoteJob:
                 return
 
     async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
-        """End the processes of the job, and wait for what the channel says of it then."""
+        """End the processes of the job, and wait up to GRACE_S seconds for its shell to exit."""
         tenths = round(process.GRACE_S * 10)
         script = job_scripts.with_arguments(
             job_scripts.END, "", self._name.folder, self._name.mark, tenths

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated nodes: a task waits for its duration, and fails if the configuration says so."""
+"""Simulated nodes: a task waits for its duration, and fails if it is configured to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ class NodeSimulation:
                 self._share = max(self._share, _share(text))
 
     def run(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait for the duration of a task. Raises ActionFailed if it has to fail or is stopped."""
+        """Wait ``seconds``, divided by the speed, and return CHANGED.
+
+        Raises ActionFailed if the task has to fail or is stopped, ConfigurationError if the log
+        cannot be written.
+        """
         self._note(node, task, "start")
         began = time.monotonic()
         if stop.wait(min(seconds / self._speed, threading.TIMEOUT_MAX)):
@@ -63,7 +67,7 @@ class NodeSimulation:
         return int.from_bytes(digest[:8], "big") < self._share * 2**64
 
     def _note(self, node: str, task: str, what: str) -> None:
-        """Write a line in one call: other threads and processes append to the file as well."""
+        """Append a line to the log in one call, because other processes append to it as well."""
         if self._log is None:
             return
         line = f"{datetime.now(UTC).isoformat()} {what} {node} {task}\n"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures for Prometheus: what the record holds, and what a process that runs plans knows."""
+"""Metrics for Prometheus, of the record and of processes that run plans, and traces of runs."""

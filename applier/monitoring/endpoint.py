@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port on which a process that runs plans shows its metrics, on this machine only."""
+"""The HTTP port on which a process that runs plans serves its metrics, on this machine only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def offered(registry: CollectorRegistry, port: int) -> Iterator[WSGIServer | None]:
-    """Show metrics while the block runs; a port that cannot be used is logged, and stops nothing.
+    """Serve the metrics of a registry at http://127.0.0.1:PORT/metrics while the block runs.
 
-    Yields the server, or None.
+    Yields the server. If the port cannot be used, this is logged, and None is yielded.
     """
     try:
         server, _ = start_http_server(port, addr=LOOPBACK, registry=registry)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store whose commits are measured: they tell all that happens in a run."""
+"""A store that derives the metrics of a run from its commits, and passes all calls on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from applier.store import RunStore
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, PlanState
 
-#: For what an action waited: the ends of other actions, what limits hold back, its next attempt.
+#: The reasons why an action waited: for the ends of other actions, for limits, for its retry.
 FOR_ACTIONS, FOR_LIMITS, FOR_RETRY = "actions", "limits", "retry"
 
 
 class MeasuredStore:
-    """The store of one run of one plan; passes all calls on.
+    """A wrapper around a store, which records the metrics of one run of one plan.
 
-    Durations are from commit to commit, which is what the record says as well.
+    The durations of attempts and waits are measured from commit to commit, as in the record.
     """
 
     def __init__(
@@ -30,7 +30,8 @@ class MeasuredStore:
         self._store, self._metrics, self._clock = store, metrics, clock
         self._actions: Mapping[str, Action] = {}
         self._claimed_at, self.runs = 0.0, False
-        #: When actions started that run, when they ended, and when they were put back, by uuid.
+        #: Times of ``clock``, by uuid of action: the start of one that runs, the end of one that
+        #: ended, and the end of the last attempt of one that waits for a retry.
         self._started: dict[str, float] = {}
         self._ended: dict[str, float] = {}
         self._put_back: dict[str, float] = {}
@@ -41,34 +42,37 @@ class MeasuredStore:
         return len(self._started) if self.runs else 0
 
     def __getattr__(self, name: str) -> Any:
-        """Pass on what is not measured."""
+        """Return an attribute of the wrapped store, such as a method that is not measured."""
         return getattr(self._store, name)
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        """Load a plan, and keep its actions."""
+        """Load a plan, and keep its actions, whose types and predecessors the metrics need."""
         plan = self._store.load_plan(uuid)
         self._actions = {action.uuid: action for action in plan.actions}
         return plan
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """Claim a plan; its actions wait from now on."""
+        """Claim a plan; the waits of its actions are measured from this time."""
         claim = self._store.claim_plan(uuid, claimant, now=now)
         self._claimed_at, self.runs = self._clock(), True
         return claim
 
     def move_claimed(self, uuid: str, claim: str, new: PlanState, **given: Any) -> None:
-        """Change the state of the plan."""
+        """Change the state of the plan; count the end of the run by the new state."""
         self._store.move_claimed(uuid, claim, new, **given)
         if new is not PlanState.CANCELLING:
             self.runs = False
             self._metrics.plan_ends.labels(new).inc()
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """Commit changes of states, and measure that."""
+        """Commit reports; record the seconds that it took, and the durations of their attempts.
+
+        A commit that raises an error is counted as a failure.
+        """
         began = self._clock()
         try:
             self._store.commit(uuid, claim, reports, now=now)
-        except BaseException:
+        except BaseException:  # counted, and raised again
             self._metrics.commit_failures.inc()
             raise
         ended = self._clock()
@@ -109,7 +113,7 @@ class MeasuredStore:
 
 
 def measured(store: RunStore, metrics: RunMetrics) -> RunStore:
-    """Return the store for one run of one plan, which is measured."""
+    """Return a store for one run of one plan, which records the metrics of the run."""
     run = MeasuredStore(store, metrics)
     metrics.add(run)
     return cast("RunStore", run)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes the metrics of runs to the process of the API, in ``actionplan-applier --with-api``.
 
-The parent of both processes listens at a socket in a folder of its own, so that only its user can
-ask. The process that runs plans answers each connection with its metrics; a new one that replaces
-a dead one has the same socket.
+The parent of both processes listens at a Unix socket in a folder that only its user may open. The
+process that runs plans inherits the socket, and sends its metrics to each connection. A process
+that replaces a dead one inherits the same socket.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-#: The most seconds that either side waits for the other.
+#: The seconds after which either side stops waiting for the other.
 LIMIT_S = 1.0
 
 
 @contextmanager
 def listening() -> Iterator[socket.socket]:
-    """Yield a socket that listens; its folder is removed at the end of the block."""
+    """Yield a listening Unix socket; the end of the block closes it and removes its folder."""
     folder = Path(tempfile.mkdtemp(prefix="actionplan-"))
     try:
         with closing(socket.socket(socket.AF_UNIX)) as listener:
@@ -35,8 +35,11 @@ def listening() -> Iterator[socket.socket]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def answer(listener: socket.socket, registry: CollectorRegistry) -> None:
-    """Answer whoever connects with the metrics of a registry, in a thread of its own."""
+def serve_metrics(listener: socket.socket, registry: CollectorRegistry) -> None:
+    """Start a daemon thread that sends the metrics of a registry to each connection.
+
+    It ends when the listener is closed.
+    """
 
     def loop() -> None:
         while True:
@@ -46,7 +49,7 @@ def answer(listener: socket.socket, registry: CollectorRegistry) -> None:
                 if listener.fileno() < 0:
                     return  # it was closed
                 continue
-            # Who asked may have given up meanwhile.
+            # The other side may have closed the connection after its time limit.
             with closing(connection), suppress(OSError):
                 connection.settimeout(LIMIT_S)
                 connection.sendall(generate_latest(registry))
@@ -54,8 +57,11 @@ def answer(listener: socket.socket, registry: CollectorRegistry) -> None:
     threading.Thread(target=loop, name="metrics", daemon=True).start()
 
 
-def asked(listener: socket.socket) -> bytes:
-    """Return the metrics of the process that runs plans; ``actionplan_runs_up`` is 0 without it."""
+def fetch_metrics(listener: socket.socket) -> bytes:
+    """Return the metrics of the process that runs plans, in the text format of Prometheus.
+
+    If it does not answer within :data:`LIMIT_S`, they are only ``actionplan_runs_up``, which is 0.
+    """
     found = b""
     with closing(socket.socket(socket.AF_UNIX)) as connection, suppress(OSError):
         connection.settimeout(LIMIT_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the record, read when Prometheus asks, and kept for a few seconds."""
+"""The metrics of the record, read when Prometheus scrapes, and cached for a few seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from applier.store.figures import Heartbeat, StoreFigures
 from applier.store.worker_jobs import WorkerJobState
 from planner.states import PlanState
 
-#: For how many seconds an answer of the record is kept: many scrapers cost one query.
+#: For how many seconds the figures of the record are cached: many scrapers cost one query.
 KEPT_S = 5.0
 
 
@@ -27,10 +27,10 @@ def utc_now() -> datetime:
 
 
 class RecordCollector(Collector):
-    """Gives the figures that ``read`` returns.
+    """Converts the figures that ``read`` returns to metrics; caches them for ``kept_s`` seconds.
 
     ``read`` may raise StoreError, DamagedRecord and TimeoutError. Then ``actionplan_record_up`` is
-    0, and nothing else of the record is given.
+    0, and the metrics of plans, actions, services, events and workers are left out.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class RecordCollector(Collector):
         self._kept: tuple[float, StoreFigures | None, float] | None = None
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return no names, so that registering it does not read the record."""
+        """Return no metrics, so that registering the collector does not read the record."""
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Return the figures of the record."""
+        """Yield the metrics of the record; read it first if the cached ones are too old."""
         figures, seconds = self._figures()
         up = "1 if the record answered in time, else 0."
         yield GaugeMetricFamily("actionplan_record_up", up, float(figures is not None))
@@ -60,7 +60,7 @@ class RecordCollector(Collector):
             yield from families(figures, self._now())
 
     def _figures(self) -> tuple[StoreFigures | None, float]:
-        """Return the figures of the last few seconds, and how long the record took."""
+        """Return the cached figures, None if the read failed, and the seconds that it took."""
         with self._lock:
             began = self._clock()
             if self._kept is None or began - self._kept[0] >= self._kept_s:
@@ -81,7 +81,7 @@ def registry_of(collector: Collector) -> CollectorRegistry:
 
 
 def families(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily]:
-    """Return the figures of the record as Prometheus has them; ages are those at ``now``."""
+    """Yield the figures of the record as metric families; ages are those at ``now``."""
     plans = GaugeMetricFamily("actionplan_plans", "Plans in the record.", labels=["state"])
     for state, number in {**dict.fromkeys(map(str, PlanState), 0), **figures.plans}.items():
         plans.add_metric([state], number)
@@ -170,5 +170,5 @@ def _ages(
 
 
 def _age_s(at: datetime | None, now: datetime) -> float:
-    """Return the age of a time; 0 for none, and for one in the future: clocks differ."""
+    """Return the age of a time in seconds; 0 for None, and for a future time: clocks differ."""
     return 0.0 if at is None else max(0.0, (now - at).total_seconds())

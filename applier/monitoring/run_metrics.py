@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only a process that runs plans knows: running actions, commits, waits and durations."""
+"""The metrics of a process that runs plans: running actions, commits, waits and durations."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class RunMetrics:
         )
 
         self._lock = threading.Lock()
-        #: The stores of the runs. One whose run broke off is gone when nobody uses it any more.
+        #: The runs. The references are weak, so that one that broke off is removed, too.
         self._runs: weakref.WeakSet[MeasuredRun] = weakref.WeakSet()
         self.running_plans.set_function(lambda: sum(run.runs for run in self._listed()))
         self.workers_busy.set_function(lambda: sum(run.busy for run in self._listed()))
 
     def add(self, run: MeasuredRun) -> None:
-        """Count a run from now on, until nobody uses it any more."""
+        """Include a run in the gauges, until it ends or the last reference to it is dropped."""
         with self._lock:
             self._runs.add(run)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends spans to a collector over OTLP/HTTP, from a thread that no run waits for.
 
-The endpoint, its headers and all bounds are those of the standard variables ``OTEL_*``.
+The endpoint, its headers, time limits and sizes are those of the environment variables ``OTEL_*``
+of OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -18,24 +19,27 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import Tracer
 
 LOG = logging.getLogger(__name__)
-#: What the SDK logs: wrong variables, each failed batch, and each span for which there is no room.
+#: The SDK logs here: wrong variables, each failed batch, and each span that its full queue drops.
 SDK_LOG = logging.getLogger("opentelemetry")
-#: Here it logs a header that it cannot read, which may be a password.
+#: The logger to which the SDK writes a malformed header, whose text may contain a password.
 _ABOUT_HEADERS = "opentelemetry.util.re"
 
-#: For how long the end waits for the collector.
+#: The seconds that the end of :func:`sent` waits until the last spans have been sent.
 LAST_BATCHES_S = 5.0
 
 
 class Troubles(logging.Handler):
-    """Logs the first trouble of the SDK, and no more until the collector takes spans again."""
+    """Logs the first warning of the SDK, and no more until a batch of spans has been sent again.
+
+    ``told`` is true from that warning on until then.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.told = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a warning unless one was logged."""
+        """Log one warning for the record of the SDK, unless ``told`` is set."""
         if not self.told:
             self.told = True
             secret = record.name == _ABOUT_HEADERS
@@ -43,27 +47,27 @@ class Troubles(logging.Handler):
             LOG.warning("Traces may be lost, the runs go on: %s", why)
 
     def over(self) -> None:
-        """Log that the collector takes spans again."""
+        """Log that spans are sent again, if ``told`` is set, and reset it."""
         if self.told:
             self.told = False
             LOG.info("Traces are sent again")
 
 
-class ToldExporter(SpanExporter):
-    """Sends batches of spans by another exporter, and tells ``troubles`` of those that arrived."""
+class ReportingExporter(SpanExporter):
+    """Sends batches of spans by another exporter, and resets ``troubles`` after each success."""
 
     def __init__(self, exporter: SpanExporter, troubles: Troubles) -> None:
         self._exporter, self._troubles = exporter, troubles
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send a batch."""
+        """Send a batch; return whether it was received."""
         result = self._exporter.export(spans)
         if result is SpanExportResult.SUCCESS:
             self._troubles.over()
         return result
 
     def shutdown(self) -> None:
-        """Give up what is being sent."""
+        """Shut down the other exporter, which gives up the batch that it is sending."""
         self._exporter.shutdown()
 
 
@@ -71,7 +75,8 @@ class ToldExporter(SpanExporter):
 def sent() -> Iterator[Tracer | None]:
     """Yield a tracer whose spans are sent, or None if the variables are wrong, which is logged.
 
-    The end of the block waits up to LAST_BATCHES_S for the collector.
+    The end of the block sends the remaining spans, and waits up to :data:`LAST_BATCHES_S` for that.
+    Spans that are not sent by then are lost, which is logged.
     """
     troubles = Troubles()
     with _heard(troubles):
@@ -94,7 +99,7 @@ def sent() -> Iterator[Tracer | None]:
 
 @contextmanager
 def _heard(troubles: Troubles) -> Iterator[None]:
-    """Pass what the SDK logs to ``troubles`` alone, in a block."""
+    """Pass the warnings that the SDK logs to ``troubles`` and no other handler, in a block."""
     before = SDK_LOG.level, SDK_LOG.propagate
     SDK_LOG.addHandler(troubles)
     SDK_LOG.setLevel(logging.WARNING)
@@ -108,8 +113,8 @@ def _heard(troubles: Troubles) -> Iterator[None]:
 
 
 def _provider(troubles: Troubles) -> TracerProvider:
-    """Return a provider that is registered nowhere, with a queue of bounded length."""
+    """Return a tracer provider with a bounded queue, which is not registered as the global one."""
     named = Resource.create({SERVICE_NAME: "actionplan"}).merge(OTELResourceDetector().detect())
     provider = TracerProvider(resource=named, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(ToldExporter(OTLPSpanExporter(), troubles)))
+    provider.add_span_processor(BatchSpanProcessor(ReportingExporter(OTLPSpanExporter(), troubles)))
     return provider

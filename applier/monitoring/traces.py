@@ -18,16 +18,17 @@ from planner.states import ActionState, PlanState
 
 #: A plan in one of these still runs.
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
-#: What ended in one of these is an error; what was skipped, cancelled or not reached is none.
+#: The states whose spans have the status ERROR; those that were skipped or cancelled have none.
 _ERRORS = (ActionState.FAILED, ActionState.UNKNOWN, PlanState.FAILED)
 
 
 class TracedRun:
-    """A listener of one run of one plan that makes its spans, once each change is committed.
+    """A listener that makes the spans of one run of one plan, after each commit.
 
-    Joins have none. An action's span lasts from its first start to its last end, also over the
+    Joins have no spans. An action's span lasts from its first start to its last end, including the
     delays between its attempts; that of an action that did not start lasts no time. As a context
-    manager, it ends all spans at the end of the block; then they are errors if the block raised.
+    manager, it ends all open spans at the end of the block; if the block raised, their status is
+    ERROR.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class TracedRun:
         }
         self._plan = tracer.start_span("plan", Context(), start_time=clock())
         _describe(self._plan, "plan", facts)
-        #: The spans that have not ended, and the numbers of the last attempts, by uuid of action.
+        #: By uuid of action: the spans of actions and of attempts that have not ended, and the
+        #: numbers of the last attempts.
         self._open: dict[str, Span] = {}
         self._attempts: dict[str, Span] = {}
         self._numbers = {action.uuid: action.attempts for action in plan.actions}
-        #: The actions that ended in this run, in this order; of a join, what it waited for.
+        #: By uuid of action: the place of its end in the order of all ends, and its span. A join
+        #: has those of the action before it that ended last.
         self._ended: dict[str, tuple[int, SpanContext]] = {}
 
     def __enter__(self) -> TracedRun:
@@ -79,19 +82,19 @@ class TracedRun:
                 self._end(action, report, at)
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Note the state of the plan, and end its span with the run."""
+        """Set the state of the plan in its span; if the run has ended, end all open spans."""
         message = storable(message)
         _describe(self._plan, "plan", {"state": state, "message": message})
         if state not in _RUNNING:
             at = self._clock()
-            # What waits for its next attempt is left to the next run.
+            # Actions that wait for a retry: the next run makes new spans for them.
             for span in self._open.values():
                 span.end(at)
             self._open.clear()
             _end(self._plan, state, message, at)
 
     def _start(self, action: Action, report: Report, at: int) -> None:
-        """Start the span of an attempt, and with the first one that of its action."""
+        """Start the span of an attempt, and before the first one that of its action."""
         if action.uuid not in self._open:
             self._open[action.uuid] = self._span_of(action, at)
         if report.old is not ActionState.UNKNOWN:  # then the attempt before goes on
@@ -102,12 +105,12 @@ class TracedRun:
         _describe(self._open[action.uuid], "action", {"state": report.state})
 
     def _end(self, action: Action, report: Report, at: int) -> None:
-        """End the span of an attempt, and that of its action unless it is tried again."""
+        """End the span of an attempt, and that of its action unless it is retried."""
         state, message = report.state, storable(report.message)
         again = state is ActionState.PENDING
         attempt = self._attempts.pop(action.uuid, None)
         if attempt is not None:
-            left = ActionState.FAILED if again else state  # as the record has it
+            left = ActionState.FAILED if again else state  # as in the record of the attempt
             _describe(attempt, "attempt", {"state": left, "outcome": report.outcome})
             _end(attempt, left, message, at)
         if again and action.uuid not in self._open:
@@ -122,7 +125,7 @@ class TracedRun:
         _end(span, state, message, at)
 
     def _span_of(self, action: Action, at: int) -> Span:
-        """Start the span of an action, with a link to the one before it that ended last."""
+        """Start the span of an action, with a link to the predecessor that ended last."""
         last = self._last_before(action)
         links = [] if last is None else [Link(last[1])]
         span = self._child(f"action {action.action_type}", self._plan, at, links)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells programs what happens to plans: the events, and where they go."""
+"""Events of plans for other programs: their schema, JSON Lines, Watcher's notifications."""

@@ -16,7 +16,7 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 
 VERSION = "1.0"
 #: The types of events: a plan, or an action of it, has entered a state; an entry was written into
-#: the history of a plan, because somebody changed it or asked for something; somebody approved it.
+#: the history of a plan, because somebody changed it or made a request; somebody approved it.
 PLAN_STATE, ACTION_STATE, PLAN_HISTORY = "plan.state", "action.state", "plan.history"
 PLAN_APPROVED = "plan.approved"
 
@@ -118,7 +118,7 @@ def plan_data(state: PlanState, message: str | None) -> dict[str, Any]:
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """Return the data of the event of an action, without what the plan says of the action."""
+    """Return the data of the event of an action, without the fields that come from the plan."""
     return {
         "state": str(report.state),
         "outcome": None if report.outcome is None else str(report.outcome),
@@ -128,7 +128,7 @@ def report_data(report: Report) -> dict[str, Any]:
 
 
 def approval_data(approval: Approval) -> dict[str, Any]:
-    """Return the data of the event of an approval; ``content`` is what it is bound to."""
+    """Return the data of the event of an approval; ``content`` is that of the plan as approved."""
     return {name: getattr(approval, name) for name in ("who", "project", "why", "content")}
 
 

@@ -21,9 +21,9 @@ plan.approved                   action_plan.approve                   INFO
 plan.history                    none: Watcher has no such thing
 ==============================  ====================================  ========
 
-Watcher knows no approvals: that type and its payload are ours, in the form of its others. Each
-state is in Watcher's words. Fields that an event does not know are left out. The event itself
-is the field ``event`` of the payload's data.
+Watcher has no approvals: that type and its payload are ours, in the form of Watcher's. States have
+the names that Watcher gives them. A field is left out if its event has no value for it. The event
+itself is the field ``event`` of the payload's data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from applier.notifications.watcher_words import action_word, plan_word, with_own
 from planner.states import ActionState, PlanState
 
 INFO, ERROR = "INFO", "ERROR"
-#: What follows ``action_plan.`` and ``action.``, and the class of the payload, by state.
+#: The type without ``action_plan.`` or ``action.``, and the class of the payload, by state.
 _PLANS = {
     PlanState.RECOMMENDED: ("create", "ActionPlanCreatePayload"),
     PlanState.ONGOING: ("execution.start", "ActionPlanActionPayload"),
@@ -67,7 +67,7 @@ class Notification(NamedTuple):
 
 
 def notification(event: Event) -> Notification | None:
-    """Return the notification of an event, if it has one.
+    """Return the notification of an event; None if Watcher has no such type.
 
     >>> data = {"state": "ONGOING", "message": None}
     >>> event = {"type": "plan.state", "plan": "6a1f", "at": "2026-01-02T03:04:05+00:00"}
@@ -89,7 +89,7 @@ def _of_plan(event: Event) -> Notification:
     word = plan_word(state)
     kind, name = _PLANS.get(state, ("update", "ActionPlanUpdatePayload"))
     data = {"uuid": event["plan"], **_state(event, state, word)}
-    # The event of a plan does not say which state it has left.
+    # The event of a plan does not contain the state that the plan has left.
     data |= _more(kind, "ActionPlan", data, old=None, failure="WorkflowExecutionException")
     return _made(f"action_plan.{kind}", name, _PLAN_VERSION, data, event)
 
@@ -130,7 +130,7 @@ def _moment(event: Event) -> str:
 def _more(
     kind: str, of: str, data: Mapping[str, Any], *, old: str | None, failure: str
 ) -> dict[str, Any]:
-    """Return the field that only the notifications of an update, or of a phase, have."""
+    """Return the field ``state_update`` of an update, or ``fault`` of a phase; else nothing."""
     if kind == "update":
         update = {"old_state": old, **{k: data[k] for k in ("state", "status_message")}}
         return {"state_update": _object(f"{of}StateUpdatePayload", _UPDATE_VERSION, update)}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watcher's words for our states of plans and actions.
 
-A state that Watcher has no word for is told as the closest one, and the message begins with ours.
+A state that Watcher does not have is written as the closest one, and the message begins with ours.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def action_word(state: ActionState) -> str:
 
 
 def with_own_word(state: PlanState | ActionState, shown: str, message: str | None) -> str | None:
-    """Return a message, after our word for a state that is told as another one.
+    """Return a message, after our word for a state if ``shown`` is another one.
 
     >>> with_own_word(PlanState.PAUSED, "PENDING", "by anna")
     'PAUSED: by anna'

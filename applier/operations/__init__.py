@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do with the plans of a record: one function for each operation, for every edge.
+"""The operations of operators on plans, as functions that the command line and the HTTP API share.
 
-A function raises if it refuses, and returns when the record is changed. What was done is told in
-sentences, so that every edge tells the same.
+A function returns when its change, or its request to the process that runs the plan, is committed.
+It raises an error if it refuses. It passes sentences about what it did to the operator, so that all
+callers show the same texts.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ Tell = Callable[[str], None]
 
 
 class Operator(NamedTuple):
-    """Who asks for an operation, and who is told about it.
+    """The person who requests an operation, and the functions that receive its messages.
 
-    ``name`` is written into the record. ``say`` is called with each sentence about what was done,
-    ``note`` with each one about what was noticed meanwhile. ``project``, ``address`` and
-    ``request_id`` are known of requests over HTTP.
+    ``name`` is written into the history. ``say`` is called with each sentence about what was done,
+    ``note`` with each one about a delay or a problem meanwhile. ``project``, ``address`` and
+    ``request_id`` are set for requests over HTTP.
     """
 
     name: str

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skip, abort and settle an action of a plan, or let the cloud end its migration at once."""
+"""Skip or abort an action, set the state of one in doubt, or complete a migration at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.contracts import Request
 from applier.errors import PlanConflict
 from applier.operations import Operator, claim
+from applier.run import plan_cloud
 from applier.store import Store
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
 
 
 def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
-    """Skip a PENDING action, or ask the claimant of the plan to; tell what depends on it.
+    """Skip a PENDING action; if its plan is ONGOING, store that as a request for the claimant.
 
-    Raises PlanConflict for an action or a plan in another state.
+    The operator first gets lines about the actions that need it. Raises PlanConflict for an action
+    or a plan in another state.
     """
     if action.state is not ActionState.PENDING:
         text = f"{action.label} is {action.state}: only PENDING actions can be skipped"
@@ -33,7 +34,7 @@ def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, wh
         request = Request(verb="skip", who=operator.name, why=why, action=action.uuid)
         asked = operator.entry("skip", why, action.uuid)
         store.add_request(plan.uuid, request, now=now(), history=asked)
-        operator.say(claim.asked(store, plan, f"to skip {action.label}"))
+        operator.say(claim.request_message(store, plan, f"to skip {action.label}"))
         operator.say("It is skipped once everything before it has ended, unless it starts first.")
         return
     message = f"skipped by {operator.name}: {why}"
@@ -45,7 +46,7 @@ def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, wh
 def reword_skip(
     store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str
 ) -> None:
-    """Give another reason for an action that an operator has skipped; raises PlanConflict."""
+    """Replace the reason of an action that an operator skipped; raises PlanConflict for others."""
     if action.state_reason is not StateReason.OPERATOR:
         text = f"{action.label} is {action.state}, and no operator has skipped it"
         raise PlanConflict(plan.uuid, plan.state, text)
@@ -82,7 +83,10 @@ def _needed_by(action: Action) -> set[str]:
 def abort(
     store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str | None
 ) -> None:
-    """Ask the claimant of a plan to stop an ONGOING action; raises PlanConflict."""
+    """Store the request to stop an ONGOING action, which the claimant of the plan follows later.
+
+    Raises PlanConflict for an action in another state, or if nobody runs the plan.
+    """
     if action.state is not ActionState.ONGOING:
         text = f"{action.label} is {action.state}: only ONGOING actions can be aborted"
         if action.state is ActionState.PENDING:
@@ -91,15 +95,15 @@ def abort(
     request = Request(verb="abort", who=operator.name, why=why, action=action.uuid)
     asked = operator.entry("abort", why, action.uuid)
     store.add_request(plan.uuid, request, now=now(), history=asked)
-    operator.say(claim.asked(store, plan, f"to abort {action.label}"))
+    operator.say(claim.request_message(store, plan, f"to abort {action.label}"))
 
 
 def force_complete(
     assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action
 ) -> None:
-    """Ask the cloud to end an ONGOING migration at once.
+    """Call the cloud to complete an ONGOING migration at once, and write it into the history.
 
-    Raises PlanConflict, OtherCloud, and ActionFailed if the cloud cannot do it.
+    Raises PlanConflict for any other action, OtherCloud, and ActionFailed if the cloud refuses.
     """
     if action.action_type != "migrate" or action.state is not ActionState.ONGOING:
         text = f"{action.label} ({action.action_type}) is {action.state}"

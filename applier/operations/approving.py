@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Approve a plan, and tell which approvals it needs and has."""
+"""Approve a plan, and list the approvals that it needs and has."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _RESUMABLE = (PlanState.FAILED, PlanState.CANCELLED)
 
 
 def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) -> None:
-    """Write into the record that the operator approves a plan as it is now.
+    """Store the approval of a plan, as it is now, by the operator.
 
-    Raises PlanConflict for a plan that runs or is over, and GuardRefusal if it would not count.
+    Raises PlanConflict for a plan that runs, or has ended and cannot be resumed. Raises
+    GuardRefusal if the approval would not count.
     """
     _require_waiting(assembly, plan)
     demanded, store, at = assembly.guard.demanded(plan), assembly.store, now()
@@ -58,9 +59,9 @@ def _over(plan: ActionPlan, why: str) -> PlanConflict:
 
 
 def lines(assembly: Assembly, plan: ActionPlan, zone: tzinfo | None = UTC) -> Iterator[str]:
-    """Yield lines about the approvals that a plan needs and has; none if it is about none.
+    """Yield lines about the approvals that a plan needs and has; none if there are neither.
 
-    Times are those of a zone; None is the local one.
+    Times are in ``zone``; None is the local time zone.
     """
     demanded = assembly.guard.demanded(plan)
     yield from approved.lines(plan, demanded, assembly.store.approvals(plan.uuid), zone)
@@ -69,7 +70,8 @@ def lines(assembly: Assembly, plan: ActionPlan, zone: tzinfo | None = UTC) -> It
 def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
     """Return which approvals a plan needs and has, as JSON types.
 
-    ``missing`` says why it may not run; None if it may.
+    ``missing`` is a sentence on why its approvals do not suffice; None if they do, or if it needs
+    none.
     """
     demanded, given = assembly.guard.demanded(plan), assembly.store.approvals(plan.uuid)
     counted = approved.counting(plan, demanded, given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a plan with all that is known of it as a document, and takes such a document in."""
+"""Exports and imports a plan as a document, with its attempts, history and requests."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from planner.states import ActionState, Outcome, PlanState
 
 #: The version of the format.
 VERSION = "1"
-#: The most characters of an output that an export has: all that a record keeps.
+#: The maximum number of characters of an output in an export: all that the store keeps.
 _OUTPUT = 64 * 1024
-#: Only its own record knows what becomes of a plan in one of these states.
+#: A plan in one of these states is neither exported nor imported: it may run, or was removed.
 _UNDER_WAY = frozenset(
     {PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.DELETED}
 )
@@ -89,7 +89,7 @@ SCHEMA: dict[str, Any] = {
 def exported(store: Store, uuid: str) -> dict[str, Any]:
     """Return a plan with its attempts, history and requests, as JSON types.
 
-    It has all parameters of the plan. Raises PlanConflict for a plan that is under way.
+    No parameter value is hidden. Raises PlanConflict for a plan that runs, is PENDING or DELETED.
     """
     plan = store.load_plan(uuid)
     if plan.state in _UNDER_WAY:
@@ -118,9 +118,10 @@ def import_from(
     operator: Operator,
     require_allowed: Callable[[ActionPlan], None] = lambda _: None,
 ) -> ActionPlan:
-    """Save the plan of a document; raises InvalidInput with every mistake, PlanConflict.
+    """Save the plan of a document, and return it; raises InvalidInput with every mistake.
 
     ``require_allowed`` is called with the plan before it is saved; it raises errors to refuse it.
+    Raises PlanConflict if a plan of this uuid is saved already.
     """
     archive = _read(document)
     require_allowed(archive.plan)
@@ -174,7 +175,7 @@ def _attempt(fields: Mapping[str, Any]) -> Attempt:
 
 
 def _not_of_an_end(plan: ActionPlan) -> list[Mistake]:
-    """Return the mistakes of a plan that was running when it was exported."""
+    """Return a mistake for each state, of the plan or an action, in which it cannot be imported."""
     found = []
     if plan.state in _UNDER_WAY:
         text = f"the plan is {plan.state}: only one that nobody runs is taken in"
@@ -212,7 +213,7 @@ def _wrong_times(value: Mapping[str, Any]) -> list[Mistake]:
 
 
 def _plain(fields: Mapping[str, Any], without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return fields as JSON types, without those that are empty."""
+    """Return fields as JSON types, but those of ``without``, None values and empty mappings."""
     return {
         name: value.isoformat() if isinstance(value, datetime) else _json(value)
         for name, value in fields.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages about who runs a plan, and which commands are possible in its state."""
+"""Messages about who runs a plan, and about possible commands; retries of refused changes."""
 
 from __future__ import annotations
 
@@ -52,26 +52,29 @@ def named(plan: ActionPlan) -> str:
 
 
 def is_gone(claimant: Claimant | None) -> bool:
-    """Return True if the process ran on this host and no longer exists."""
+    """Return whether a claimant is a process of this host that no longer exists; False for None."""
     from applier.run import liveness
 
     return claimant is not None and liveness.is_gone(claimant)
 
 
 def headline(store: Store, plan: ActionPlan) -> str | None:
-    """Return who runs a plan, or None if nobody does."""
+    """Return a sentence about who runs a plan; None if nobody does."""
     claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
     return run_by(claimant) if claimant else None
 
 
 def run_by(claimant: Claimant) -> str:
-    """Return who runs a plan, and whether that process is gone."""
+    """Return a sentence with user, host and process of a claimant, and whether it is gone."""
     lost = " (that process is gone: it crashed or was killed)" if is_gone(claimant) else ""
     return f"Run by {words(claimant)}{lost}"
 
 
-def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
-    """Yield who runs a plan, the age of its last heartbeat, and the open requests."""
+def claimant_lines(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
+    """Yield lines about who runs a plan, the last heartbeat, and the requests to this run.
+
+    ``record`` names the database. Yields nothing for a plan that nobody runs.
+    """
     claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
     if claimant is None:  # it may have ended after the plan was read
         return
@@ -80,7 +83,7 @@ def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Ite
     since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
     yield f"{since}, in the record {record}"
     names = {a.uuid: a.label for a in plan.actions}
-    for request in store.requests(plan.uuid):
+    for request in store.requests(plan.uuid, after=claimant.requests_before):
         yield asked_for(request, names)
 
 
@@ -98,7 +101,7 @@ def asked_for(request: Request, names: Mapping[str, str]) -> str:
 
 
 def already_running(store: Store, uuid: str) -> PlanConflict | None:
-    """Return the error for starting a plan that somebody runs; None if nobody does."""
+    """Return the error for a change of a plan that somebody runs; None if nobody does."""
     state = store.load_plan(uuid).state
     if state not in RUNNING:
         return None
@@ -122,17 +125,17 @@ def wrong_state(plan: ActionPlan) -> PlanConflict:
 
     why = {**resume.REFUSED, **_STANDS}[plan.state]
     instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
-    if plan.state is PlanState.SUCCEEDED and not resume.refused(plan):
+    if plan.state is PlanState.SUCCEEDED and not resume.is_refused(plan):
         why, instead = "a rollback undid some of it", "do that again: actionplan resume {}"
     text = f"{named(plan).replace('Plan', 'plan', 1)} is {plan.state}: {why}"
     return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")
 
 
 def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], None]) -> None:
-    """Change a plan; if that is refused, try it again on what the plan is now.
+    """Call ``change`` with a plan; if it refuses, retry with the plan in its new state.
 
     The state of the plan may have changed after it was read, for example because a service claimed
-    it. Raises the refusal if the state is the same as before.
+    it. If the state is the same as before, the error is raised.
     """
     while True:
         try:
@@ -143,8 +146,11 @@ def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], None]
                 raise
 
 
-def asked(store: Store, plan: ActionPlan, what: str) -> str:
-    """Return the message about a request that was sent, with a warning if the claimant has died."""
+def request_message(store: Store, plan: ActionPlan, what: str) -> str:
+    """Return the message about a stored request, with a warning if the claimant has died.
+
+    ``what`` is an infinitive, such as ``to pause it``.
+    """
     claimant = store.claimant(plan.uuid)
     if claimant is None:
         return f"{named(plan)} was asked {what}, and its run has ended meanwhile."

@@ -26,9 +26,11 @@ POLICIES = tuple(str(policy) for policy in OnFailure)
 
 @dataclass
 class SetOptions:
-    """The options that were set, of the planner (by name) and of the run.
+    """The values of parsed ``KEY=VALUE`` settings.
 
-    ``planning`` has the texts of the settings that change planning, ``guards`` the guards.
+    ``options`` are those of the planner by name, ``guards`` the guards by name. ``max_workers`` and
+    ``on_failure`` are for the run. ``planning`` has the texts of all settings that change planning,
+    which a saved plan does not accept.
     """
 
     options: dict[str, Any] = field(default_factory=dict)

@@ -95,7 +95,7 @@ def _changed(changed: ChangedAction, types: ActionTypes) -> list[str]:
 
 
 def _moved(moved: Iterable[MovedAction]) -> list[list[str]]:
-    """Return a line for each pair of waves: one action that moves often moves those behind it."""
+    """Return one line for each pair of old and new wave, since actions often move in groups."""
     found: dict[tuple[int, int], list[str]] = {}
     for one in moved:
         names = found.setdefault((one.old_wave, one.new_wave), [])

@@ -19,7 +19,7 @@ from planner.registry import ActionTypes
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FieldChange:
-    """A field with its old and its new value; ``is_in_old`` and ``is_in_new`` say if it has one."""
+    """A field with its old and its new value, and whether the old and the new plan have it."""
 
     path: Path
     old: Any

@@ -14,15 +14,15 @@ from planner.differences.plans import PlanDifference, difference
 from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
-#: A new plan is compared with the last one if neither has more actions: it would take too long.
+#: A new plan is compared in detail with the last one if neither has more actions than this.
 MOST_COMPARED = 500
-#: How many of its differences are counted.
+#: The maximum number of kinds of differences that are counted then.
 _SAID = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two plans, what differs, and the makespan of each if all of it ran."""
+    """Two plans, their difference, and the forecast makespan of each if all its actions ran."""
 
     old: ActionPlan
     new: ActionPlan
@@ -50,7 +50,7 @@ def _not_started(action: Action) -> Action:
 
 
 def counted(found: PlanDifference) -> list[str]:
-    """Count what differs, in parts of a sentence.
+    """Return a phrase with the number of differences for each kind that there is.
 
     >>> one = Action(uuid="u", action_type="nop")
     >>> counted(PlanDifference(removed=(one, one), paths=(("limits", "node:*"),)))
@@ -79,7 +79,7 @@ def from_last_of_its_name(store: Store, plan: ActionPlan) -> str | None:
     """Return a sentence that compares a plan with the last stored one of its name.
 
     The plan itself is not stored yet. Of large plans only the digests are compared. Returns None if
-    there is no other, or if it is damaged.
+    there is no other plan, if it is damaged, or if it is large and has no digest.
     """
     found = store.list_plans(name=plan.name, limit=1) if plan.name else []
     if not found or found[0].damage is not None:

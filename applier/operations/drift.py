@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells what is not as planned any more: the cloud as it is against the parameters of actions."""
+"""Compares the cloud as it is now with the state for which the actions of a plan were made."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _MAKES_READY = {
 }
 
 
-def tell(
+def require_no_drift(
     assembly: Assembly, plan: ActionPlan, say: Tell, *, accepted: bool, in_any_case: bool
 ) -> None:
-    """Tell what differs from a plan, and the age of the plan; nothing if no action is compared.
+    """Pass lines about the age of a plan, and about what differs in the cloud, to ``say``.
 
-    ``in_any_case``: also tell that nothing differs. Raises OutOfDate if anything differs and that
-    is not accepted.
+    The cloud is read only if the plan has a PENDING action of a type that can be compared. If
+    nothing differs, ``say`` is called only with ``in_any_case``. Raises OutOfDate if anything
+    differs and that is not ``accepted``, and ActionFailed if the cloud cannot be read.
     """
     compared = (a.state is ActionState.PENDING and a.action_type in _COMPARED for a in plan.actions)
     if not any(compared):
@@ -50,12 +51,13 @@ def tell(
 
 
 def found(plan: ActionPlan, facts: Facts) -> list[str]:
-    """Return a sentence for each difference that concerns an action that has not started.
+    """Return a sentence for each difference of the cloud that concerns a PENDING action.
 
-    Of several open actions on an instance only the first is compared: it changes what the others
-    find. So does an action that enables a host or powers it on. One that was interrupted is not
-    compared, because it is verified before it runs. An instance that is where it is to go is no
-    difference: the same document can be planned and applied until everything is done.
+    ``facts`` is the content of the cloud. Of several open actions on an instance or host only the
+    first is compared, because it changes the state that the others find. A host that an action of
+    the plan enables or powers on may be disabled or down now. An interrupted action is not
+    compared, because it is verified before it runs. An instance that is at its destination already
+    is no difference, so that a document can be planned and applied again until all is done.
     """
     ready = {
         resource(a.input_parameters, "")

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks what a run of a plan would find now: prechecks, the cloud as planned, guards."""
+"""Checks a plan without running it: the prechecks of its actions, the cloud, and the guards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from applier import plan_cloud
 from applier.assembly import Assembly
 from applier.errors import GuardRefusal
 from applier.operations import drift
+from applier.run import plan_cloud
 from applier.run.prechecks import Precheck, Prechecked, check_all
 from planner.model import ActionPlan
 
 
 class DryRun(NamedTuple):
-    """What a run would find now.
+    """The findings of a dry run.
 
-    ``moved`` are sentences about what is not as planned; None if the plan needs no cloud.
-    ``guard`` is the sentence with which a guard refuses the plan, if one does.
+    ``checked`` are the results of the prechecks in plan order. ``moved`` are sentences about what
+    differs in the cloud from the plan; None if the plan needs no cloud. ``guard`` is the sentence
+    with which a guard refuses the plan; None if none does.
     """
 
     checked: Sequence[Prechecked]
@@ -33,7 +34,10 @@ class DryRun(NamedTuple):
 
 
 def dry_run(assembly: Assembly, plan: ActionPlan) -> DryRun:
-    """Ask what a run of a plan would find; nothing is stored or changed. Raises ActionFailed."""
+    """Call the prechecks of a plan, compare it with the cloud, and check its guards.
+
+    Nothing is stored or changed. Raises ActionFailed if the cloud cannot be read.
+    """
     environment = assembly.environment.of_plan(plan)
     try:
         checked = check_all(plan.actions, environment)

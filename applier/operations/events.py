@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events for readers, who ask for them instead of receiving them."""
+"""Events for readers, which poll for events; to receivers, events are delivered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READERS = "readers"
 
 
 def read_on(store: EventStore, *, now: datetime, keep_s: float) -> None:
-    """Have events recorded for readers, from now on and for ``keep_s`` seconds."""
+    """Subscribe the readers, so that events are recorded from now on and for ``keep_s`` seconds."""
     store.subscribe(READERS, now=now, until=now + timedelta(seconds=keep_s))
 
 

@@ -19,9 +19,10 @@ _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 def explained(
     parts: ForecastParts, plan: ActionPlan, action: Action, workers: int, window: str | None = None
 ) -> list[str]:
-    """Return lines about an action: by the record, or by a forecast if its plan does not run.
+    """Return lines about when an action ended or starts, and why it waits.
 
-    ``window`` is the window that it waits for if it could start otherwise.
+    If its plan does not run, the start is forecast with ``workers`` workers. ``window`` names the
+    window for which it waits; None if it waits for none.
     """
     store = parts.store
     if action.state is not ActionState.PENDING:

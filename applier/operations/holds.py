@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what held a plan back that its own actions do not show: pauses, windows, other plans."""
+"""Finds the times in which a pause, a closed window or another plan held actions of a plan back."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from applier.assembly import Assembly
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.run.runner import RESOURCES
-from applier.timeline.holds import RUN, ran, standstills
+from applier.timeline.holds import RUN, attempt_spans, standstills
 from applier.timeline.times import NOTHING, Times, times
 from applier.timeline.values import Hold, Reason
 from planner.model import ActionPlan
 
-#: How many plans are looked at that may have held resources, and how many of them are read.
+#: How many plans that may have held resources are listed, and how many of them are loaded.
 _MOST_LISTED, _MOST_READ = 100, 10
 
 
 class _Run(NamedTuple):
-    """A run of another plan, from its beginning to its last end."""
+    """A run of another plan, up to its last end, in seconds from the beginning of this plan."""
 
     start_s: float
     end_s: float
@@ -30,7 +30,10 @@ class _Run(NamedTuple):
 def of_itself(
     parts: Assembly, plan: ActionPlan, found: Times, history: Sequence[HistoryEntry], now: datetime
 ) -> Iterator[Hold]:
-    """Yield when the plan was paused, and when its windows were closed, as they are configured."""
+    """Yield the times in which the plan was paused, or nobody ran it, or its windows were closed.
+
+    Windows of the configuration are those that it has now, not those of then.
+    """
     yield from standstills(plan, found, history, now)
     windows = parts.open_times(plan)
     if windows is not None and found.began is not None:
@@ -41,7 +44,7 @@ def of_itself(
 
 
 def of_others(parts: Assembly, plan: ActionPlan, found: Times) -> Iterator[Hold]:
-    """Yield when other plans ran that work on a resource of this one, by the record."""
+    """Yield the times of runs of other plans that work on a resource of this plan."""
     wanted = {t for a in plan.actions for t in a.tokens if t.partition(":")[0] in RESOURCES}
     if found.began is None or not wanted:
         return
@@ -76,7 +79,7 @@ def _runs(
         return
     first = entries[0].at
     when = times(other, now=end, expected=NOTHING, attempts={}, first_run=first)
-    ends = sorted(end_s for _, end_s in ran(when))
+    ends = sorted(end_s for _, end_s in attempt_spans(when))
     offset = (first - began).total_seconds()
     starts = [(entry.at - first).total_seconds() for entry in entries]
     for entry, start_s, next_s in zip(entries, starts, [*starts[1:], float("inf")], strict=True):

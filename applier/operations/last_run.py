@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the last run of a plan took, by its record, and how long it was expected to take."""
+"""The last run of a plan: how long it took and should have taken, and what continues the plan."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
-from applier.operations.timelines import attempts_of, fresh
 from applier.run.durations import NOTHING
-from applier.store import Store
-from planner.model import ActionPlan
+from applier.store import Attempt, RunStore, Store
+from applier.wording import one_line
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
 
-#: The entry of the history with which a run begins.
+#: The verb of the entry of the history with which a run begins.
 _BEGINS = "apply"
+#: The maximum number of actions in doubt for which a command is suggested.
+_MOST_IN_DOUBT = 3
+#: The states to look at if a plan failed, the most important first.
+_WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
 
 class LastRun(NamedTuple):
@@ -28,28 +35,40 @@ class LastRun(NamedTuple):
 
 
 def last_run(parts: ForecastParts, store: Store, plan: ActionPlan, workers: int) -> LastRun:
-    """Return the times of the last run of a stored plan with this number of workers."""
+    """Return the planned and the measured seconds of the last run of a stored plan.
+
+    ``workers`` is the number of workers for the forecast.
+    """
     planned_s = _planned_s(parts, plan, _began(store, plan), workers)
     return LastRun(planned_s, taken_s(store, plan))
 
 
 def taken_s(store: Store, plan: ActionPlan) -> float:
-    """Return the seconds from the first start to the last end of the last run of a stored plan."""
+    """Return the seconds from the first start to the last end of the last run; 0.0 without one."""
     first = first_start(store, plan)
     last = max((a.ended_at for a in plan.actions if a.ended_at is not None), default=None)
     return 0.0 if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 
 def first_start(store: Store, plan: ActionPlan) -> datetime | None:
-    """Return when the first action started that the last run of a stored plan has started."""
+    """Return the time of the first start in the last run of a stored plan; None without a start."""
     began = _began(store, plan)
     starts = [a.started_at for a in plan.actions if a.started_at is not None]
     starts += [one.started_at for tried in attempts_of(store, plan).values() for one in tried]
     return min((at for at in starts if began is None or at >= began), default=None)
 
 
+def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
+    """Return the recorded attempts of each action that was tried again, or waits for a retry."""
+    again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
+    return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
+
+
 def _began(store: Store, plan: ActionPlan) -> datetime | None:
-    """Return when the last run of a plan began; None if an older release has run it."""
+    """Return when the last run of a plan began; None if it is not known, or if there was none."""
+    if claimant := store.last_claimant(plan.uuid):
+        return claimant.claimed_at
+    # An imported plan has no claimant; only its history has its runs.
     entries = reversed(store.history(plan.uuid))
     return next((entry.at for entry in entries if entry.verb == _BEGINS), None)
 
@@ -57,7 +76,10 @@ def _began(store: Store, plan: ActionPlan) -> datetime | None:
 def _planned_s(
     parts: ForecastParts, plan: ActionPlan, began: datetime | None, workers: int
 ) -> float | None:
-    """Return how long what had not ended when the run began was expected to take."""
+    """Return the makespan, as forecast when the run began, of the actions that had not ended then.
+
+    None if the duration of one of them was not known then.
+    """
 
     def had_ended(at: datetime | None) -> bool:
         return at is not None and began is not None and at < began
@@ -68,3 +90,35 @@ def _planned_s(
     if NOTHING in durations.known_from:
         return None
     return makespan_s(parts, open_then, durations, workers)
+
+
+def fresh(action: Action) -> Action:
+    """Return an action as if it had not run."""
+    return replace(
+        action,
+        state=ActionState.PENDING,
+        outcome=None,
+        state_reason=None,
+        started_at=None,
+        ended_at=None,
+        attempts=0,
+    )
+
+
+def next_steps(plan: ActionPlan) -> Iterator[str]:
+    """Yield the commands that continue a plan, those for actions in doubt first."""
+    short = plan.uuid[:8]
+    states = Counter(a.state for a in plan.actions)
+    for action in [a for a in plan.actions if a.state is ActionState.UNKNOWN][:_MOST_IN_DOUBT]:
+        settle = f"{one_line(action.label)} --state succeeded|failed --reason TEXT"
+        yield f"Check, then set its state: actionplan action set {short} {settle}"
+    if plan.state is PlanState.PAUSED:
+        tried_again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
+        if tried_again:
+            yield f"Run failed actions again, and continue: actionplan resume {short}"
+        yield f"Continue{' with the rest' if tried_again else ''}: actionplan apply {short}"
+        yield f"Or cancel it: actionplan cancel {short}"
+    if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
+        ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
+        yield f"For details: actionplan action list {short} --state {ended[0]}"
+        yield f"Run failed actions again: actionplan resume {short}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the plan and the action that a person means."""
+"""Finds a plan or an action by its uuid, the beginning of its uuid, or its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ UUID_LENGTH = 36
 
 
 def find_plan(store: Store, reference: str) -> ActionPlan:
-    """Load the plan that a reference names; raises PlanNotFound, DamagedRecord."""
+    """Load a plan by its uuid, a unique beginning of it, its unique name, or ``last``.
+
+    Raises PlanNotFound, also if several plans match, and DamagedRecord.
+    """
     if len(reference) == UUID_LENGTH:
         # A whole uuid: no search is needed. A name may be as long.
         try:
@@ -23,7 +26,10 @@ def find_plan(store: Store, reference: str) -> ActionPlan:
 
 
 def find_action(plan: ActionPlan, reference: str) -> Action:
-    """Find an action of a plan by uuid, beginning of one, or name; raises ActionNotFound."""
+    """Return an action of a plan by its uuid, a unique beginning of it, or its unique name.
+
+    Raises ActionNotFound, also if several actions match.
+    """
     exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
     found = exact or [a for a in plan.actions if reference and a.uuid.startswith(reference)]
     if len(found) != 1:

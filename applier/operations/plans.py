@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start, pause and cancel a plan, and change its limits.
 
-The state of a plan may change after it was read, for example because a service claims it. Then the
-operation is tried again on what the plan is now.
+The state of a plan may change after it was read, for example because a service claims it. Then
+start, pause and cancel are retried with the plan in its new state.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request
 from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.guarding import limits as raised_limits
 from applier.operations import Operator, claim, drift, start_times
+from applier.run import plan_cloud
 from applier.store import Store
 from planner.model import ActionPlan
 from planner.states import ENDED_PLAN, ActionState, PlanState
@@ -52,7 +52,9 @@ def _start(
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     assembly.require_allowed(plan)
     if plan_cloud.needed_by(plan, assembly.plugins) is not None:
-        drift.tell(assembly, plan, operator.say, accepted=accept_drift, in_any_case=False)
+        drift.require_no_drift(
+            assembly, plan, operator.say, accepted=accept_drift, in_any_case=False
+        )
     started = operator.entry("start", f"at {at:%Y-%m-%d %H:%M:%S} UTC" if at else None)
     assembly.store.start_plan(plan.uuid, at, now=now(), history=started)
     for line in start_times.lines(replace(plan, state=PlanState.PENDING, start_at=at)):
@@ -60,7 +62,10 @@ def _start(
 
 
 def pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
-    """Ask the claimant of an ONGOING plan to pause it; raises PlanConflict if nobody runs it."""
+    """Store the request to pause an ONGOING plan, which its claimant follows later.
+
+    A PAUSED plan is left as it is. Raises PlanConflict for a plan in another state.
+    """
     claim.retried(store, plan, lambda p: _pause(store, operator, p, why))
 
 
@@ -76,11 +81,15 @@ def _pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) 
             text += f". To keep it from being run: actionplan cancel {short}"
         raise PlanConflict(plan.uuid, plan.state, text)
     _ask(store, operator, plan, Request(verb="pause", who=operator.name, why=why))
-    operator.say(claim.asked(store, plan, "to pause it"))
+    operator.say(claim.request_message(store, plan, "to pause it"))
 
 
 def cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
-    """Cancel a plan that nobody runs, or ask its claimant to; raises PlanConflict if it ended."""
+    """Cancel a plan that nobody runs; if it is ONGOING, store that as a request for its claimant.
+
+    A plan whose claimant has died on this host counts as one that nobody runs. One that is
+    CANCELLING is left as it is. Raises PlanConflict if the plan has ended.
+    """
     claim.retried(assembly.store, plan, lambda p: _cancel(assembly, operator, p, why))
 
 
@@ -99,7 +108,7 @@ def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str |
         operator.say(f"{claim.named(plan)} is being cancelled already; {running}.")
     else:
         _ask(store, operator, plan, Request(verb="cancel", who=operator.name, why=why))
-        operator.say(claim.asked(store, plan, "to cancel it"))
+        operator.say(claim.request_message(store, plan, "to cancel it"))
 
 
 def _ask(store: Store, operator: Operator, plan: ActionPlan, request: Request) -> None:
@@ -117,7 +126,7 @@ def _end(
     why: str | None,
     gone: Claimant | None,
 ) -> None:
-    """Cancel a plan that nobody runs; end what its claimant, which has died, left running."""
+    """Make a plan CANCELLED, and end the commands that a claimant which has died left running."""
     reports: Sequence[Report] = ()
     if any(action.state is ActionState.ONGOING for action in plan.actions):
         try:
@@ -147,10 +156,10 @@ def set_limits(
     limits: Mapping[str, int],
     why: str | None,
 ) -> None:
-    """Ask the claimant of an ONGOING plan for other limits.
+    """Store the request to change limits of an ONGOING plan, which its claimant follows later.
 
-    ``limits`` are numbers by token, and ``max_workers``. Raises PlanConflict if nobody runs the
-    plan, and GuardRefusal for a limit that may not be raised.
+    ``limits`` are numbers by token, or by ``max_workers``. Raises PlanConflict for a plan in
+    another state, and GuardRefusal for a limit that may not be raised.
     """
     if plan.state is not PlanState.ONGOING:
         text = (
@@ -164,4 +173,4 @@ def set_limits(
     request = Request(verb="limit", who=operator.name, why=why, limits=limits)
     _ask(assembly.store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
-    operator.say(claim.asked(assembly.store, plan, f"for {words}"))
+    operator.say(claim.request_message(assembly.store, plan, f"for {words}"))

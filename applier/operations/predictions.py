@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from applier.contracts import ActionPlugin
 from applier.engines.tasks import workerless
-from applier.plan_cloud import name_of
 from applier.run.durations import (
     ESTIMATE,
     NOTHING,
@@ -20,6 +19,7 @@ from applier.run.durations import (
     PastDurations,
     estimates,
 )
+from applier.run.plan_cloud import name_of
 from applier.scheduling import forecast as forecasting
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.gates import Concurrency
@@ -37,7 +37,7 @@ class ForecastParts(Protocol):
 
     @property
     def store(self) -> RunStore:
-        """The record, which knows how long earlier runs took."""
+        """The store, which has the durations of earlier runs."""
 
     @property
     def policies(self) -> Mapping[str, TypePolicy]:
@@ -60,7 +60,8 @@ class ForecastParts(Protocol):
 class Prediction:
     """A forecast, the durations behind it, and the makespan with their 90th percentiles.
 
-    ``concurrency`` is what may run at once, ``unserved`` are the queues that nobody serves.
+    ``concurrency`` are the limits of what may run at once. ``unserved`` are the queues of its
+    actions that no worker serves.
     """
 
     forecast: Forecast
@@ -96,13 +97,13 @@ def predicted(
 def makespan_s(
     parts: ForecastParts, plan: ActionPlan, durations: Durations, max_workers: int
 ) -> float:
-    """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
+    """Return the makespan that :func:`predicted` computes, in seconds; faster than a forecast."""
     concurrency = concurrency_of(parts, plan, max_workers)
     return forecasting.makespan_s(plan.actions, durations.seconds, concurrency)
 
 
 def sentence(durations: Durations) -> str:
-    """Return a sentence that says where the durations come from.
+    """Return a sentence with the number of durations from each source.
 
     >>> sentence(Durations({}, {}, {"estimate": 2, "nothing": 1}))
     'Durations: 2 actions estimated, 1 action taken for 1 s each.'
@@ -150,7 +151,10 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
 
 
 def concurrency_of(parts: ForecastParts, plan: ActionPlan, max_workers: int) -> Concurrency:
-    """Return how many actions of a plan may run at once; raises StoreError."""
+    """Return the limits of what may run at once in a plan: by token, by queue, and of workers.
+
+    Raises StoreError.
+    """
     return _concurrency_and_queues(parts, plan, max_workers)[0]
 
 

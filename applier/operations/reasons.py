@@ -90,8 +90,8 @@ def waiting(
 ) -> list[str]:
     """Return lines about what an action of a running plan waits for, by the stored states.
 
-    ``changed`` are the limits that operators have set for this run. ``window`` is the window that
-    it waits for if it could start otherwise.
+    ``others`` are reservations of other plans, ``changed`` the limits that operators have set for
+    this run. ``window`` names the window for which it waits; None if it waits for none.
     """
     lines = _not_ended(plan, action)
     if lines:

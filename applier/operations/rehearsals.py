@@ -12,7 +12,6 @@ from applier.assembly import Assembly
 from applier.contracts import ActionPlugin
 from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import ForecastParts, concurrency_of
-from applier.plan_cloud import name_of
 from applier.rehearsal import advice
 from applier.rehearsal.advice import Lowered
 from applier.rehearsal.attempts import Attempts
@@ -21,22 +20,23 @@ from applier.rehearsal.figures import OfAction, RehearsalFigures, figures
 from applier.rehearsal.homes import HomesOfPlan
 from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
 from applier.run.durations import PastDurations
+from applier.run.plan_cloud import name_of
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import best_ranks
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.model import Action, ActionPlan, Touch
 
-#: How often a plan is rehearsed unless somebody says otherwise.
+#: How often a plan is rehearsed by default.
 TIMES = 200
-#: How often it is rehearsed at most to try a lower limit.
+#: How often it is rehearsed at most for each lower limit that is tried.
 _TRIES = 60
 #: Plans with more actions are not tried with lower limits.
 _MANY = 2000
 
 
 class Settings(NamedTuple):
-    """What is rehearsed: the faults, how often, and the seed of all that is at random."""
+    """The injected faults, the number of rehearsals, and the seed of the random numbers."""
 
     faults: tuple[Fault, ...]
     times: int = TIMES
@@ -45,12 +45,13 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsals:
-    """What many rehearsals of a plan showed, and one of them without faults.
+    """The figures of many rehearsals of a plan, and one rehearsal without faults.
 
-    ``tried`` are the lower limits that were tried, each as often as the limits of the plan for
-    ``compared``; ``advised`` is the one of them that helps, if any.
-    ``samples`` is the number of earlier runs of actions from which durations were drawn.
-    ``not_rehearsed`` are the guards of the plan that no rehearsal follows; the caller knows them.
+    ``tried`` are the lower limits that were tried. They are compared with ``compared``, the figures
+    of as many rehearsals with the limits of the plan. ``advised`` is the best of ``tried``; None if
+    none helps. ``samples`` is the number of earlier runs of actions from which durations were
+    drawn. ``not_rehearsed`` are the guards of the plan that are not simulated: :func:`rehearsed`
+    leaves it empty, and the caller sets it.
     """
 
     plan: ActionPlan
@@ -83,9 +84,9 @@ def rehearsed(
 ) -> Rehearsals:
     """Rehearse the open actions of a plan; raises InvalidInput for faults that concern no action.
 
-    ``on_failure`` applies if the plan has no such policy, ``failure_budget`` is all that is
-    demanded of it. With ``advise``, lower limits are tried if anything goes wrong; not if a run
-    does not end, because one that hangs early has few failures.
+    ``on_failure`` applies if the plan has no such policy. ``failure_budget`` are the budgets of the
+    plan and of the configuration. With ``advise``, lower limits are tried if an action goes wrong
+    in any rehearsal; not if a run does not end, because one that hangs early has few failures.
     """
     policy = OnFailure(plan.on_failure or on_failure)
     prepared = _Preparation(parts, plan, known, settings, policy, failure_budget)
@@ -115,7 +116,7 @@ def rehearsed(
 
 
 def left_out(assembly: Assembly, plan: ActionPlan) -> list[str]:
-    """Return the guards of a plan that no rehearsal follows."""
+    """Return the names of the guards of a plan that rehearsals do not simulate."""
     windows = assembly.guard.demanded(plan).windows
     found = {"windows": windows, "health_probe": assembly.conf.watcher_applier.health_probe}
     return [name for name, demanded in found.items() if demanded]
@@ -155,7 +156,7 @@ class _Preparation:
         self._calm = make(lambda action, _: self._seconds[action.uuid], faults={})
 
     def figures(self, concurrency: Concurrency, times: int, progress: Progress) -> RehearsalFigures:
-        """Rehearse so often, and sum up."""
+        """Rehearse the plan ``times`` times with these limits, and return the figures."""
         rehearsal, runs = self._with(concurrency), []
         for number in range(1, times + 1):
             runs.append(rehearsal.run(partial(self._attempts.end, number)))
@@ -175,7 +176,7 @@ class _Preparation:
 def touches_of(
     actions: Sequence[Action], plugins: Mapping[str, type[ActionPlugin]]
 ) -> dict[str, Sequence[Touch]]:
-    """Return what the plugin of each action says that it works on, by uuid."""
+    """Return the resources that each action touches, by uuid, but for types without a plugin."""
     return {
         a.uuid: plugins[a.action_type].touches(a.input_parameters)
         for a in actions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remove plans, bring them back, and delete them for good."""
+"""Remove plans (mark them DELETED), restore them, and delete them for good."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
 from applier.machines.job_names import attempt_of
 from applier.operations import Operator, claim
-from applier.run.leftover_jobs import is_leftover
 from applier.store import Store
 from applier.store.retention import EndedPlan, RetentionStore
 from applier.wording import count
@@ -34,7 +33,7 @@ def require_deletable(store: Store, plan: ActionPlan) -> None:
 
 
 def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
-    """Mark a plan DELETED, and tell what brings it back; raises PlanConflict."""
+    """Mark a plan DELETED; raises PlanConflict as :func:`require_deletable`."""
     require_deletable(store, plan)
     message, deleted = f"removed by {operator.name}", operator.entry("delete")
     store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
@@ -62,10 +61,11 @@ def purge(
 ) -> bool:
     """Delete for good the plans that ended, or were removed, before a time.
 
-    Each transaction deletes a bounded number. After a crash some are gone as a whole, the others
-    are as before. What commands of the deleted plans have left on this machine is removed as well.
-    If ``keep`` raises an error, nothing more is deleted, and what was is told. Returns whether all
-    were reached, and not only the first: no transaction begins once ``most`` are deleted.
+    Each transaction deletes a bounded number of plans, each plan as a whole: after a crash, the
+    others are unchanged. What commands of the deleted plans have left on this machine is removed as
+    well. If ``keep`` raises an error, nothing more is deleted, and the error is raised; the
+    operator gets the number of deleted plans in any case. No transaction begins once ``most`` plans
+    are deleted: then False is returned, else True.
     """
     store, purged, is_whole = assembly.store, 0, False
     entry = operator.entry("purge", f"ended before {before:%Y-%m-%d %H:%M} UTC")
@@ -88,7 +88,7 @@ def purge(
             left = [
                 job.folder
                 for job in jobs
-                if (a := attempt_of(job.folder)) and a.plan in gone and is_leftover(job, None)
+                if (a := attempt_of(job.folder)) and a.plan in gone and not job.is_running
             ]
             machines.remove(None, left, wait=True)
             if left:

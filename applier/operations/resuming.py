@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resume a plan, and tell what that will do."""
+"""Resume a plan, or list what resuming it would do."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.operations import Operator, claim, services
+from applier.run import plan_cloud
 from applier.scheduling.resumption import TO_VERIFY
 from applier.wording import count
 from planner.model import JOIN, ActionPlan
@@ -15,7 +15,10 @@ from planner.states import ActionState
 
 
 def foresee(assembly: Assembly, operator: Operator, plan: ActionPlan) -> None:
-    """Tell what resuming a plan would do; raises what :func:`resume` raises."""
+    """Pass lines about what resuming a plan would do to the operator; change nothing.
+
+    It blocks and raises as :func:`resume`.
+    """
     from applier.run import resume as run_resume
 
     _require_resumable(assembly, plan)
@@ -26,10 +29,11 @@ def foresee(assembly: Assembly, operator: Operator, plan: ActionPlan) -> None:
 
 
 def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
-    """Make a plan PENDING again, and tell what will be verified and run.
+    """Make a plan PENDING again; the operator gets lines about what will be verified and run.
 
-    Raises PlanConflict if its state does not allow it or a living process runs it, OtherCloud, and
-    GuardRefusal if it may not run.
+    If the plan has a claimant, the call blocks until that has missed enough heartbeats to count as
+    dead. Raises PlanConflict if the claimant writes one, or if the state of the plan does not allow
+    it. Raises OtherCloud, and GuardRefusal if the plan may not run.
     """
     from applier.run import resume as run_resume
 
@@ -49,7 +53,7 @@ def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | 
         operator.say(line)
     found = services.present(store, plan_cloud.needed_by(plan, assembly.plugins))
     if found:
-        for line in services.awaited(plan, found[0]):
+        for line in services.pending_lines(plan, found[0]):
             operator.say(line)
     else:
         instead = f"Run it: actionplan apply {plan.uuid[:8]}"
@@ -59,7 +63,7 @@ def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | 
 def _require_resumable(assembly: Assembly, plan: ActionPlan) -> None:
     from applier.run import resume as run_resume
 
-    if run_resume.refused(plan):
+    if run_resume.is_refused(plan):
         raise claim.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     assembly.require_allowed(plan)
@@ -70,7 +74,8 @@ def foreseen(
 ) -> list[str]:
     """Return lines that count the actions done, to verify and to run.
 
-    ``commands`` is what is known of the commands of actions to verify, by uuid.
+    ``reset`` are the uuids of the actions that become PENDING when the plan is resumed.
+    ``commands`` has texts about the commands of actions to verify, by uuid of the action.
     """
     again = set(reset)
     real = [a for a in plan.actions if a.action_type != JOIN]

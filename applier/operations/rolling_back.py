@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.contracts import REVERT
 from applier.operations import Operator, claim
 from applier.rollback.plan import rollback
+from applier.run import plan_cloud
 from planner.model import JOIN, ActionPlan
 
 

@@ -28,10 +28,10 @@ def nobody_present(store: ServiceStore) -> str:
     return f"No applier service{' for its cloud' if present(store) else ''}"
 
 
-def awaited(plan: ActionPlan, last: Service, *, is_due: bool = True) -> Iterator[str]:
+def pending_lines(plan: ActionPlan, last: Service, *, is_due: bool = True) -> Iterator[str]:
     """Yield lines about a PENDING plan; ``last`` is the service with the latest heartbeat.
 
-    Of a plan that is not due, it was told before for which time it waits.
+    Without ``is_due``, the line that it waits for a service is left out: it waits for a time.
     """
     heard = ago((now() - last.heartbeat_at).total_seconds())
     if is_due:

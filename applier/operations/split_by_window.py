@@ -19,7 +19,10 @@ _MOST = 4
 
 
 def split(assembly: Assembly, plan: ActionPlan, found: Prediction, workers: int) -> Sequence[Night]:
-    """Return the windows that a plan needs; raises ConfigurationError if it has none."""
+    """Return the windows in which a plan would run, each with the actions that start in it.
+
+    Raises ConfigurationError if neither the plan nor the configuration has windows.
+    """
     times = assembly.open_times(plan)
     if times is None:
         raise ConfigurationError(
@@ -31,7 +34,7 @@ def split(assembly: Assembly, plan: ActionPlan, found: Prediction, workers: int)
 
 
 def lines(plan: ActionPlan, found: Sequence[Night]) -> Iterator[str]:
-    """Yield a line about all windows, and one about each."""
+    """Yield a line with the number of windows, one about each, and one about unstarted actions."""
     labels = {a.uuid: one_line(a.label) for a in plan.actions}
     left = sum(a.state in OPEN and a.action_type != JOIN for a in plan.actions)
     missing = left - sum(len(night.actions) for night in found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a plan that is started begins: at a time, or with a window that it is expected to end in."""
+"""Computes when a started plan begins: at a time, or when a window opens in which it should end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def wanted(
 ) -> datetime | None:
     """Return when a plan is to begin; None: as soon as possible.
 
-    Raises InvalidInput for a time that is over, ConfigurationError without windows.
+    With ``in_window``, it is to begin in the first window in which it is expected to end, or else
+    in the next window. Raises InvalidInput for a time that is over, and for both a time and
+    ``in_window``. Raises ConfigurationError for ``in_window`` without windows.
     """
     if in_window:
         if at is not None:

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from applier.assembly import Assembly
 from applier.operations import changed_limits, holds
+from applier.operations.last_run import attempts_of, fresh
 from applier.operations.predictions import ForecastParts, concurrency_of, past_durations
 from applier.run.durations import NOTHING
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.forecast import best_ranks, forecast
 from applier.scheduling.gates import Concurrency
-from applier.store import Attempt, RunStore, Store
+from applier.store import Store
 from applier.timeline.chart import chart
 from applier.timeline.holds import first_run
 from applier.timeline.times import Times, began, times
@@ -28,10 +29,11 @@ _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
 class Observed(NamedTuple):
-    """When the actions of a plan ran or will run, why each waited, and what decides the end.
+    """When the actions of a plan ran or will run, why each waited, and the critical path.
 
-    ``whole_s`` is how long the whole plan should take; ``is_known`` is false if the duration of an
-    action was not known before the first start.
+    ``waiting`` is by uuid; ``critical`` are the uuids of the critical path, in its order.
+    ``whole_s`` is the makespan in seconds that was forecast for the whole plan; ``is_known`` is
+    false if the duration of an action was not known before the first start.
     """
 
     times: Times
@@ -53,8 +55,9 @@ def timeline(
 ) -> Chart:
     """Return the timeline of a plan, or of those of its actions that ``keep`` accepts.
 
-    Attempts, changed limits and what other plans hold are known only of a plan that ``is_stored``.
-    It begins in local time. Lanes are of a ``kind``, or of the one that suits the plan.
+    Attempts, history, changed limits and the resources of other plans are read only if the plan
+    ``is_stored``. The beginning is in local time. Lanes are of a ``kind``; None selects the kind
+    that suits the plan.
     """
     found = observed(parts, plan, workers, now=now, is_stored=is_stored)
     at_workers = _workers(parts.store, plan) if is_stored and kind is LaneKind.WORKER else {}
@@ -71,12 +74,12 @@ def timeline(
 
 
 def drawn(plan: ActionPlan, found: Observed) -> Chart:
-    """Return the timeline of what was observed."""
+    """Return the timeline of all actions of a plan, from their observed times."""
     return chart(plan, found.times, found.waiting, found.critical, expected_s=found.whole_s)
 
 
 def _workers(store: Store, plan: ActionPlan) -> dict[str, str]:
-    """Return the worker on another machine that carried out each action last, or does."""
+    """Return, by uuid of the action, the remote worker that ran it last or runs it now."""
     ended = store.all_attempts(plan.uuid, most=0)
     found = {uuid: tried[-1].worker for uuid, tried in ended.items()}
     found |= {job.key.action: job.worker for job in store.jobs_of(plan.uuid)}
@@ -86,7 +89,7 @@ def _workers(store: Store, plan: ActionPlan) -> dict[str, str]:
 def observed(
     parts: Assembly, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
 ) -> Observed:
-    """Return what is known of the course of a plan, and what is expected: see :func:`timeline`."""
+    """Return when actions ran by the store, and when they are expected to: see :func:`timeline`."""
     past = past_durations(parts)
     attempts = attempts_of(parts.store, plan) if is_stored else {}
     history = parts.store.history(plan.uuid) if is_stored else []
@@ -124,14 +127,8 @@ def observed(
     return Observed(found, waiting, critical, whole_s, is_known)
 
 
-def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
-    """Return the recorded attempts of each action that was tried again, or waits for a retry."""
-    again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
-    return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
-
-
 def _limits(parts: ForecastParts, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
-    """Return the limits of the plan as operators have changed them, and what others hold."""
+    """Return the limits as operators have changed them, and the resources that other plans hold."""
     changed = {"max_workers": workers, **plan.limits}
     changed |= changed_limits.of_last_run(parts.store, plan) if is_stored else {}
     workers = changed.pop("max_workers")
@@ -148,19 +145,6 @@ def _limits(parts: ForecastParts, plan: ActionPlan, workers: int, *, is_stored: 
 def from_the_beginning(plan: ActionPlan) -> ActionPlan:
     """Return a plan as if nothing of it had run."""
     return replace(plan, actions=tuple(map(fresh, plan.actions)))
-
-
-def fresh(action: Action) -> Action:
-    """Return an action as if it had not run."""
-    return replace(
-        action,
-        state=ActionState.PENDING,
-        outcome=None,
-        state_reason=None,
-        started_at=None,
-        ended_at=None,
-        attempts=0,
-    )
 
 
 def _expected(

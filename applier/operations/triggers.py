@@ -3,47 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-from applier.contracts import Report
 from applier.wording import one_line, some
 from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome
+from planner.states import Outcome
 
 #: The maximum number of actions that a line names.
 _MOST = 3
 
 
-class TriggerNames:
-    """Stores the outcomes of actions, and names the triggers of each action that starts."""
+def because(action: Action, actions: Mapping[str, Action], outcomes: Mapping[str, Outcome]) -> str:
+    """Return which outcomes of which actions have triggered this one; an empty text if none has.
 
-    def __init__(self, plan: ActionPlan) -> None:
-        self._labels = {a.uuid: a.label for a in plan.actions}
-        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
+    ``outcomes`` are those of the actions that have ended.
 
-    def add(self, reports: Iterable[Report]) -> None:
-        """Store the outcomes of a commit, before it is shown."""
-        for report in reports:
-            if report.outcome is not None and report.state is not ActionState.PENDING:
-                self._outcomes[report.uuid] = report.outcome
-
-    def describe(self, action: Action) -> str:
-        """Return the name of an action that starts, its triggers, and its description.
-
-        >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.CREATED)
-        >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
-        >>> names = TriggerNames(ActionPlan(uuid="p", planner="events", actions=(one, two)))
-        >>> names.describe(one), names.describe(two)
-        ('a  nop', 'v  because a was created  nop')
-        """
-        fired = [
-            f"{one_line(self._labels[uuid])} {_WORDS[outcome]}"
-            for uuid, asked in action.triggers
-            if (outcome := self._outcomes.get(uuid)) is not None and outcome in asked
-        ]
-        told = f"because {some(fired, _MOST, ', ')}" if fired else ""
-        does = action.description or action.action_type
-        return "  ".join(filter(None, (one_line(action.label), told, one_line(does))))
+    >>> one = Action(uuid="u", action_type="nop", name="a")
+    >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
+    >>> because(two, {"u": one, "v": two}, {"u": Outcome.CREATED})
+    'because a was created'
+    """
+    fired = [
+        f"{one_line(actions[uuid].label)} {_WORDS[outcome]}"
+        for uuid, asked in action.triggers
+        if (outcome := outcomes.get(uuid)) is not None and outcome in asked and uuid in actions
+    ]
+    return f"because {some(fired, _MOST, ', ')}" if fired else ""
 
 
 def sources(plan: ActionPlan, action: Action) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says at which worker an action runs, or that it waits for one."""
+"""Lines about the worker on another machine that runs an action, or for which it waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.states import ActionState
 
 
 def lines(store: WorkerJobStore, plan: ActionPlan, action: Action) -> list[str]:
-    """Return a line about the job of an action that runs; none if it runs in the applier.
+    """Return a line about the job of an ONGOING action; an empty list if it runs in the applier.
 
     Raises StoreError.
     """
@@ -41,9 +41,9 @@ def _line(store: WorkerJobStore, job: WorkerJob) -> str:
 
 
 def waits_in_vain(store: object, plan: ActionPlan) -> str:
-    """Return the sentence about queues in which jobs of a plan wait, and that nobody serves.
+    """Return a sentence that names the queues in which jobs of a plan wait and no worker serves.
 
-    Nothing, if there are none. Raises StoreError.
+    Returns an empty text if there are none. Raises StoreError.
     """
     runs = any(action.state is ActionState.ONGOING for action in plan.actions)
     if not runs or not isinstance(store, WorkerJobStore):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers on other machines: tell them to take no more jobs."""
+"""Drain workers on other machines: they take no more jobs, and end when they have none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from applier.wording import count
 
 
 def drain(store: WorkerJobStore, operator: Operator, name: str) -> Worker:
-    """Tell a worker to take no more jobs, and return it; raises WorkerNotFound.
+    """Mark a worker in the store to take no more jobs, and return it; raises WorkerNotFound.
 
-    The history says who drained it. A repeated call changes nothing.
+    It does not wait for running jobs. The history records the operator. A repeated call changes
+    nothing.
     """
     before = find(store, name)
     if before.draining:

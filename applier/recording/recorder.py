@@ -70,11 +70,12 @@ class Recorder:
     ) -> None:
         """Commit the incoming reports together with decisions, all or nothing.
 
-        ``jobs`` are offered to workers with the starts of their actions.
+        If the decisions cancel the plan, its state CANCELLING is committed before. ``jobs``, by
+        uuid of action, are offered to workers with the starts of their actions.
 
-        Returns when the changes are durable. Raises PlanConflict if the claim is lost, StoreError
-        if the store fails, InvalidTransition if a transition is not allowed. Then nothing is
-        written, and the reports stay incoming. While the store cannot be reached, ``wait`` is
+        Returns when the changes are durable; then the listeners are notified. Raises PlanConflict
+        if the claim is lost, StoreError if the store fails, InvalidTransition if a transition is
+        not allowed. The reports then stay incoming. While the store cannot be reached, ``wait`` is
         called with the seconds until the next try; reports that come in meanwhile are left for the
         next commit.
         """
@@ -101,15 +102,17 @@ class Recorder:
         read: int | None = None,
         history: HistoryEntry | None = None,
     ) -> None:
-        """Change the state of the plan; raises RequestsUnread for a request after ``read``.
+        """Change the state of the plan, and notify the listeners.
 
-        ``history`` is written with it.
+        ``read`` is the number of the last request that the caller has read: a later one makes this
+        raise RequestsUnread. ``history`` is an entry that is written with the change. Raises the
+        same errors as :meth:`commit`.
         """
         self._move(new, message, wait, read, history)
         self._tell_plan(message)
 
     def reserve(self, resources: Sequence[str]) -> None:
-        """Reserve the resources that the plan works on; earlier reservations take precedence."""
+        """Reserve resources for the plan; earlier reservations of other plans take precedence."""
 
         def attempt() -> None:
             self._store.reserve(self._plan, self._claim, resources, now=self._clock())
@@ -169,7 +172,10 @@ class Recorder:
             listener.on_plan(self._plan_state, message)
 
     def _break_off(self, reason: str) -> None:
-        """Record final states of the plan and of all actions that have not ended."""
+        """Record final states of the plan and of all actions that have not ended; notify listeners.
+
+        Running actions become UNKNOWN, pending ones CANCELLED.
+        """
         known = {report.uuid for report in self.incoming}
         rest = [
             Report(uuid=uuid, old=state, state=_LEFT_BEHIND[state], message=reason)

@@ -13,7 +13,7 @@ from planner.errors import InvalidTransition
 
 LOG = logging.getLogger(__name__)
 
-#: The seconds before the first retry, and the maximum between two retries.
+#: The seconds before the first retry, and the longest pause between two retries.
 FIRST_DELAY_S = 0.05
 LONGEST_DELAY_S = 5.0
 
@@ -33,9 +33,9 @@ class StoreRetry:
         """Call ``attempt`` until it returns; raise its last StoreError after ``patience_s``.
 
         A failed attempt may have been written even so, if only the answer of the database was lost.
-        So if a later attempt is refused, ``is_written`` is called: if it returns True, the write
-        has succeeded. It may raise the errors of the store. ``wait`` is called between two attempts
-        with the seconds to wait.
+        So if a later attempt raises PlanConflict or InvalidTransition, ``is_written`` is called: if
+        it returns True, the write has succeeded. It may raise the errors of the store. ``wait`` is
+        called between two attempts with the seconds to wait.
         """
         began = self._clock()
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a limit that makes a failing run of a plan less costly when it is lower."""
+"""Finds a limit of a plan whose lower value reduces the damage of failures in a run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_WORKERS = "max_workers"
 _BETTER = 0.9
 #: Limits whose figures differ by less than this factor help alike.
 _ALIKE = 1.1
-#: At most so many limits are tried.
+#: The most limits that are tried, besides the number of workers.
 MOST = 6
 
 
 class Lowered(NamedTuple):
-    """A limit that was tried with a lower value, and what the rehearsals showed."""
+    """A limit that was tried with a lower value, and the figures of the rehearsals with it."""
 
     limit: str
     old: int
@@ -38,7 +38,7 @@ Rehearse = Callable[[Concurrency], RehearsalFigures]
 def lowered(
     actions: Sequence[Action], concurrency: Concurrency, rehearse: Rehearse
 ) -> list[Lowered]:
-    """Try each limit that can bind with a half, a quarter, ... of its value, down to 1."""
+    """Rehearse with each limit that can bind at a half, a quarter, ... of its value, down to 1."""
     limits = dict(concurrency.limits)
     found = []
     for name, old in _binding(actions, concurrency):

@@ -31,8 +31,8 @@ class Attempts:
     """Draws the ends of attempts.
 
     ``faults`` are those of each action by uuid. An attempt that takes longer than its time-out is
-    stopped then: it is FAILED if its type is one of ``verified``, whose plugins find out what was
-    done, else UNKNOWN. Without a time-out, an attempt that hangs never ends.
+    stopped then: it is FAILED if its type is one of ``verified``, whose plugins can verify whether
+    the work was done, else UNKNOWN. Without a time-out, an attempt that hangs never ends.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Attempts:
         self._verified = verified
         self._limits = {a.uuid: timeout_s(a, policies) for a in actions}
         self._keys: dict[str, str] = {}
-        #: Uuids differ between two plans of one document: an action is drawn by what it is.
+        #: Actions are drawn by type and name, because uuids differ in two plans of one document.
         seen = Counter[str]()
         for action in actions:
             name = f"{action.action_type} {action.label if action.name else action.resource_id}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers at random that depend on nothing but a seed and the words given."""
+"""Pseudo-random numbers that depend only on their arguments, of which one is a seed."""
 
 from __future__ import annotations
 

@@ -52,7 +52,6 @@ class Concerned(NamedTuple):
     resource: str | None = None
 
 
-_KINDS = ", ".join(FaultKind)
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
 _TIMES = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
 _FORM = "fail:TARGET[=PERCENT%], slow:TARGET=FACTORx or hang:TARGET[=PERCENT%]"

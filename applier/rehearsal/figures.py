@@ -14,7 +14,7 @@ from planner.states import WELL, ActionState, PlanState
 
 #: The guard that keeps actions from running after a failure.
 NEEDS = "needs"
-#: What a rehearsal that does not end is counted as, instead of the state of the plan.
+#: A rehearsal that does not end is counted under this text, instead of the state of the plan.
 HANGS = "does not end"
 #: An action in one of these went wrong by itself.
 WRONG = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
@@ -31,7 +31,7 @@ class Quantiles(NamedTuple):
 
 
 class OfAction(NamedTuple):
-    """In how many runs an action went wrong, and in how many it did not run; it may hang."""
+    """The numbers of runs in which an action went wrong, did not run, or did not end."""
 
     action: Action
     wrong: int
@@ -40,20 +40,22 @@ class OfAction(NamedTuple):
 
 
 class HalfDone(NamedTuple):
-    """A resource on which, in so many runs, some actions were done and others were not."""
+    """A resource, and the number of runs in which only some of its actions ended well."""
 
     resource: str
     runs: int
 
 
 class RehearsalFigures(NamedTuple):
-    """What ``runs`` rehearsals of a plan showed.
+    """The figures of ``runs`` rehearsals of a plan.
 
     ``states`` counts the runs by the state of the plan in the end, or HANGS. ``makespan_s`` is of
     all runs, infinite for one that does not end. ``wrong`` are numbers of actions that went wrong
     in a run, ``wrong_mean`` is their mean. ``stopped_by`` counts the runs that each guard stopped
-    or, for ``needs``, in which it kept actions from running. ``homeless_runs`` is the number of
-    runs with ``homeless.worst`` instances without a home.
+    or, for ``needs``, in which it kept actions from running. ``homeless`` are the largest numbers
+    of instances without a home (:class:`applier.rehearsal.homes.Homes`) at one time of a run,
+    ``homeless_runs`` is the number of runs with the worst of them, ``homeless_left`` the largest
+    number at the end of a run.
     """
 
     runs: int

@@ -19,7 +19,7 @@ class Homes:
     """Where the instances of one run are, and which hosts are down.
 
     An instance has no home while the plan has stopped, shelved or deleted it, or has taken down the
-    host on which it is. The host of an instance is known once an action moves it from there.
+    host on which it is. The host of an instance is known only if an action of the plan moves it.
     """
 
     effects: Mapping[str, Sequence[Touch]]
@@ -31,7 +31,7 @@ class Homes:
     most: int = 0
 
     def note(self, action: Action) -> None:
-        """Take in that an action has succeeded."""
+        """Update instances and hosts after an action has succeeded."""
         touches = self.effects.get(action.uuid, ())
         for resource, effect in touches:
             if effect in _SWITCHES:
@@ -66,7 +66,7 @@ class Homes:
 
 
 class HomesOfPlan:
-    """Makes the homes of one run after another. ``touches`` are those of each action by uuid."""
+    """Creates a :class:`Homes` for each run. ``touches`` are those of each action by uuid."""
 
     def __init__(self, actions: Sequence[Action], touches: Mapping[str, Sequence[Touch]]) -> None:
         self._effects = {uuid: found for uuid, found in touches.items() if _counts(found)}
@@ -88,5 +88,5 @@ class HomesOfPlan:
 
 
 def _counts(touches: Sequence[Touch]) -> bool:
-    """Return whether an action with these touches may change where an instance is."""
+    """Return whether an action with these touches may change whether an instance has a home."""
     return any(t.resource.startswith("instance:") or t.effect in _SWITCHES for t in touches)

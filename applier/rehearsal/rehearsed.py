@@ -30,9 +30,9 @@ class Rehearsed(NamedTuple):
     """One rehearsed run.
 
     ``ends`` has the state of each action in the end, by uuid: PENDING if it did not start, ONGOING
-    if it hangs for ever. Then ``state`` is None and ``makespan_s`` infinite. ``guard`` is what kept
-    more actions from starting, if anything did. ``homeless_most`` instances were without a home at
-    one time, and ``homeless_left`` in the end.
+    if it hangs for ever. Then ``state`` is None and ``makespan_s`` infinite. ``guard`` is the guard
+    that kept more actions from starting, or None. ``homeless_most`` instances were without a home
+    at one time, and ``homeless_left`` in the end.
     """
 
     state: PlanState | None
@@ -45,7 +45,7 @@ class Rehearsed(NamedTuple):
 
 #: Returns the end of an attempt of an action; attempts count from 1.
 EndOf = Callable[[Action, int], AttemptEnd]
-#: Returns what stops one run after failures; it is given a clock that returns seconds.
+#: Returns the breaker that stops one run after failures; the argument is a clock in seconds.
 MakeBudget = Callable[[Callable[[], float]], Breaker]
 
 
@@ -66,7 +66,7 @@ class Rehearsal:
         self._joins = frozenset(a.uuid for a in course.actions if a.action_type == JOIN)
 
     def run(self, end_of: EndOf) -> Rehearsed:
-        """Simulate one run, whose attempts end as ``end_of`` says; return what happened."""
+        """Simulate one run, whose attempts end as ``end_of`` returns; return its results."""
         course = self._course
         concurrency = course.concurrency
         now, number = 0.0, 0

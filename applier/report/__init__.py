@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of plans: one page that says what a plan did or will do, why, and what is left."""
+"""Reports of plans: one HTML page with what a plan did or is expected to do, and what is left."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers the content of a report of a plan: from the record, and by forecasts."""
+"""Collects the content of a report of a plan, from the record and from forecasts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import datetime
 
 from applier.assembly import Assembly
 from applier.operations import approving, predictions, timelines, worker_lines
-from applier.operations.next_steps import next_steps
+from applier.operations.last_run import next_steps
 from applier.operations.timelines import Observed
 from applier.report import heads, inputs, lists, pictures, what_if
-from applier.report.rows import OUTPUT, SLIGHT_S, rows, spare
+from applier.report.action_rows import OUTPUT, SLIGHT_S, rows, spare
 from applier.report.values import CurvePoint, ReportContent, Slow, TypeTimes
 from applier.run.durations import Durations
 from applier.run.planned_and_taken import by_type
@@ -34,9 +34,11 @@ def report(
     is_stored: bool,
     before: ReportContent | None = None,
 ) -> ReportContent:
-    """Return the report of a plan; of one that is not stored, nothing has run.
+    """Return the content of the report of a plan at the time ``now``.
 
-    What a run does not change is taken from a report that was made ``before``.
+    Attempts, history, approvals and differences are included only if the plan ``is_stored``.
+    ``before`` is an earlier report of the same plan: the parts that a run does not change are
+    copied from it, which is faster.
     """
     store = parts.store if is_stored else None
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
@@ -84,7 +86,7 @@ def report(
 
 
 def _unserved(store: object, plan: ActionPlan) -> list[str]:
-    """Return the sentence about queues that nobody serves, if actions wait in some."""
+    """Return the warning about queues without workers in which actions wait, if there are any."""
     return [text] if (text := worker_lines.waits_in_vain(store, plan)) else []
 
 
@@ -98,7 +100,10 @@ def _curve(
 
 
 def _planned_s(parts: Assembly, fresh: ActionPlan, began: datetime | None) -> dict[str, float]:
-    """Return by uuid how long actions were expected to take when a plan began, as far as known."""
+    """Return the expected seconds of actions by uuid, as known when the plan began.
+
+    Actions without an estimate or earlier runs are left out.
+    """
     known = predictions.past_durations(parts, began)
     seconds = known.of(fresh).seconds
     return {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
@@ -109,7 +114,7 @@ def _mark(plan: ActionPlan) -> str:
 
 
 def _slack(made: Forecast) -> str:
-    """Return a sentence about the actions that may not be late."""
+    """Return a sentence with the number of actions without slack, and the bound of the makespan."""
     if not made.slack_s:
         return "The plan has no actions."
     bound = sum(slack < SLIGHT_S for slack in made.slack_s.values())

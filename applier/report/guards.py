@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guards that hold for a plan, by its document and the configuration, as lines of the head."""
+"""The guards of a plan, from its document and the configuration, as lines of a report's head."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAUSES = "nothing new starts, and the plan is paused"
 
 
 def guards(parts: Assembly, plan: ActionPlan) -> Iterator[Fact]:
-    """Yield a line for each guard that holds; none for a plan that nothing guards."""
+    """Yield a line for each guard of a plan; none for a plan without guards."""
     demanded, times = parts.guard.demanded(plan), parts.open_times(plan)
     probe = parts.conf.watcher_applier.health_probe
     if demanded.failure_budget:

@@ -9,11 +9,11 @@ from datetime import datetime
 
 from applier.assembly import Assembly
 from applier.contracts import HistoryEntry
-from applier.operations.cloud_names import cloud_of
 from applier.operations.timelines import Observed
+from applier.report.action_rows import names_of_resources
 from applier.report.guards import guards
-from applier.report.rows import names_of_resources
 from applier.report.values import Fact
+from applier.run.plan_cloud import cloud_of
 from applier.store import Store
 from applier.timeline import words
 from applier.wording import count, duration, gains, resources, result, some, standing
@@ -24,7 +24,7 @@ from planner.states import ActionState
 _NAMED = 8
 _NOT_KNOWN = "nothing was known of how long some action takes"
 _KINDS = (("node", "host"), ("instance", "instance"), ("volume", "volume"))
-#: What each ``on_failure`` means.
+#: The text for each value of ``on_failure``.
 _AFTER_FAILURE = {
     "skip_descendants": "actions that need a failed one do not run; all others do",
     "pause": "the plan is paused",
@@ -33,7 +33,7 @@ _AFTER_FAILURE = {
 
 
 def summary(plan: ActionPlan, found: Observed) -> str:
-    """Return sentences that say at one look what happened, or will happen.
+    """Return the number of actions by result, and the expected and the taken time, as sentences.
 
     >>> from applier.timeline.times import times, NOTHING
     >>> plan = ActionPlan(uuid="p", planner="weight", actions=())
@@ -64,7 +64,7 @@ def _took(plan: ActionPlan, found: Observed) -> str:
         return ""
     end_s = max((i.end_s for i in times.intervals.values()), default=0.0)
     text = words.taken(plan, times.began, times.now_s, end_s)
-    if text.startswith("has run"):
+    if times.now_s is not None and plan.state not in words.STILL:
         return f"{text}, expected to end after {duration(end_s)}"
     return text
 
@@ -77,7 +77,7 @@ def facts(
     workers: int,
     store: Store | None,
 ) -> Iterator[Fact]:
-    """Yield the lines of the head."""
+    """Yield the lines of the head; ``store`` is None for a plan that is not stored."""
     began = found.times.began
     yield Fact(
         "State",

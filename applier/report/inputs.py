@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan was made of, and the options that held, as text to copy; secrets are replaced."""
+"""The actions of a plan and the options for it, as text to copy; secrets are replaced."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from planner import registry
 from planner.errors import PlannerError
 from planner.model import JOIN, Action, ActionPlan
 from planner.registry import ActionTypes
-from planner.visible_text import visible_json
+from planner.safe_text import visible_json
 
-#: The most characters of the actions; what is beyond is counted.
+#: The maximum number of characters of the actions; those beyond that are only counted.
 MOST = 120_000
-#: Of the other sections, plans know nothing.
+#: The sections of ActionPlan itself that concern planning or running a plan.
 _ABOUT_PLANS = ("watcher_planner", "watcher_applier")
 _FIELDS = ("name", "action_type", "resource_id", "input_parameters", "estimate_s", "timeout_s")
 
 
 def actions_text(plan: ActionPlan, types: ActionTypes) -> str:
-    """Return a plan as a document of its actions, one on each line, without the order of them."""
+    """Return a plan as JSON, with each action on a line of its own, without links between actions.
+
+    It is not JSON any more if it was cut at ``MOST`` characters.
+    """
     head = {"name": plan.name, "planner": plan.planner, "on_failure": plan.on_failure}
     lines, left = ["{"], MOST
     lines += [f" {visible_json(key)}: {visible_json(value)}," for key, value in head.items()]
@@ -50,7 +53,10 @@ def _of(action: Action) -> dict[str, Any]:
 
 
 def configuration_text(conf: cfg.ConfigOpts, plan: ActionPlan) -> str:
-    """Return the options about planning and running this plan that are not at their defaults."""
+    """Return the options about planning and running this plan that are not at their defaults.
+
+    The text has the syntax of a configuration file. Options with invalid values are left out.
+    """
     lines: list[str] = []
     for name, options in _sections(conf, plan):
         conf.register_opts(options, group=name)
@@ -61,13 +67,19 @@ def configuration_text(conf: cfg.ConfigOpts, plan: ActionPlan) -> str:
 
 
 def _sections(conf: cfg.ConfigOpts, plan: ActionPlan) -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
-    """Yield the sections about this plan; only its planner, types and engine are imported."""
+    """Yield the names and the options of the sections about this plan.
+
+    The plugins are the planner and the action types of the plan, and the configured engine. One
+    that cannot be imported is left out.
+    """
     for section, options in OWN:
         name = section if isinstance(section, str) else section.name
         if name in _ABOUT_PLANS:
             yield name, options
-    engine = conf.watcher_applier.workflow_engine
-    kinds = [(registry.PLANNERS, plan.planner), (registry.ENGINES, engine)]
+    kinds = [
+        (registry.PLANNERS, plan.planner),
+        (registry.ENGINES, plugin_options.engine_name(conf)),
+    ]
     names = dict.fromkeys(a.action_type for a in plan.actions if a.action_type != JOIN)
     kinds += [(registry.ACTIONS, name) for name in names]
     for kind, name in kinds:
@@ -91,7 +103,7 @@ def _changed(conf: cfg.ConfigOpts, section: str, options: Any) -> Iterator[str]:
 
 
 def _written(value: Any) -> str:
-    """Return a value as a configuration file has it.
+    """Return a value in the syntax of configuration files.
 
     >>> _written({"migrate": 2}), _written(["a", "b"]), _written(True)
     ('migrate:2', 'a,b', 'true')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lists of a report: what is left to do, the history, what differs from the last plan."""
+"""The lists of a report: unfinished actions, the history, differences from the last plan."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from applier.errors import DamagedRecord, PlanNotFound
 from applier.operations import difference_lines
 from applier.operations import differences as comparing
 from applier.operations.predictions import ForecastParts
-from applier.report.rows import cut
+from applier.report.action_rows import cut
 from applier.report.values import HistoryLine, Left, ShownDifferences
 from applier.store import PlanSummary, Store
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, WELL, ActionState, PlanState
 
-#: How many actions that are left are listed, entries of the history, and plans of a name looked at.
+#: The maximum numbers of listed unfinished actions and history entries, and of plans of the same
+#: name among which the one saved before is searched.
 MOST_LEFT, MOST_ENTRIES, MOST_PLANS = 40, 500, 200
 _RUNNING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
 _WORST_FIRST = (
@@ -32,9 +33,9 @@ _WORST_FIRST = (
 
 
 def left(plan: ActionPlan) -> Iterator[Left]:
-    """Yield the actions that are not done, the worst first, once the plan has begun.
+    """Yield the actions that have not ended well, worst states first; none before the plan begins.
 
-    While it runs, those that are open are no news.
+    Actions that are PENDING or ONGOING are left out while the plan is queued or runs.
     """
     actions = [a for a in plan.actions if a.action_type != JOIN]
     if all(action.state is ActionState.PENDING for action in actions):
@@ -46,7 +47,7 @@ def left(plan: ActionPlan) -> Iterator[Left]:
 
 
 def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLine]:
-    """Return the history of a plan, the latest last."""
+    """Return the latest entries of the history of a plan, at most ``MOST_ENTRIES``, latest last."""
     names = {a.uuid: a.label for a in plan.actions}
     return [
         HistoryLine(
@@ -63,7 +64,11 @@ def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLi
 def differences(
     parts: ForecastParts, store: Store, plan: ActionPlan, workers: int
 ) -> ShownDifferences | None:
-    """Compare a plan with the one of its name that was saved before it; None without one."""
+    """Return the differences from the plan of the same name that was saved before a plan.
+
+    None if there is no such plan, or it cannot be read. For plans with too many actions, the only
+    line names the command that compares them.
+    """
     last = _last(store, plan)
     if last is None:
         return None
@@ -86,7 +91,7 @@ def differences(
 
 
 def _last(store: Store, plan: ActionPlan) -> PlanSummary | None:
-    """Return the plan of the same name that was saved before a plan."""
+    """Return the plan of the same name that was saved before a plan; None if there is none."""
     if not plan.name:
         return None
     found = store.list_plans(name=plan.name, limit=MOST_PLANS)

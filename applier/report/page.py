@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a report as one HTML file that needs no network, and no script to be read."""
+"""Renders reports as HTML: as one file, and as pages that a server keeps up to date.
+
+The file needs no network, and can be read without its script.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ from markupsafe import Markup
 from applier.report import pictures
 from applier.report.values import Listed, ReportContent
 from planner.render.look import LOOKS
-from planner.visible_text import visible
+from planner.safe_text import visible
 
 _PACKAGE = "applier.report"
-#: The parts of a report by their ids, in order, below the head.
+#: The ids of the parts of a report below the head, in their order; each has a template.
 PARTS = (
     *("left", "warnings", "facts", "timeline", "graph", "actions", "what-if", "times"),
     *("differences", "history", "input"),
@@ -30,7 +33,10 @@ PARTS = (
 
 @cache
 def environment() -> Environment:
-    """Return the templates; every value is escaped, unless it is an element of our own."""
+    """Return the environment of the templates.
+
+    Every value is escaped, except those that pass through the filter ``element``.
+    """
     made = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
@@ -122,7 +128,7 @@ def render(report: ReportContent) -> str:
 
 
 def parts(report: ReportContent) -> dict[str, str]:
-    """Return the parts of a page that is kept as the record is, and each row, by their ids."""
+    """Return the HTML of each part of a live page, and of each row of its table, by element id."""
     made = environment()
     found = {
         name: visible(made.get_template(f"parts/{name}.html").render(report=report, live=True))
@@ -133,7 +139,10 @@ def parts(report: ReportContent) -> dict[str, str]:
 
 
 def live(report: ReportContent, found: Mapping[str, str], **given: Any) -> str:
-    """Return a page that a script keeps as the record is, made of its parts."""
+    """Return a live page, which its script updates when the record changes.
+
+    ``found`` are the :func:`parts` of the report, ``given`` further values for the template.
+    """
     marks = json.dumps({word: look.mark for word, look in LOOKS.items() if look.mark})
     template = environment().get_template("live.html")
     return template.render(
@@ -152,11 +161,11 @@ def title(report: ReportContent) -> str:
 
 
 def plans(found: Sequence[Listed], number: int) -> str:
-    """Return the page that lists plans; ``number`` is that of the newest event."""
+    """Return the page that lists plans, and reads the events after ``number`` to stay current."""
     template = environment().get_template("plans.html")
     return visible(template.render(plans=found, number=number))
 
 
 def static(name: str) -> str:
-    """Return a file that pages refer to."""
+    """Return the text of a static file; that of report.css includes the styles of the pictures."""
     return style() if name == "report.css" else _read(name)

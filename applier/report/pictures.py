@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of a report as elements of a page, and their style sheets, which hold only there."""
+"""The pictures of a report as SVG elements, with style sheets that apply only inside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from planner.model import JOIN, ActionPlan
 from planner.render import svg as graph_svg
 from planner.render.look import LOOKS
 
-#: The width of a timeline, and the most characters of a graph: a larger one cannot be read.
+#: The width of a timeline in pixels, and the maximum number of characters of a graph: a larger one
+#: could not be read on a page.
 WIDTH, LARGEST = 980, 200_000
 _GRAPH_DARK = """
 text { fill: #e8eaed; }
@@ -31,7 +32,7 @@ text { fill: #e8eaed; }
 .halo { fill: #14171b; }
 .legend-sample { stroke: #98a3ae; }
 """
-#: The fill of each state on a dark page, of the boxes of a graph and of the legend.
+#: The fill of each state on a dark page, in the boxes of a graph and in its legend.
 _DARK_FILLS = {
     **timeline_style.DARK_FILLS,
     "ANCHOR": "#164a4e",
@@ -43,12 +44,12 @@ _DARK_FILLS = {
 
 
 def timeline(chart: Chart) -> str:
-    """Return the timeline of a chart as an element."""
+    """Return a chart as an SVG element."""
     return timeline_svg.picture(chart, WIDTH)
 
 
 def graph(plan: ActionPlan) -> str:
-    """Return the graph of a plan as an element; nothing if it would be too large."""
+    """Return the graph of a plan as an SVG element; an empty text if it would be too large."""
     drawn = graph_svg.picture(plan, lambda action: action.action_type != JOIN)
     return drawn if len(drawn) <= LARGEST else ""
 
@@ -73,7 +74,7 @@ def style() -> str:
 
 
 def scoped(scope: str, sheet: str) -> str:
-    """Let the rules of a style sheet hold only inside of what ``scope`` selects.
+    """Return a style sheet whose rules apply only inside elements that ``scope`` selects.
 
     >>> scoped(".graph", "text, .a b { fill: red; }")
     '.graph text, .graph .a b { fill: red; }'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of plans with their progress."""
+"""The rows of the list of plans, with the progress of each plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.states import OPEN, WELL
 
 
 def listed(plan: PlanSummary) -> Listed:
-    """Return a plan as the list shows it."""
+    """Return the row of a plan; its state is ``damaged`` if its rows cannot be read."""
     state = str(plan.state) if plan.state else "damaged"
     return Listed(
         uuid=plan.uuid,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The content of a report: what its templates show. All texts are for people."""
+"""The content of a report, as its templates use it. Texts are not escaped, except in pictures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ class Fact(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """An ended attempt of an action, and the worker that carried it out, if it was one.
+    """An ended attempt of an action.
 
-    ``is_cut`` says that only the end of its output is shown.
+    ``worker`` is the worker on another machine that carried it out; empty if the applier did.
+    ``is_cut`` is true if the output is only the end of the whole one.
     """
 
     number: int
@@ -31,9 +32,11 @@ class Tried(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An action in the table; seconds are what columns are sorted by, None if it has none.
+    """An action in the table.
 
-    ``waits`` says what it waited for, ``reason`` why the planner put it where it is.
+    Columns of times are sorted by ``start_s``, ``took_s`` and ``slack_s``, which are None if not
+    known. ``about`` is the description of the action, ``reason`` the planner's reason for its place
+    in the plan. ``waits`` has a text for each time in which it waited.
     """
 
     number: int
@@ -70,7 +73,10 @@ class Slow(NamedTuple):
 
 
 class TypeTimes(NamedTuple):
-    """Planned and taken time of the actions of a type; ``error`` is a share in percent."""
+    """The planned and the taken time of all actions of a type.
+
+    ``error`` is the difference in percent of the planned time, or "-" if that is 0.
+    """
 
     action_type: str
     actions: int
@@ -90,7 +96,7 @@ class HistoryLine(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """A point of the what-if curve: so many workers, and the makespan with them."""
+    """A point of the what-if curve: a number of workers, and the makespan with it."""
 
     workers: int
     seconds: float
@@ -108,7 +114,7 @@ class Left(NamedTuple):
 
 
 class ShownDifferences(NamedTuple):
-    """What differs from the last plan of the same name, as lines of text."""
+    """The differences from an earlier plan of the same name, ``other``, as lines of text."""
 
     other: str
     lines: Sequence[str]
@@ -131,8 +137,9 @@ class Listed(NamedTuple):
 class ReportContent(NamedTuple):
     """All that a report shows. ``timeline``, ``graph`` and ``curve`` are elements of SVG.
 
-    ``graph`` is empty if the picture would be too large. ``rows`` are at most MOST_ROWS, of
-    ``actions`` actions.
+    ``graph`` is empty if the picture would be too large. ``rows`` has the first of the ``actions``
+    actions, ``left`` the first unfinished ones, without ``more_left`` further ones.
+    ``differences`` is None if there is no earlier plan of the same name.
     """
 
     uuid: str

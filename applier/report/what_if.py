@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curve of max_workers against the makespan: its points, and its drawing."""
+"""The curve of the makespan over ``max_workers``: its points, and its drawing."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from html import escape
 from applier.report.values import CurvePoint
 from applier.wording import count, duration
 
-#: Numbers of workers that are tried, until more of them do not help.
+#: Numbers of workers that are tried in this order. Above the configured number, the search ends if
+#: the makespan hardly changes, or if there are more workers than actions.
 _TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-#: Of a plan with more actions than this, fewer numbers are tried.
+#: For a plan with more actions than ``_MANY``, only the numbers ``_FEW`` are tried.
 _MANY, _FEW = 2000, (1, 4, 16, 64)
-#: What is at most so much longer than the best is as good: the first of these is the knee.
+#: The knee is the lowest number with a makespan of at most so many times the shortest one.
 KNEE = 1.05
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 70, 24, 20, 44
 
 
 def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> list[CurvePoint]:
-    """Return the makespan for several numbers of workers, with the configured one among them.
+    """Return the makespans with several numbers of workers, in ascending order of the numbers.
+
+    ``makespan_s`` computes one. ``actions`` is the number of actions, ``workers`` the configured
+    number of workers, which is always among those tried.
 
     >>> [(p.workers, p.took) for p in points(lambda n: 60 / min(n, 3), 9, 2) if p.is_knee]
     [(3, '20s')]
@@ -41,7 +45,7 @@ def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> li
 
 
 def drawn(found: Sequence[CurvePoint]) -> str:
-    """Draw the curve as an element of SVG; numbers of workers are at equal distances."""
+    """Return the curve as an SVG element; numbers of workers are at equal distances."""
     return "".join(_parts(found))
 
 

@@ -34,12 +34,13 @@ def rollback(
 ) -> ActionPlan:
     """Return a RECOMMENDED plan that undoes the successful actions of a plan in reverse order.
 
-    Limits and cloud are those of the plan. Actions that an earlier rollback undid are left out;
-    those that it failed to undo are included. ``revertible`` returns whether an action type can be
-    undone. ``touches`` returns the resources that a revert touches. An action is undone after all
-    its successors, and only if those that needed it were undone. But a host is enabled before
-    instances move back to it. Warnings list the successful actions that cannot be undone. Raises
-    InvalidInput if no action can be undone, or if the plan may still continue.
+    Limits, cloud, guards and ``on_failure`` are those of the plan. Actions that an earlier rollback
+    undid are left out; those that it failed to undo are included. ``revertible`` maps an action
+    type to whether it can be undone. ``touches`` returns the resources that a revert touches. An
+    action is undone after all its successors, and only if those that needed it were undone. But a
+    host is enabled before instances move back to it. Warnings list the successful actions that
+    cannot be undone. Raises InvalidInput if no action can be undone, or if the plan may still
+    continue.
     """
     place = f"plan {short(plan.uuid)}"
     if plan.state in _RUNNING:

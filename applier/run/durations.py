@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates the durations of the actions of a plan, and says what each estimate is based on."""
+"""Estimates the durations of the actions of a plan, and returns the source of each estimate."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from applier.store.samples import Sample, node_of, size_of
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN
 
-#: The expected duration of an action of which nothing is known, in seconds.
+#: The expected duration of an action without an estimate and without earlier runs, in seconds.
 OTHERWISE_S = 1.0
-#: The sources of expected durations.
+#: The sources of expected durations: an estimate, earlier runs on record, or neither.
 ESTIMATE, RECORD, NOTHING = "estimate", "record", "nothing"
 
 
@@ -30,15 +30,16 @@ def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
 
 #: The share of the actions that end within their cautious duration.
 CAUTIOUS = 0.9
-#: The size and the node of an action, each if known.
+#: The size and the node of an action, each None if not known.
 _Kind = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
 class Durations:
-    """The expected duration of each action by uuid, and the number of open actions by source.
+    """The expected durations of actions in seconds by uuid, and the number of open ones by source.
 
-    ``cautious`` holds the 90th percentiles instead, for action types with earlier runs.
+    The duration of a join or of an action that has ended is 0. ``cautious`` has the 90th
+    percentiles instead for actions whose durations come from earlier runs.
     """
 
     seconds: Mapping[str, float]
@@ -88,9 +89,10 @@ class PastDurations:
         return self._quantile(action, share)
 
     def drawn(self, action: Action, chance: float) -> float:
-        """Return a duration at random: with ``chance`` from 0 to below 1, as often as in the past.
+        """Return a duration that is drawn from earlier runs, in seconds.
 
-        Without earlier runs, it is what :meth:`expected` returns.
+        ``chance`` is a random number from 0 to below 1. For an action with an estimate, or without
+        earlier runs, the duration is that of :meth:`expected`.
         """
         self._ask(_without_estimate([action]))
         pooled = self._pooled(action)
@@ -103,14 +105,14 @@ class PastDurations:
         return sum(found.number for name in names if (found := self._samples.get(name)))
 
     def are_known(self, plan: ActionPlan, *, recorded: bool = True) -> bool:
-        """Return whether :meth:`of` bases the duration of each action on something."""
+        """Return whether each open action has an estimate or earlier runs, as :meth:`of` uses."""
         names = _without_estimate(_left(plan))
         if recorded:
             self._ask(names)
         return all(self._samples.get(name) or name in self._otherwise for name in names)
 
     def is_known(self, action: Action) -> bool:
-        """Return whether the duration of an action is based on something."""
+        """Return whether an action has an estimate or earlier runs of its type."""
         self._ask(_without_estimate([action]))
         return self._source(action) != NOTHING
 
@@ -157,9 +159,10 @@ class SamplesOfType:
         self._pooled: dict[_Kind, Pooled] = {}
 
     def pooled(self, size: str | None, node: str | None) -> Pooled:
-        """Return the durations of actions of a size on a node, each None if it is not known.
+        """Return the pooled durations for a size and a node, each None if it is not known.
 
-        Those of the type are around those of the size, and these around those of the node.
+        The nested groups are all durations of the type, those of the size, and those of the size on
+        the node.
         """
         found = self._pooled.get((size, node))
         if found is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks whether the site is well before actions start, and pauses the plan if it is not."""
+"""Runs a health probe of the site before actions start, and pauses the plan if it fails."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from planner.model import Action
 
 LOG = logging.getLogger(__name__)
 
-#: How long an answer may take, in seconds, and how often it is looked for.
+#: The time-out of a probe, and the interval at which its end is checked, in seconds.
 PATIENCE_S, LOOK_S = 30.0, 0.1
-#: An answer that comes in small pieces is given up after this time.
+#: A probe is given up after this many seconds: a response in small pieces exceeds PATIENCE_S.
 LONGEST_S = PATIENCE_S + 5.0
 WELL = 200
 _QUIET_S = 60.0
-#: How many characters of the output of a command are told.
+#: The most characters of the output of a command in a message.
 _TOLD = 200
 
 
 class HealthProbe:
-    """Holds all actions back until the probe has answered, in a thread of its own.
+    """Holds all actions back until a health probe has succeeded, which runs in its own thread.
 
-    It is asked before the first action starts, and again after actions have ended. ``ask`` returns
-    what is wrong, or None. If anything is, or if there is no answer after ``patience_s`` seconds of
-    ``clock``, ``pause`` is called, and nothing starts any more.
+    The probe runs before the first action starts, and again before the next one after actions have
+    ended. ``ask`` runs it, and returns why it failed, or None. If it fails, or takes longer than
+    ``patience_s`` seconds of ``clock``, ``pause`` is called once, and no more actions start.
     """
 
     def __init__(
@@ -51,13 +51,16 @@ class HealthProbe:
         self._ask, self._pause = ask, pause
         self._clock, self._patience_s = clock, patience_s
         self._is_due, self._is_ill = True, False
-        #: Who asks now, the answer once it is there, and since when it is awaited.
+        #: The thread of a running probe, its result once it has ended, and the time of its start.
         self._asking: threading.Thread | None = None
         self._answers: list[str | None] = []
         self._asked_at = 0.0
 
     def holds(self, action: Action) -> bool:  # noqa: ARG002
-        """Return whether the answer is awaited, or was bad."""
+        """Return whether the probe is running, or has failed; start it if it is due.
+
+        It does not block.
+        """
         if self._asking is not None:
             self._look(self._asking)
         elif self._is_due and not self._is_ill:
@@ -68,18 +71,18 @@ class HealthProbe:
         return self._asking is not None or self._is_ill
 
     def again_s(self) -> float | None:
-        """Return when to look for the answer."""
+        """Return in how many seconds to call :meth:`holds` again."""
         return LOOK_S if self._asking is not None else _QUIET_S
 
     def ended(self) -> None:
-        """Ask again before the next action starts."""
+        """Make the probe run again before the next action starts."""
         self._is_due = True
 
     def tell(self, number: int) -> None:
-        """Ignore how many actions are held back: the answer comes too soon to tell of it."""
+        """Do nothing: a probe is too short for a message about the actions that wait for it."""
 
     def _look(self, asking: threading.Thread) -> None:
-        """Pause the plan if the answer is bad, or does not come."""
+        """Pause the plan if the probe has failed, or takes too long."""
         if not asking.is_alive():
             wrong = self._answers[0] if self._answers else "it broke: see the log"
         elif self._clock() - self._asked_at > self._patience_s:
@@ -98,14 +101,18 @@ def _ask(ask: Callable[[], str | None], answers: list[str | None]) -> None:
 
 
 def asked(probe: str) -> str | None:
-    """Ask an address or run a command line; return what is wrong, or None."""
+    """Request a URL, or run a command line; return why that failed, or None.
+
+    It blocks until the response or the end of the command, which is killed after PATIENCE_S. A
+    status other than 200 and an exit code other than 0 are failures.
+    """
     if probe.startswith(("http://", "https://")):
         return _address(probe)
     return _command(probe)
 
 
 def _command(line: str) -> str | None:
-    """Run a command line; what has not ended in time is killed with all that it has started."""
+    """Run a command line; kill its process group if it has not ended after PATIENCE_S."""
     try:
         process = subprocess.Popen(
             shlex.split(line),

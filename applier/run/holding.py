@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what holds the actions of a run back: windows, and a health probe."""
+"""Creates the holdings of a run, which keep its actions waiting: windows, and a health probe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from applier.guarding.combined_holding import CombinedHolding
 from applier.guarding.open_times import OpenTimes
-from applier.guarding.several import Several
 from applier.guarding.window_holding import WindowHolding
 from applier.run.health_probe import HealthProbe, asked
 from applier.run.setup import Pause
@@ -23,17 +23,23 @@ def by_windows(
     *,
     hands_back: bool,
 ) -> Iterator[Holding]:
-    """Yield what holds actions back while windows are closed, if there are windows."""
+    """Yield a holding that keeps actions waiting while windows are closed; none without windows.
+
+    ``expected_s`` is called only if there are windows.
+    """
     if times is not None:
         yield WindowHolding(times, expected_s(), clock, tell=tell, hands_back=hands_back)
 
 
 def by_probe(probe: str | None, pause: Pause) -> Iterator[Holding]:
-    """Yield what holds actions back until a health probe has answered, if there is one."""
+    """Yield a holding that keeps actions waiting until a health probe succeeds, if there is one.
+
+    ``probe`` is a URL or a command line.
+    """
     if probe:
         yield HealthProbe(lambda: asked(probe), pause)
 
 
 def of_all(found: Sequence[Holding]) -> Holding:
-    """Return several holdings as one."""
-    return found[0] if len(found) == 1 else Several(found)
+    """Combine one or more holdings into one; with several, an action waits if any of them holds."""
+    return found[0] if len(found) == 1 else CombinedHolding(found)

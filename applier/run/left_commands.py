@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that interrupted actions have left: what is known of them, and how they end."""
+"""Finds, describes and ends the commands that interrupted actions have left on machines."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from applier.contracts import ActionPlugin, Claimant, Report
 from applier.contracts.attempt_machines import JobFound
@@ -17,12 +18,15 @@ from planner.states import ActionState, StateReason
 
 LOG = logging.getLogger(__name__)
 
-#: The number of actions whose machines are asked at once.
+#: The number of actions whose machines are searched in parallel.
 AT_ONCE = 16
 
 
 def described(actions: Iterable[Action], environment: ActionEnvironment) -> dict[str, str]:
-    """Return what is known of the commands of ONGOING and UNKNOWN actions, by uuid."""
+    """Return a description of the commands of each ONGOING or UNKNOWN action, by uuid.
+
+    It is the reason if a machine cannot be reached. Actions without commands are left out.
+    """
     doubtful = [a for a in actions if a.state in TO_VERIFY]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(lambda action: _described(action, environment), doubtful)
@@ -35,30 +39,46 @@ def end_commands(
     *,
     before: Claimant | None = None,
     host: str = "",
+    folder: str | None = None,
 ) -> list[Report]:
-    """End the commands of all ONGOING actions; return what became of these actions.
+    """End the commands of all ONGOING actions; return a report for each of these actions.
 
-    One whose command was ended is CANCELLED, as in a run. Any other is UNKNOWN, with the reason.
-    ``before`` is the claimant that ran them, ``host`` this host.
+    An action whose command was ended, or whose attempt had not begun, is CANCELLED, as in a run.
+    Any other is UNKNOWN, with the reason. The reports are not written to the store. ``before`` is
+    the claimant that ran the actions, ``host`` this host, ``folder`` that of the jobs here.
     """
     running = [a for a in actions if a.state is ActionState.ONGOING]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda action: _ended(action, environment, before, host), running))
+        ended = partial(_ended, environment=environment, before=before, host=host, folder=folder)
+        return list(pool.map(ended, running))
 
 
-def away(
-    action: Action, plugin: type[ActionPlugin], before: Claimant | None, host: str
+def unseen_command_text(
+    action: Action,
+    plugin: type[ActionPlugin],
+    before: Claimant | None,
+    host: str,
+    folder: str | None = None,
 ) -> str | None:
-    """Return where a command of an action may run that cannot be seen from this host.
+    """Return a clause about a command that may run and cannot be seen from here, or None.
 
-    Other hosts may have run the plan since an action became UNKNOWN; ``before`` is only the last.
+    The command of an action that runs on its applier's host cannot be seen from another host, nor
+    by a user whose jobs are in another ``folder``. Other hosts may have run the plan since an
+    action became UNKNOWN; ``before`` is only the last.
     """
     if None not in runs_on(action, plugin):
         return None
     if action.state is ActionState.UNKNOWN:
         return f"its command may still run on another host; none was found on {host}"
-    if before is None or before.host == host:
+    if before is None:
         return None
+    if before.host == host:
+        if None in (before.jobs, folder) or before.jobs == folder:
+            return None
+        return (
+            f"its command may still run: process {before.pid} of {before.user} left it in "
+            f"{before.jobs}, and the commands of this user are in {folder}"
+        )
     return (
         f"its command may still run on {before.host}, where process {before.pid} started it, and "
         f"cannot be seen from {host}"
@@ -70,8 +90,8 @@ def runs_on(action: Action, plugin: type[ActionPlugin]) -> Sequence[str | None]:
     return plugin.runs_on(action.input_parameters)
 
 
-def local(plan: ActionPlan, environment: ActionEnvironment) -> set[str]:
-    """Return the ONGOING and UNKNOWN actions that run commands where they are carried out."""
+def actions_with_local_commands(plan: ActionPlan, environment: ActionEnvironment) -> set[str]:
+    """Return the uuids of ONGOING and UNKNOWN actions that run commands on the executing host."""
     plugins = environment.plugins
     doubtful = [a for a in plan.actions if a.state in TO_VERIFY]
     return {a.uuid for a in doubtful if None in runs_on(a, plugins[a.action_type])}
@@ -89,10 +109,14 @@ def _described(action: Action, environment: ActionEnvironment) -> str | None:
 
 
 def _ended(
-    action: Action, environment: ActionEnvironment, before: Claimant | None, host: str
+    action: Action,
+    environment: ActionEnvironment,
+    before: Claimant | None,
+    host: str,
+    folder: str | None,
 ) -> Report:
     machines = environment.machines_of(action, action.attempts)
-    if machines is not None and machines.forbid():
+    if machines is not None and machines.withdraw_permit():
         return _report(action, ActionState.CANCELLED, "aborted before it began")
     places = _places(action, environment)
     found: Sequence[JobFound] = ()
@@ -100,22 +124,20 @@ def _ended(
         if machines is not None:
             found = machines.find(places)
             machines.end(places)
-            left = [job for job in machines.find(places) if _runs(job)]
-            if not left and any(map(_runs, found)):
+            left = [job for job in machines.find(places) if job.is_running]
+            if not left and any(job.is_running for job in found):
                 return _report(action, ActionState.CANCELLED, "aborted: its command was ended")
             found = left or found
     except (ActionFailed, OSError) as reason:
         LOG.warning("The command of action %s was not ended: %s", action.label, reason)
         why = f"{reason}; its command may still run there"
     else:
-        elsewhere = away(action, environment.plugins[action.action_type], before, host)
+        elsewhere = unseen_command_text(
+            action, environment.plugins[action.action_type], before, host, folder
+        )
         why = "; ".join(map(str, found)) or elsewhere or "no command of it was found"
-    message = f"its plan was cancelled without its applier; {why}; {in_doubt(action)}"
+    message = f"its plan was cancelled without its applier; {why}; {in_doubt(action.label)}"
     return _report(action, ActionState.UNKNOWN, message)
-
-
-def _runs(job: JobFound) -> bool:
-    return job.age_s is not None or bool(job.left)
 
 
 def _report(action: Action, state: ActionState, message: str) -> Report:

@@ -1,50 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides whether the process that runs a plan is dead; every service and verb asks here.
+"""Decides whether the process that runs a plan is dead, for all services and verbs.
 
 The clocks of hosts may be wrong and may jump, so the time in a heartbeat is never compared with a
-clock. A claimant is watched instead: it is dead if its heartbeat stays the same.
+clock. A claimant is watched instead: it is dead if its heartbeat stays the same for several
+intervals.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
+from applier.run.this_process import this_host
 from applier.store import Service
 from applier.store.worker_jobs import Worker
+from applier.wording import duration
 
 #: A claimant that misses this many of its heartbeats counts as dead.
 MISSED_HEARTBEATS = 6
-#: The longest pause between two looks at one claimant, in seconds.
+#: The longest time between two checks of one claimant, in seconds.
 LOOK_S = 1.0
 
 
-#: The namespace of process numbers in which Linux starts; all others belong to containers.
-_FIRST_NAMESPACE = "pid:[4026531836]"
-
-
 class Claims(Protocol):
-    """The part of a store that says who runs a plan."""
+    """The part of a store that returns the claimant of a plan."""
 
     def claimant(self, uuid: str) -> Claimant | None:
         """Return the claimant of a plan, or None if it has none."""
-
-
-def this_host() -> str:
-    """Return the name of this host as claims say it, inside a container with its namespace.
-
-    Containers may share the name of their host, but each has process numbers of its own.
-    """
-    host = socket.gethostname()
-    try:
-        namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return host
-    return host if namespace == _FIRST_NAMESPACE else f"{host} {namespace}"
 
 
 def is_gone(claimant: Claimant | Service | Worker) -> bool:
@@ -68,11 +53,11 @@ class _Silence(NamedTuple):
 
 
 class SilenceWatch:
-    """Counts the heartbeats that claimants miss, each by the interval that its claim says.
+    """Counts the heartbeats that claimants miss, each by the interval in its claim.
 
-    A look at a claimant counts at most one missed heartbeat, however long ago the last look was:
-    meanwhile the store may have been unreachable, or the watcher stopped. Claims are looked at in
-    rounds; one that is not looked at in a round is dropped.
+    A check of a claimant counts at most one missed heartbeat, however long ago the last check was:
+    meanwhile the store may have been unreachable, or the watcher stopped. Claims are checked in
+    rounds; the count of a claim that is not checked in a round is dropped.
 
     >>> now = [0.0]
     >>> watch = SilenceWatch(clock=lambda: now[0])
@@ -90,7 +75,7 @@ class SilenceWatch:
         self._this_round: dict[tuple[str, Claimant], _Silence] = {}
 
     def begin_round(self) -> None:
-        """Begin a round, in which each claim is looked at once."""
+        """Begin a round, in which each claim is checked once."""
         self._last_round, self._this_round = self._this_round, {}
 
     def reset(self) -> None:
@@ -98,7 +83,7 @@ class SilenceWatch:
         self._last_round, self._this_round = {}, {}
 
     def is_dead(self, plan: str, claimant: Claimant) -> bool:
-        """Return whether a claimant missed enough heartbeats, or its process is gone."""
+        """Return whether a claimant missed MISSED_HEARTBEATS heartbeats, or its process is gone."""
         if is_gone(claimant):
             return True
         now = self._clock()
@@ -118,21 +103,21 @@ def has_died(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Watch a claimant until it counts as dead; return False if it is heard of or its claim ends.
+    """Wait until a claimant counts as dead; return False if its heartbeat or its claim changes.
 
-    ``tell`` is called once, with a sentence, if that takes longer than a heartbeat.
+    If it waits, ``tell`` is called before, once, with a sentence: whom it watches, and how long.
     """
-    watch, interval_s = SilenceWatch(clock), claimant.heartbeat_interval_s
-    began, told = clock(), False
+    watch, interval_s, told = SilenceWatch(clock), claimant.heartbeat_interval_s, False
     while True:
         watch.begin_round()
         if watch.is_dead(plan, claimant):
             return True
-        if not told and clock() - began > interval_s:
+        if not told:
             told = True
             tell(
-                f"Process {claimant.pid} on {claimant.host} has sent no heartbeat for "
-                f"{interval_s:g} s; it counts as dead after {MISSED_HEARTBEATS * interval_s:g} s."
+                f"Process {claimant.pid} on {claimant.host} may be alive: waiting for its next "
+                f"heartbeat, for up to {duration(MISSED_HEARTBEATS * interval_s)}; without one it "
+                "counts as dead."
             )
         wait(min(interval_s, LOOK_S))
         if store.claimant(plan) != claimant:

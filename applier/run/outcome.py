@@ -60,9 +60,9 @@ def fold(
 
 
 def history_entry(state: PlanState, halt: Halt | None, now: datetime) -> HistoryEntry | None:
-    """Return the entry of the history about a halt that nobody asked for in the record, or None.
+    """Return the entry of the history for a halt without a request on record, or None.
 
-    ``state`` is the one that the plan gets: a halt that came too late is not told.
+    ``state`` is the final state of the plan: a halt that came too late to change it has no entry.
     """
     by = halt.by if halt else None
     if by is None or state not in (PlanState.PAUSED, PlanState.CANCELLED):

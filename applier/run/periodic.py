@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens beside a running plan at intervals: heartbeats, and a look for requests."""
+"""Writes heartbeats and reads requests at intervals, in threads beside a running plan."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def heartbeat(
 class RequestReader:
     """Puts the new requests of one plan into ``events``, in their order.
 
-    ``after`` is the number of the last request that the engine already knows. ``held_by_others``
-    are the known reservations of other plans; until all of them are released, changes of them are
-    also put into ``events``.
+    ``after`` is the number of the last request that was read before. ``held_by_others`` are the
+    reservations of other plans that were read before; until all of them are released, changes of
+    them are also put into ``events``.
     """
 
     def __init__(

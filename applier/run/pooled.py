@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-#: A group of so many samples counts as much as the group that contains it.
+#: A group with this number of samples has the same weight as the group that contains it.
 PRIOR = 5
 #: The largest error of a sum of weights.
 _ROUNDING = 1e-9
@@ -51,7 +51,7 @@ class Pooled:
         return found
 
     def draw(self, chance: float) -> float:
-        """Return a sample, given a number that is equally likely anywhere from 0 to below 1."""
+        """Return a sample at random; ``chance`` is evenly distributed from 0 to below 1."""
         for weight, part in self._parts:
             if chance < weight:
                 return part[min(int(chance / weight * len(part)), len(part) - 1)]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from applier import log_fields
 from applier.contracts import ActionPlugin, silent
 from applier.engines.environment import ActionEnvironment
-from applier.engines.workers import Workers
+from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed, AlreadyDone
 from applier.run.left_commands import AT_ONCE
 from applier.secrets import resolve
@@ -24,7 +24,7 @@ _SINGLE = frozenset({"instance", "volume"})
 
 
 class Precheck(StrEnum):
-    """What the precheck of an action found."""
+    """The result of the precheck of an action."""
 
     #: There is work to do, and nothing that forbids it.
     TO_DO = "to do"
@@ -32,16 +32,16 @@ class Precheck(StrEnum):
     DONE = "done already"
     #: It would fail now.
     REFUSED = "refused"
-    #: An earlier action of the plan works on the same resource: it may find something else then.
+    #: An earlier action of the plan works on the same resource: the result may be different then.
     LATER = "not known yet"
     #: Its type has no precheck.
     UNCHECKED = "not checked"
-    #: The precheck did not answer, or broke.
+    #: The precheck did not return in time, or raised an unexpected error.
     NO_ANSWER = "no answer"
 
 
 class Prechecked(NamedTuple):
-    """An action, what its precheck found, and why."""
+    """An action, the result of its precheck, and the reason for it, if there is one."""
 
     action: Action
     found: Precheck
@@ -59,18 +59,19 @@ def check_all(
 ) -> list[Prechecked]:
     """Call the precheck of each action that has not started, in parallel; change nothing.
 
-    If none answers for ``patience_s`` seconds, the remaining ones have no answer. The answers are
-    in plan order. One that depends on earlier work of the plan is not known yet.
+    Return the results in plan order, without joins. If no precheck returns for ``patience_s``
+    seconds, the remaining ones are NO_ANSWER. A result DONE or REFUSED is replaced by LATER if an
+    earlier action of the plan works on the same resource.
     """
     plugins = environment.plugins
     waiting = [a for a in actions if a.state is ActionState.PENDING and a.action_type != JOIN]
     asked = [a for a in waiting if plugins[a.action_type].precheck is not ActionPlugin.precheck]
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
     found: dict[str, _Answer] = {}
-    with Workers(AT_ONCE, answers.put) as workers:
-        workers.grow(len(asked))
+    with ThreadPool(AT_ONCE, answers.put) as pool:
+        pool.grow(len(asked))
         for action in asked:
-            workers.submit(partial(_ask, action, environment))
+            pool.submit(partial(_ask, action, environment))
         try:
             while len(found) < len(asked):
                 answer = answers.get(timeout=patience_s)
@@ -103,7 +104,7 @@ def _answered(action: Action, environment: ActionEnvironment) -> _Answer:
 
 
 def _judged(actions: Iterable[Action], found: dict[str, _Answer]) -> Iterable[Prechecked]:
-    """Yield what is known of each action, given the work of those before it."""
+    """Yield the result of each action: LATER if an earlier action works on its resources."""
     worked_on: dict[str, Action] = {}
     for action in actions:
         resources = _own(action)
@@ -119,6 +120,6 @@ def _judged(actions: Iterable[Action], found: dict[str, _Answer]) -> Iterable[Pr
 
 
 def _own(action: Action) -> list[str]:
-    """Return the instances and volumes that an action works on; if there are none, all it holds."""
+    """Return the tokens of the instances and volumes of an action; else all but those of types."""
     held = [t for t in action.tokens if not t.startswith("type:")]
     return [t for t in held if t.partition(":")[0] in _SINGLE] or held

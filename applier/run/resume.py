@@ -42,7 +42,7 @@ REFUSED = {
 
 
 def to_reset(plan: ActionPlan) -> list[str]:
-    """Return the actions that become PENDING when a plan is resumed, in plan order.
+    """Return the uuids of the actions that become PENDING when a plan is resumed, in plan order.
 
     These are the actions that did not do their work. An action that was not triggered is included
     if one of its predecessors runs again. An action that an operator skipped is not. If the applier
@@ -62,7 +62,7 @@ def to_reset(plan: ActionPlan) -> list[str]:
     return [plan.actions[i].uuid for i in sorted(back)]
 
 
-def refused(plan: ActionPlan) -> bool:
+def is_refused(plan: ActionPlan) -> bool:
     """Return whether a plan is in a state in which it cannot be resumed.
 
     A plan that SUCCEEDED can be resumed after a rollback has undone actions of it.
@@ -80,13 +80,13 @@ def resumable(
 ) -> tuple[ActionPlan, Claimant | None]:
     """Return a plan that can be resumed, and its claimant, which has died, or None.
 
-    A claimant is watched for up to :data:`liveness.MISSED_HEARTBEATS` of its intervals; ``tell`` is
-    called with a sentence about that. Raises PlanConflict if the claimant is alive, or if the state
-    of the plan does not allow it.
+    The call blocks while a claimant is watched, for up to :data:`liveness.MISSED_HEARTBEATS` of its
+    intervals; ``tell`` is called with a sentence about that. Raises PlanConflict if the claimant is
+    alive, or if the state of the plan does not allow it.
     """
     claimant = store.claimant(uuid)
     plan = store.load_plan(uuid)
-    if refused(plan):
+    if is_refused(plan):
         text = f"plan {short(uuid)} is {plan.state}: {REFUSED[plan.state]}"
         raise PlanConflict(uuid, plan.state, text)
     if claimant is not None and not liveness.has_died(store, uuid, claimant, tell=tell, wait=wait):
@@ -95,7 +95,7 @@ def resumable(
 
 
 def _not_dead(store: Store, plan: ActionPlan, claimant: Claimant) -> PlanConflict:
-    """Return the refusal to resume a plan whose claimant was heard of, or has ended its claim."""
+    """Return the error for a plan whose claimant wrote a heartbeat, or whose claim has ended."""
     found = store.claimant(plan.uuid)
     text = f"plan {short(plan.uuid)} was {plan.state}: its claimant has changed meanwhile"
     if found and (found.host, found.pid) == (claimant.host, claimant.pid):
@@ -118,9 +118,9 @@ def resume(
     wait: Callable[[float], None] = time.sleep,
     history: HistoryEntry | None = None,
 ) -> list[str]:
-    """Make a plan PENDING again; return the actions that became PENDING with it.
+    """Make a plan PENDING again; return the uuids of the actions that became PENDING with it.
 
-    Waits and raises as :func:`resumable`; raises PlanConflict, too, if somebody else changed the
+    Blocks and raises as :func:`resumable`; raises PlanConflict, too, if somebody else changed the
     plan meanwhile.
     """
     plan, claimant = resumable(store, uuid, tell=tell, wait=wait)
@@ -141,13 +141,13 @@ def take_over(
 ) -> PlanState:
     """End the claim of a ``claimant`` that has died, and return the new state of its plan.
 
-    If the plan was being cancelled, it becomes CANCELLED, after ``end_commands`` was called with
-    its uuid, to end what the dead one has left running; it returns what became of the actions that
-    were running. Those that it does not tell of are UNKNOWN. A cancel
-    or pause that was requested and that the claimant did not follow is carried out. Otherwise the
-    plan becomes PENDING. But if an action was interrupted :data:`DEATHS` times in a row, it may be
-    what kills the applier: then the plan is PAUSED for an operator. Raises PlanConflict if somebody
-    else changed the plan meanwhile, or if the claimant wrote a heartbeat.
+    A plan that was being cancelled becomes CANCELLED. A cancel or pause that was requested, and
+    that the claimant did not carry out, is carried out. Before a plan becomes CANCELLED,
+    ``end_commands`` is called with its uuid; it ends the commands that still run, and returns a
+    report for each action that was running. Without a report, such an action becomes UNKNOWN.
+    Otherwise the plan becomes PENDING. But if an action was interrupted :data:`DEATHS` times in a
+    row, it may be the reason why appliers die: then the plan becomes PAUSED for an operator. Raises
+    PlanConflict if somebody else changed the plan meanwhile, or if the claimant wrote a heartbeat.
     """
     plan = store.load_plan(uuid)
     message = f"{liveness.gone(claimant)}; %s by {who}"

@@ -7,7 +7,6 @@ import queue
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
-from applier import plan_cloud
 from applier.contracts import Claimant, HistoryEntry, Listener, Report, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
@@ -15,7 +14,7 @@ from applier.engines.executor import MakeExecutor
 from applier.engines.tasks import task_maker, workerless
 from applier.errors import GuardRefusal, RequestsUnread, StoreError
 from applier.recording.recorder import Recorder
-from applier.run import left_commands, outcome
+from applier.run import left_commands, outcome, plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import Jobs, RunSetup
@@ -41,8 +40,8 @@ RESOURCES = ("instance", "node", "volume")
 class Runner:
     """Runs one plan once; make an instance for each run.
 
-    The machines are closed at the end. :meth:`pause`, :meth:`cancel` and :meth:`hand_back` may be
-    called before and while the plan runs, by any thread and by signal handlers.
+    :meth:`pause`, :meth:`cancel` and :meth:`hand_back` return at once; they may be called before
+    and while the plan runs, by any thread and by signal handlers.
     """
 
     def __init__(self, setup: RunSetup) -> None:
@@ -55,7 +54,7 @@ class Runner:
         self._events.put(Request(verb=RequestVerb.PAUSE, who=who, why=why))
 
     def cancel(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start no more actions, tell running actions to stop, and leave the plan CANCELLED."""
+        """Start no more actions, signal running actions to stop, and leave the plan CANCELLED."""
         self._events.put(Request(verb=RequestVerb.CANCEL, who=who, why=why))
 
     def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
@@ -79,22 +78,23 @@ class Runner:
             return self._run(plan, environment)
 
     def end_commands(self, uuid: str) -> list[Report]:
-        """End the commands and jobs that interrupted actions of a plan have left; write nothing.
+        """End the commands and jobs that interrupted actions of a plan have left.
 
-        Returns what became of each interrupted action, for the store.
-
-        Raises UnknownActionTypes, StoreError.
+        Return a report for each such action, which the caller writes to the store. Raises
+        UnknownActionTypes, PlanConflict or StoreError.
         """
         plan = self._store.load_plan(uuid)
         with closing(self._setup.environment.of_plan(plan)) as environment:
             jobs = self._jobs_of(plan)
-            runs_at, there = self._setup.runs_at, left_commands.local(plan, environment)
+            runs_at = self._setup.runs_at
+            there = left_commands.actions_with_local_commands(plan, environment)
             ended = runs_at.end_jobs(uuid, jobs, there) if runs_at else []
             commands = left_commands.end_commands(
                 [a for a in plan.actions if a.uuid not in jobs],
                 environment,
                 before=self._store.last_claimant(uuid),
                 host=self._setup.claimant.host,
+                folder=self._setup.claimant.jobs,
             )
             return [*ended, *commands]
 
@@ -102,9 +102,9 @@ class Runner:
         return self._setup.runs_at.jobs_of(plan) if self._setup.runs_at else {}
 
     def found_commands(self, uuid: str) -> Mapping[str, str]:
-        """Return what is known of the commands of interrupted actions, by uuid of the action.
+        """Return a description of the commands of each interrupted action that has some, by uuid.
 
-        Raises UnknownActionTypes, StoreError.
+        Raises UnknownActionTypes or StoreError.
         """
         plan = self._store.load_plan(uuid)
         with closing(self._setup.environment.of_plan(plan)) as environment:
@@ -150,7 +150,7 @@ class Runner:
         raise refused
 
     def _refusal(self, looked_at: ActionPlan, plan: ActionPlan) -> GuardRefusal | None:
-        """Return why a plan that changed before it was claimed may not run as it is now."""
+        """Return the refusal of a plan that changed before its claim; None if it may run."""
         if self._setup.require_allowed is None or _states(looked_at) == _states(plan):
             return None
         try:
@@ -263,16 +263,19 @@ class Runner:
         return self._setup.engine.run(run)
 
     def _breaker(self, plan: ActionPlan) -> Breaker | None:
-        """Return what pauses a plan after failures; it is paused if it had too many before."""
+        """Return the breaker that pauses a plan after failures; None without a failure budget.
+
+        Pause the plan if failures of earlier runs exceed the budget.
+        """
         breaker = self._setup.budget_of(plan) if self._setup.budget_of else None
         if breaker and (exceeded := breaker.exceeded()):
             self.pause(FAILURE_BUDGET, exceeded)
         return breaker
 
     def planned_s(self) -> float | None:
-        """Return how long the run was expected to take when it began.
+        """Return how many seconds the run was expected to take when it began.
 
-        None if it has not begun, and if the duration of an action was not known.
+        None if it has not begun, or if an action had no estimate and no earlier runs.
         """
         return None if self._order is None else self._order.makespan_s
 
@@ -292,7 +295,7 @@ class Runner:
         return order.ranks
 
     def _queue_limits(self, plan: ActionPlan, without: Collection[str]) -> QueueLimits:
-        """Return the places of workers; none if the store cannot be reached."""
+        """Return the limits that workers impose; none if the store cannot be reached."""
         try:
             runs_at = self._setup.runs_at
             return runs_at.queue_limits(plan, without) if runs_at else QueueLimits()
@@ -316,9 +319,8 @@ class Runner:
     ) -> tuple[ActionPlan, Mapping[str, float]]:
         """Look for commands of interrupted actions, verify the others, and record their states.
 
-        Actions with ``jobs`` at workers go on, whatever has become of these.
-
-        Returns the updated plan, and how many seconds ago each action started that goes on.
+        Actions with ``jobs`` at workers go on, even if the job has ended. Return the updated plan,
+        and how many seconds ago each action that goes on was started, by uuid.
         """
         if not any(action.state in TO_VERIFY for action in plan.actions):
             return plan, {}
@@ -328,6 +330,7 @@ class Runner:
             self._setup.verify_patience_s,
             before=before,
             host=self._setup.claimant.host,
+            folder=self._setup.claimant.jobs,
         )
         for action in plan.actions:
             if action.uuid in jobs:

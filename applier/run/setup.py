@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that a runner needs, in one value."""
+"""The store, the engine and the settings of a runner, in one value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from applier.store.worker_jobs import WorkerJob
 from planner.model import ActionPlan
 
 UTC_NOW = partial(datetime.now, UTC)
-#: Pauses a plan: who does it, and why.
+#: Pauses a plan; the arguments are who pauses it, and why.
 Pause = Callable[[str, str | None], None]
 #: Jobs at workers by the uuids of their actions.
 Jobs = Mapping[str, WorkerJob]
@@ -34,26 +34,29 @@ class RunsAt(Protocol):
     def jobs_of(self, plan: ActionPlan) -> Jobs:
         """Return the jobs at workers of interrupted actions of a plan, by action.
 
-        Raises PlanConflict if this process cannot follow them, StoreError.
+        Raises PlanConflict if this process cannot follow them, and StoreError.
         """
 
     def executor_of(
         self, plan: ActionPlan, known: Jobs, tell: Callable[[str], None]
     ) -> MakeExecutor | None:
-        """Return what makes the executor of a run; None if its actions run in threads here.
+        """Return the function that makes the executor of a run; None: actions run in threads here.
 
         ``known`` are the jobs of its interrupted actions, as :meth:`jobs_of` returns them. ``tell``
-        is called with what the actions wait for.
+        is called with sentences about workers that the actions wait for.
         """
 
     def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
-        """Return the limits that the places of workers are now; raises StoreError."""
+        """Return how many actions may run at once in each queue, by its workers' present places.
+
+        ``workerless`` are the actions that need no place. Raises StoreError.
+        """
 
     def end_jobs(self, plan: str, jobs: Jobs, at_workers: Collection[str]) -> list[Report]:
-        """Tell jobs of a plan that nobody runs to stop; return how their attempts ended.
+        """Stop the jobs of a plan that no applier runs; wait, and return a report for each job.
 
-        ``at_workers`` are the actions whose commands run on the machines of their workers. Raises
-        StoreError.
+        An action whose job does not end in time is reported as UNKNOWN. ``at_workers`` are the
+        actions whose commands run on the machines of their workers. Raises StoreError.
         """
 
 
@@ -64,12 +67,12 @@ class RunSetup:
     ``on_failure`` applies to plans that have no policy themselves. While the store cannot be
     reached, no action starts, and writes are retried for up to ``store_patience_s`` seconds.
     Plugins may take up to ``verify_patience_s`` seconds to verify an interrupted action.
-    ``listener_of`` makes one more listener, for a plan that was claimed; its block is the run.
-    ``require_allowed`` raises GuardRefusal for a plan that may not run; ``holding_of`` returns what
-    holds actions of a plan back while they may not start, if anything does; it gets a function that
-    pauses the plan. ``budget_of`` returns what pauses a plan after failures, if anything does.
-    ``runs_at`` says where actions run; without it, in threads of this process. ``tell`` is called
-    with what actions wait for there.
+    ``listener_of`` returns a context manager around the run of a claimed plan, which yields one
+    more listener. ``require_allowed`` raises GuardRefusal for a plan that may not run.
+    ``holding_of`` returns the holding that keeps actions of a plan waiting, or None; the holding
+    may call its second argument to pause the plan. ``budget_of`` returns the breaker that pauses a
+    plan after failures, or None. ``runs_at`` executes the actions; without it, threads of this
+    process do. ``tell`` is called with sentences about workers that actions wait for.
     """
 
     store: RunStore

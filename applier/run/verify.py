@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out what became of interrupted actions: looks for their commands, else asks plugins."""
+"""Determines the states of interrupted actions from their commands, else from their plugins."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from applier.contracts import ActionPlugin, Claimant, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines, JobFound
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import needs_permit, verified
-from applier.engines.workers import Workers
+from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed
-from applier.run.left_commands import AT_ONCE, away, runs_on
+from applier.run.left_commands import AT_ONCE, runs_on, unseen_command_text
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on, runs_again
 from applier.secrets import resolve
 from planner.model import Action
@@ -26,11 +26,11 @@ LOG = logging.getLogger(__name__)
 
 
 class Finding(NamedTuple):
-    """What was found of one action: that it goes on, else what its plugin says of its work.
+    """The result for one interrupted action: its command goes on, else its plugin verified it.
 
-    ``age_s`` is how many seconds ago it started, if it goes on. ``lost`` says what happened to its
-    command. ``elsewhere`` says that processes of it may still run. ``not_begun`` are the machines
-    of its last attempt if that has not begun and never will.
+    ``age_s`` is how many seconds ago it started, if its command goes on. ``lost`` is a sentence
+    about the end of its command. ``elsewhere`` is a sentence about processes of it that may still
+    run. ``not_begun`` are the machines of its last attempt if that has not begun and never will.
     """
 
     uuid: str
@@ -43,11 +43,11 @@ class Finding(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class Findings:
-    """What is to be done about the interrupted actions of a plan.
+    """The results for all interrupted actions of a plan.
 
-    ``reports`` change the states of actions. ``continued`` are the actions that go on, because
-    commands of them were found: how many seconds ago each was started. ``not_begun`` are the
-    machines of attempts that may be forgotten once the reports are on record.
+    ``reports`` change the states of actions. ``continued`` has the actions that go on, because
+    commands of them were found: how many seconds ago each was started, by uuid. ``not_begun`` are
+    the machines of attempts that may be forgotten once the reports are on record.
     """
 
     reports: list[Report] = field(default_factory=list)
@@ -62,24 +62,27 @@ def verify_all(
     *,
     before: Claimant | None = None,
     host: str = "",
+    folder: str | None = None,
     permits_are_here: bool = False,
 ) -> Findings:
-    """Return what is to be done about each ONGOING or UNKNOWN action; write nothing.
+    """Look for the commands of ONGOING and UNKNOWN actions, else let their plugins verify them.
 
-    Machines and plugins are asked in parallel. If none of them answers for ``patience_s`` seconds,
-    the remaining actions are in doubt. ``before`` is the claimant of the last run, ``host`` this
-    host: commands on the host of another claimant cannot be found. ``permits_are_here`` says that
-    an attempt may only begin with a permit on this machine.
+    The store is not changed. Actions are processed in parallel. If none of them has a result for
+    ``patience_s`` seconds, the remaining actions are in doubt. ``before`` is the claimant of the
+    last run, ``host`` this host, ``folder`` that of the jobs here: commands on another host or in
+    another folder cannot be found. With ``permits_are_here``, an attempt may only begin with a
+    permit on this machine.
     """
     plugins = environment.plugins
     doubtful = [a for a in actions if a.state in TO_VERIFY]
     answers: queue.SimpleQueue[Finding] = queue.SimpleQueue()
     found: dict[str, Finding] = {}
-    with Workers(AT_ONCE, answers.put) as workers:
-        workers.grow(len(doubtful))
+    with ThreadPool(AT_ONCE, answers.put) as pool:
+        pool.grow(len(doubtful))
         for action in doubtful:
-            elsewhere = away(action, plugins[action.action_type], before, host)
-            workers.submit(partial(_ask, action, environment, elsewhere, permits_are_here))
+            plugin = plugins[action.action_type]
+            elsewhere = unseen_command_text(action, plugin, before, host, folder)
+            pool.submit(partial(_ask, action, environment, elsewhere, permits_are_here))
         try:
             while len(found) < len(doubtful):
                 finding = answers.get(timeout=patience_s)
@@ -119,7 +122,7 @@ def _decided(
 def _ask(
     action: Action, environment: ActionEnvironment, unseen: str | None, permits_are_here: bool
 ) -> Finding:
-    """Find out whether an action has begun; its plugin logs for that action."""
+    """Return the result for one action; records that its plugin logs meanwhile carry its uuid."""
     with log_fields.about(action=action.uuid):
         return _found(action, environment, unseen, permits_are_here)
 
@@ -127,18 +130,16 @@ def _ask(
 def _found(
     action: Action, environment: ActionEnvironment, unseen: str | None, permits_are_here: bool
 ) -> Finding:
-    """Look for the commands of an action, else ask its plugin."""
+    """Look for the commands of an action, else call ``verify`` of its plugin."""
     machines = environment.machines_of(action, action.attempts)
     plugin = environment.plugins[action.action_type]
     is_here = permits_are_here and needs_permit(action, plugin)
-    if machines is not None and machines.forbid(is_here=is_here):
+    if machines is not None and machines.withdraw_permit(is_here=is_here):
         return Finding(action.uuid, not_begun=machines)
     jobs, elsewhere = _look(action, plugin, environment)
     lost = next((job for job in jobs if job.is_lost), None)
-    if jobs and lost is None:
+    if jobs and (lost is None or any(job.is_running for job in jobs)):
         return Finding(action.uuid, age_s=max(job.age_s or 0.0 for job in jobs))
-    if lost is not None and lost.left:
-        elsewhere = str(lost)
     context = environment.context(action, _ignore)
     try:
         parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
@@ -154,7 +155,7 @@ def _found(
 def _look(
     action: Action, plugin: type[ActionPlugin], environment: ActionEnvironment
 ) -> tuple[Sequence[JobFound], str | None]:
-    """Return the commands of the last attempt, or why one of its machines cannot be asked."""
+    """Return the commands of the last attempt, or why one of its machines cannot be reached."""
     machines = environment.machines_of(action, action.attempts)
     if machines is None:
         return (), None

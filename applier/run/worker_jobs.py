@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs at workers that interrupted actions of a plan have on record."""
+"""The recorded jobs at workers of interrupted actions, and runs in a process without workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.model import ActionPlan
 
 
 class LocalRuns:
-    """Lets the actions of runs be executed in threads of this process."""
+    """Runs actions in threads of this process: an :class:`applier.run.setup.RunsAt`."""
 
     def __init__(self, store: WorkerJobStore) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class LocalRuns:
         known: Mapping[str, WorkerJob],
         tell: Callable[[str], None],
     ) -> None:
-        """Return None: threads need nothing."""
+        """Return None: the actions run in threads of the engine."""
 
     def queue_limits(
         self,

@@ -81,7 +81,7 @@ class Course:
         return _drive(Scheduler(actions, after, self.concurrency, ranks=ranks), self.durations)
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
-        """Return, for each action and join, the length of the longest path to the end."""
+        """Return, for each action and join, the seconds of the longest path from its start."""
         longest: dict[str, float] = {}
         for name in reversed(acyclic_part(self.after)):
             behind = max((longest[n] for n in self.after[name]), default=0.0)
@@ -100,8 +100,8 @@ class Course:
     def lower_bound(self, timeline: Timeline) -> float:
         """Return a lower bound of the makespan: the longest path, or the work under one limit.
 
-        Only the actions of ``timeline`` count, which may be any simulation of this course: in what
-        order actions start does not change which of them run.
+        Only the actions that run in ``timeline`` count. It may be any simulation of this course,
+        because the order of the starts does not change which actions run.
         """
         ran = {uuid: self.durations[uuid] for uuid in timeline.start_s}
         gates = self.gates()

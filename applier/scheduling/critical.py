@@ -57,7 +57,10 @@ def _before(course: Course) -> Mapping[str, frozenset[str]]:
 
 
 def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
-    """Return a chain of actions without gaps, the last of which ends last of all actions."""
+    """Return the uuids of a chain of actions without gaps, the last of which ends last of all.
+
+    Return an empty tuple if no action runs.
+    """
     if not timeline.end_s:
         return ()
     released = _released(course, timeline)

@@ -23,7 +23,7 @@ class HaltReason(StrEnum):
 
     @property
     def strength(self) -> int:
-        """A number: a reason replaces an earlier one of less strength."""
+        """The precedence of the reason: a halt replaces an earlier one of less strength."""
         return _STRENGTH[self]
 
 
@@ -36,10 +36,11 @@ _STRENGTH = {
 
 
 class Halt(NamedTuple):
-    """No more actions start: the reason, and a sentence that names its cause.
+    """The decision that no more actions start: its reason, and a sentence that names the cause.
 
-    ``by`` is what asked for it inside of this process, such as a failure budget; None if an
-    operator did, whose request is on record.
+    ``by`` is the request of a part of this process, such as the failure budget, which is to be
+    written to the history. It is None for a request of an operator, which is on record already,
+    and for other halts.
     """
 
     stopped: HaltReason
@@ -51,7 +52,7 @@ class Halt(NamedTuple):
 class Decisions:
     """The decisions of one call of the scheduler, for the engine to carry out.
 
-    ``cancelling`` is set when a cancel takes effect: a sentence that says who requested it and why.
+    ``cancelling`` is set when a cancel takes effect: a sentence with the requester and the reason.
     ``delays`` are failed actions that are retried, each with its delay in seconds; they become
     PENDING again. ``ended`` are reports of actions that end without having started. ``starts`` are
     the actions to start. ``stops`` are running actions to stop. ``max_workers`` is set when it
@@ -79,14 +80,14 @@ class WaitKind(StrEnum):
     WORKER = "worker"
     #: Until the delay before its next attempt is over.
     DELAY = "delay"
-    #: Until a window opens.
+    #: Until a window opens, or the health probe has answered.
     WINDOW = "window"
     #: Until another plan releases the resource ``token``, which it holds by ``reservation``.
     PLAN = "plan"
 
 
 class WaitReason(NamedTuple):
-    """The reason why an action waits; ``kind`` says what the other fields mean."""
+    """The reason why an action waits; ``kind`` determines the meaning of the other fields."""
 
     kind: WaitKind
     actions: tuple[str, ...]

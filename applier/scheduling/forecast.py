@@ -110,7 +110,7 @@ def best_ranks(
     *,
     rounds: int = ROUNDS,
 ) -> Mapping[str, int]:
-    """Return the ranks of :class:`Ranking`."""
+    """Return the ranks, by uuid, of the shortest timeline that :func:`forecast` finds."""
     return Ranking(actions, durations, concurrency, rounds=rounds).ranks
 
 

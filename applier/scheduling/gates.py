@@ -39,7 +39,7 @@ class Concurrency:
 
     ``limits`` maps a token to the number of actions that may hold it at once, as in :class:`Gates`.
     ``workerless`` are the uuids of the actions that do not count against ``max_workers``.
-    ``queue_tokens`` are one more token of actions by uuid: see
+    ``queue_tokens`` maps the uuids of actions to one more token each, see
     :class:`applier.scheduling.queue_limits.QueueLimits`.
     """
 
@@ -67,7 +67,7 @@ class _Submission:
         "tokens",
         "worker",
     )
-    #: Of a submitted action only, not of one that runs already.
+    #: Set by :meth:`Gates.submit` only, not by :meth:`Gates.hold`.
     rank: float
     number: int
 
@@ -142,7 +142,7 @@ class Gates:
     def hold(self, key: str, tokens: Iterable[str] = (), *, worker: bool = True) -> None:
         """Assign tokens and a worker to an action that runs already, beyond the limits if needed.
 
-        It holds them as if it had been taken.
+        They are released as after :meth:`take`.
         """
         holder = self._holders[key] = _Submission(key, tokens, worker)
         holder.tokens = self._limited(tokens)
@@ -151,7 +151,7 @@ class Gates:
         self.idle -= worker
 
     def take(self) -> str | None:
-        """Return the next action that may start, and assign its tokens to it; else return None."""
+        """Assign tokens and a worker to the next action that may start; return its key or None."""
         without = self._ready_without
         while True:
             heap = self._ready if self.idle > 0 else without
@@ -183,7 +183,10 @@ class Gates:
         self.idle += waiting.worker
 
     def unobtainable(self, key: str) -> tuple[str, str] | None:
-        """Return a token that given-up actions hold for ever, and one of these; else None."""
+        """Return a token that an action can never get, and a given-up action that holds it.
+
+        Return None if the action needs no such token.
+        """
         for token in self._known[key].tokens if self._given_up else ():
             keepers = [other.key for other in self._given_up.values() if token in other.tokens]
             if len(keepers) >= (self.limit(token) or math.inf):

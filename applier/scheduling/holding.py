@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interfaces of what holds actions back, and of what stops a plan that fails. Pure."""
+"""The interfaces of rules that delay actions, or pause a plan after failures. Pure."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from planner.states import ActionState
 
 
 class Holding(Protocol):
-    """Decides for each action that could start now whether it has to wait for another time."""
+    """A rule that delays actions that could start otherwise, such as windows or a health probe."""
 
     def holds(self, action: Action) -> bool:
         """Return whether an action must not start now."""
 
     def again_s(self) -> float | None:
-        """Return in how many seconds to ask again; None: if nothing runs, hand the plan back."""
+        """Return the seconds after which to call :meth:`holds` again for the delayed actions.
+
+        None means that the plan is to be handed back to the store once no action runs.
+        """
 
     def ended(self) -> None:
-        """Is called when actions have ended, before others start."""
+        """Handle that actions have ended; called before others start."""
 
     def tell(self, number: int) -> None:
-        """Is called with the number of actions that are held back, whenever it changes."""
+        """Handle the number of delayed actions; called before each wait for events."""
 
 
 class Breaker(Protocol):
-    """Decides by the ends of actions whether nothing new may start."""
+    """A rule that pauses a plan after failures, such as a failure budget."""
 
     def exceeded(self) -> str | None:
-        """Return why nothing may start in this run, in a sentence, or None."""
+        """Return a sentence if failures of earlier runs already forbid any start, else None."""
 
     def note(self, action: Action, state: ActionState) -> str | None:
-        """Note the end of an action; return why nothing new may start, in a sentence, or None."""
+        """Record the end of an action; return a sentence if no more may start, else None."""

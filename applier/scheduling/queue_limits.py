@@ -2,8 +2,9 @@
 """The queues of workers as limits of a forecast: which actions share the places of a queue.
 
 A run does not wait for places: it hands an action to its queue, where the job waits for a worker.
-So only forecasts have these limits. A worker that serves several queues counts for each of them,
-and a queue that nobody serves has no limit, because its workers are yet to come.
+So only forecasts have these limits. A place is one job that a worker carries out at once. A worker
+that serves several queues counts for each of them. A queue that no worker serves has no limit,
+because its workers are yet to come.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import NamedTuple
 from applier.store.worker_jobs import Served
 from planner.model import JOIN, Action
 
-#: The queue of actions that no route leads to another.
+#: The queue of actions without a token that names one.
 DEFAULT_QUEUE = "default"
 
 
 class QueueLimits(NamedTuple):
     """A token for each action that runs at a worker, and the limits of these tokens.
 
-    ``unserved`` are the queues of the actions that nobody serves.
+    ``unserved`` are those queues of the actions that no worker serves.
     """
 
     tokens: Mapping[str, str] = {}
@@ -50,7 +51,7 @@ def queue_limits(
     workerless: Collection[str],
     served: Mapping[str, Served],
 ) -> QueueLimits:
-    """Return the limits that the places of workers are.
+    """Return a token for the queue of each action, limited to the number of places of its workers.
 
     >>> a, b = (Action(uuid=u, action_type="nop", tokens=(f"region:{u}",)) for u in "ab")
     >>> queue_limits([a, b], ["region"], (), {"a": Served(workers=2, places=8)})

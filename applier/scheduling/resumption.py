@@ -22,9 +22,9 @@ def decide(
 ) -> Report | None:
     """Return the report for an ONGOING or UNKNOWN action, given the finding of its plugin.
 
-    ``lost`` says what happened to its command. ``elsewhere`` says that a command of it may still
-    run: unless its work is done, it must not run again then, and is given up. Return None for an
-    action that stays UNKNOWN.
+    ``lost`` is a clause about the end of its command. ``elsewhere`` is a clause about a command of
+    it that may still run: then it does not run again, but becomes UNKNOWN and is given up, unless
+    its work is done. Return None for an action that stays UNKNOWN.
 
     >>> a = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
     >>> [str(decide(a, found, rerun_safe=False).state) for found in Verified]
@@ -37,7 +37,7 @@ def decide(
         message = f"{how}; verified: its work is done"
         return _report(action, ActionState.SUCCEEDED, message, Outcome.CHANGED)
     if elsewhere is not None:
-        report = _stays_in_doubt(action, f"{how}; {elsewhere}; {in_doubt(action)}")
+        report = _stays_in_doubt(action, f"{how}; {elsewhere}; {in_doubt(action.label)}")
         return report and report._replace(given_up=True)
     if found is Verified.NOT_DONE:
         message = f"{how}; verified: its work is not done, it runs again"
@@ -45,7 +45,7 @@ def decide(
     if rerun_safe:
         message = f"{how}; it is not known whether its work is done, but it may safely run again"
         return _report(action, ActionState.PENDING, message, Outcome.ERROR)
-    return _stays_in_doubt(action, f"{how}; {in_doubt(action)}")
+    return _stays_in_doubt(action, f"{how}; {in_doubt(action.label)}")
 
 
 def _stays_in_doubt(action: Action, message: str) -> Report | None:
@@ -68,12 +68,15 @@ def runs_again(action: Action) -> Report:
     return _report(action, ActionState.PENDING, message, Outcome.ERROR)
 
 
-def in_doubt(action: Action) -> str:
-    """Return the message for an action that cannot be verified: how to set its state."""
+def in_doubt(label: str) -> str:
+    """Return the message for an action that cannot be verified: how to set its state.
+
+    ``label`` is its name, or the beginning of its uuid.
+    """
     return (
         "it is not known whether its work is done: check, then set its state with: "
         "actionplan action set "
-        f"PLAN {action.label} --state succeeded|failed --reason TEXT"
+        f"PLAN {label} --state succeeded|failed --reason TEXT"
     )
 
 

@@ -32,9 +32,9 @@ from planner.states import WELL, ActionState, StateReason
 
 #: The name of the number of workers among the limits of a request.
 MAX_WORKERS = "max_workers"
-#: Who pauses a plan of which too much fails, in its history.
+#: The authors of a pause because of failures, as the history of the plan names them.
 FAILURE_BUDGET, ON_FAILURE = "the failure budget", "on_failure = pause"
-#: A failure stops what needs the failed action, and nothing is retried.
+#: Actions that need a failed action do not run, and nothing is retried.
 NO_FAILURE_RULES = FailureRules()
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 
@@ -42,7 +42,7 @@ _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 class Scheduler:
     """Decides, in one run of one plan, which actions start, stop, or end without running.
 
-    ``actions`` are those of the plan, with their states. What has ended is not run again; an
+    ``actions`` are those of the plan, with their states. Ended actions do not run again; an
     ONGOING action runs already, since an earlier run. ``after`` maps each name to its successors
     (:func:`applier.scheduling.order.links`). A name that is not the uuid of an action is a join of
     the flow, for which no state is recorded. ``ranks`` are by uuid: of several actions that may
@@ -110,7 +110,7 @@ class Scheduler:
 
     @property
     def held(self) -> Collection[str]:
-        """The actions that could start, and are held back."""
+        """The actions that could start, and are delayed by the ``holding``."""
         return self._waiting.held.keys()
 
     @property
@@ -148,12 +148,12 @@ class Scheduler:
         held_by_others: Iterable[Reservation] | None = None,
         reopened: bool = False,
     ) -> Decisions:
-        """Process reports and requests, and return what to do.
+        """Process reports and requests, and return the decisions that follow.
 
         Requests are followed before any action is started that became ready by these reports.
         ``elapsed`` are the actions whose retry delay is over. ``held_by_others``, if given, are all
-        resources that other plans hold now. With ``reopened``, actions that were held back may
-        start if they are not held back any more.
+        resources that other plans hold now. With ``reopened``, the actions that the ``holding``
+        delayed are submitted again; it may delay them again.
         """
         unwanted = {r.action for r in requests if r.verb in (RequestVerb.SKIP, RequestVerb.ABORT)}
         cancelled = any(r.verb == RequestVerb.CANCEL for r in requests)

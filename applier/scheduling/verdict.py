@@ -31,9 +31,9 @@ class OnFailure(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailureRules:
-    """The effects of a failed action: on itself, on the actions behind it, and on its plan.
+    """The effects of a failed action: on itself, on its descendants, and on its plan.
 
-    ``policies`` say, by action type, how often it is retried. Once a group of ``tolerances`` has
+    ``policies``, by action type, contain the number of retries. Once a group of ``tolerances`` has
     more failed nodes than it allows, no action starts, and all that have not started are cancelled.
     ``breaker`` may pause the plan after a failure.
     """

@@ -59,8 +59,8 @@ class HeldByOthers:
 class WaitingActions:
     """The actions that only wait for a token, a worker, another plan, a delay or a window.
 
-    Their predecessors have ended. ``concurrency`` says which tokens and workers they need.
-    ``holding`` is asked before an action starts.
+    Their predecessors have ended. ``concurrency`` determines their tokens and who needs a worker.
+    ``holding`` may delay an action that has its tokens and a worker.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WaitingActions:
     ) -> None:
         self._gates, self._actions, self._ranks = gates, actions, ranks
         self._concurrency, self._holding = concurrency, holding
-        #: Actions that got all they need, gave it back, and wait for another time.
+        #: Actions that the holding delays; they have released their tokens and workers again.
         self.held: dict[str, None] = {}
         self._at_gates: set[str] = set()
         #: Actions whose attempt failed, and which are retried after a delay.
@@ -82,11 +82,11 @@ class WaitingActions:
 
     @property
     def may_start_later(self) -> bool:
-        """Whether an action waits for a delay or another plan: it may start though nothing runs."""
+        """Whether an action waits for a delay, another plan or a window: it may start by itself."""
         return bool(self.delayed or self._held_by_others or self.held)
 
     def submit(self, uuid: str) -> None:
-        """Add an action that may run: at the gates, or behind another plan."""
+        """Submit an action to the gates, or park it if another plan holds one of its resources."""
         action = self._actions[uuid]
         if not self._held_by_others.park(action):
             self._at_gates.add(uuid)

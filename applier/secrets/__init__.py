@@ -13,7 +13,7 @@ from applier.secrets.blotting import Blotting
 from planner.errors import Path, path_text
 from planner.secret_references import hidden_texts, label, replaced
 
-#: A value in a plan that is shorter, such as ``1`` or ``en_US``, is not replaced in output.
+#: A hidden value in a plan with fewer characters, such as ``1``, is not replaced in output.
 SHORTEST_LITERAL = 8
 #: A larger file is refused.
 MOST_BYTES = 64 * 1024
@@ -34,7 +34,7 @@ NO_SECRETS = Blotting()
 
 
 class Resolved(NamedTuple):
-    """Parameters with the values of their secrets, and what removes these values from texts."""
+    """Parameters with the values of their secrets, and the function that hides these in texts."""
 
     parameters: Mapping[str, Any]
     blotting: Blotting
@@ -43,10 +43,9 @@ class Resolved(NamedTuple):
 def resolve(parameters: Mapping[str, Any], schema: Mapping[str, Any]) -> Resolved:
     """Read the value of each reference, and check it against the schema of the parameters.
 
-    Values that are hidden when they are shown are replaced in texts as well, if they are long
-    enough not to be common words.
-
-    Raises ActionFailed with all references that cannot be used, and why, without their values.
+    The blotting also replaces values in the plan that the schema hides, from SHORTEST_LITERAL
+    characters on. Raises ActionFailed with all references that cannot be used, and why, without
+    their values.
     """
     if not parameters:
         return Resolved(parameters, NO_SECRETS)

@@ -3,36 +3,46 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 
 #: Stands in place of a value.
 BLOT = "***"
 #: A line of a value that has several lines is replaced by itself if it has so many characters.
 _SHORTEST_LINE = 8
-#: What stands at the end of a text that was cut.
+#: The last character of a text that was cut, so that a value in it may be incomplete.
 CUT = "…"
-#: From and up to how many characters the beginning of a value is replaced at a cut.
+#: The least and the most characters of the beginning of a value that is replaced at a cut.
 _SHORTEST_BEGINNING, _LONGEST_BEGINNING = 3, 400
+#: Output is looked through when so much of what is kept back is new: this part of it.
+_NEW_PART = 8
+#: What ``printf %q`` of bash puts a backslash before, and how it writes control characters.
+_BACKSLASHED = r"""[ "'\\|&;()<>!{}*[\]?^$`,]|^[#~]|(?<=[:=])~"""
+_CONTROLS = dict(zip("\a\b\t\n\v\f\r\x1b\\'", map("\\{}".format, "abtnvfrE\\'"), strict=True))
 
 
 class Blotting:
-    """Replaces these values in texts.
+    """Replaces ``values`` by ``***`` in texts.
 
-    Forms in which programs and messages repeat a value are replaced, too: quoted for a shell, with
-    other white space, and each longer line of it by itself.
+    Forms in which programs and messages repeat a value are replaced, too: with other white space,
+    each longer line of it by itself, and these as JSON, Python, HTML, URLs and shells write them.
     """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         forms = sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
         self.longest = len(forms[0]) if forms else 0
         self._pattern = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
-        self._forms = forms
+        self._forms = sorted(forms)
 
     def __call__(self, text: str) -> str:
-        """Return a whole text without the values, and without the beginning of one at a cut."""
+        """Return a text with each value replaced, and each beginning of one at its end or a cut.
+
+        A cut is marked by :data:`CUT`.
+        """
         if not self._forms:
             return text
         kept, end = [], 0
@@ -43,17 +53,19 @@ class Blotting:
         return "".join([*kept, text[end:]])
 
     def _beginnings(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of the longest beginning of a value at each place of a cut."""
+        """Yield begin and end of the longest beginning of a value before each cut and the end."""
         cuts = (place for place, letter in enumerate(text) if letter == CUT)
         for cut in (*cuts, len(text)):
-            lengths = (self._beginning(form, text, cut) for form in self._forms)
-            if longest := max(lengths):
+            if longest := self._beginning(text, cut):
                 yield cut - longest, cut
 
-    def _beginning(self, form: str, text: str, end: int) -> int:
-        """Return the length of the longest beginning of a form that ends there; 0 if none does."""
-        for length in range(min(len(form), _LONGEST_BEGINNING), _SHORTEST_BEGINNING - 1, -1):
-            if text.endswith(form[:length], 0, end):
+    def _beginning(self, text: str, end: int) -> int:
+        """Return the length of the longest beginning of a form that ends at ``end``; 0 if none."""
+        most = min(self.longest, _LONGEST_BEGINNING, end)
+        for length in range(most, _SHORTEST_BEGINNING - 1, -1):
+            beginning = text[end - length : end]
+            place = bisect_left(self._forms, beginning)
+            if place < len(self._forms) and self._forms[place].startswith(beginning):
                 return length
         return 0
 
@@ -74,7 +86,7 @@ class Blotting:
 
 
 class BlottedOutput:
-    """Passes output on without the values, also those that are split over several pieces.
+    """Passes output on with secret values replaced, even those split over several pieces.
 
     May be used from several threads.
 
@@ -90,18 +102,24 @@ class BlottedOutput:
         #: The end of the output, in which a value may have begun, and how many characters at its
         #: beginning belong to a value that was replaced already.
         self._held, self._covered = "", 0
+        #: How many characters at the end of it were not looked through.
+        self._new = 0
         self._lock = threading.Lock()
 
     def __call__(self, piece: str) -> None:
-        """Take a piece, and pass on what can no longer be a part of a value."""
+        """Accept a piece; pass on all output but an end that may be a part of a value."""
         if not self._blotting.longest:
             self._write(piece)
             return
         with self._lock:
-            self._pass_on(self._held + piece, self._blotting.longest - 1)
+            self._held += piece
+            self._new += len(piece)
+            if self._new >= self._blotting.longest // _NEW_PART:
+                self._pass_on(self._held, self._blotting.longest - 1)
+                self._new = 0
 
     def close(self) -> None:
-        """Pass on the rest."""
+        """Pass on the output that was kept back."""
         with self._lock:
             self._pass_on(self._held, 0)
 
@@ -123,8 +141,30 @@ class BlottedOutput:
 
 
 def _forms(value: str) -> Iterator[str]:
-    yield value
-    yield shlex.quote(value)
-    yield " ".join(value.split()) or value
     lines = [line.strip() for line in value.splitlines()]
-    yield from (line for line in lines if len(lines) > 1 and len(line) >= _SHORTEST_LINE)
+    longer = [line for line in lines if len(lines) > 1 and len(line) >= _SHORTEST_LINE]
+    for text in (value, " ".join(value.split()) or value, *longer):
+        yield text
+        yield from _written(text)
+
+
+def _written(text: str) -> Iterator[str]:
+    """Yield a text as JSON, Python, HTML, URLs and shells write it, mostly without quotes."""
+    # Imported here: few plans have secrets.
+    from html import escape
+    from urllib.parse import quote, quote_plus
+
+    yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+    # In a text with both kinds of quotes, Python escapes one of them.
+    yield from (str.__repr__(text)[1:-1], repr("'\"" + text)[4:-1])
+    yield from (escape(text), escape(text, quote=False))
+    yield from (quote(text, safe, errors="replace") for safe in ("", "/"))
+    yield quote_plus(text, errors="replace")
+    yield from (shlex.quote(text), *(text.replace("'", q) for q in ("'\"'\"'", r"'\''")))
+    yield re.sub(r'[$`"\\]', r"\\\g<0>", text)
+    yield re.sub(_BACKSLASHED, r"\\\g<0>", text)
+    yield re.sub(r"[\x01-\x1f\x7f\\']", _in_dollar_quotes, text)
+
+
+def _in_dollar_quotes(found: re.Match[str]) -> str:
+    return _CONTROLS.get(found[0]) or f"\\{ord(found[0]):03o}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of the service: a file that cannot be written is said, and stops nothing."""
+"""Sets up the log of the service, which goes on if the file of the log cannot be written."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from oslo_log import log
 
 from applier import log_fields
 from applier.errors import ConfigurationError
-from planner.visible_text import VisibleRecord, with_visible_errors
+from planner.safe_text import VisibleRecord, with_visible_errors
 
 
 class FieldRecord(VisibleRecord):
     """A log record with the plan and the action that it is about, for JSON and for text.
 
     The plan is that of the thread; lines about an action are logged with ``extra={"action": ...}``.
-    ``extra`` and ``instance`` are the names under which the formatters of oslo.log look.
+    The formatters of oslo.log read the attributes ``extra`` and ``instance``.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -39,12 +39,12 @@ class FieldRecord(VisibleRecord):
 
     @instance.setter
     def instance(self, value: str) -> None:
-        """Keep the text that the formatter has made of the fields."""
+        """Store the text that the formatter makes of the fields, where its format reads it."""
         self.__dict__["instance"] = value
 
 
 def set_up(conf: cfg.ConfigOpts, name: str) -> None:
-    """Send log messages where the configuration says; raise ConfigurationError if that fails."""
+    """Set up logging by the configuration; raise ConfigurationError if that fails."""
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
     conf.set_default("use_stderr", True)
     try:
@@ -63,7 +63,7 @@ def set_up(conf: cfg.ConfigOpts, name: str) -> None:
 
 
 def _go_on_without(handler: logging.FileHandler) -> None:
-    """Tell once that the file cannot be written, and go on.
+    """Write to standard error, once, that the file cannot be written; raise and print no error.
 
     The handlers of Python print a trace for each message, or raise the error where it is logged.
     """

@@ -34,7 +34,7 @@ from applier.service.process import ServiceProcess
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from planner.errors import PlannerError
-from planner.visible_text import visible
+from planner.safe_text import visible
 
 LOG = logging.getLogger(__name__)
 
@@ -47,9 +47,9 @@ Ctrl-C ends the service at once.
 
 
 class ApplierService(ServiceProcess):
-    """The process that runs plans. At its end it hands them back, once running actions ended.
+    """The process that runs plans; when it ends, it hands unfinished plans back to the queue.
 
-    ``listener`` is the socket at which the API asks for the metrics of runs, if there is one.
+    ``listener`` is the socket at which the API requests the metrics of runs; None without an API.
     """
 
     name = NAME
@@ -61,7 +61,7 @@ class ApplierService(ServiceProcess):
         self._listener = listener
 
     def work(self, assembly: Assembly) -> None:
-        """Run plans."""
+        """Run plans until ``ending`` is set and running actions have ended."""
         if opened(lambda: assembly.store, self.ending) is not None:
             LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
             with measured(assembly, self._listener), assembly.traced():
@@ -73,7 +73,10 @@ class ApplierService(ServiceProcess):
 
 
 def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractContextManager[object]:
-    """Measure runs in a block, if metrics_port is set or the API asks for the metrics."""
+    """Return a context in which metrics of runs are offered at metrics_port and to ``listener``.
+
+    It does nothing if neither is set, or if a library is not installed.
+    """
     port = assembly.conf.watcher_applier.metrics_port
     if port is None and listener is None:
         return nullcontext()
@@ -86,12 +89,12 @@ def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractCont
     metrics = RunMetrics()
     assembly.measured = lambda store: measured_store.measured(store, metrics)
     if listener is not None:
-        passing.answer(listener, metrics.registry)
+        passing.serve_metrics(listener, metrics.registry)
     return nullcontext() if port is None else endpoint.offered(metrics.registry, port)
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
-    """Return the worker loop for a configuration; raises ConfigurationError, PlannerError."""
+    """Return a new worker loop, with its service; raises ConfigurationError, PlannerError."""
     assembly.engine()
     claimant, started = assembly.claimant, datetime.now(UTC)
     service = Service(
@@ -131,7 +134,7 @@ def _api() -> Any:
 
 
 def _delivery() -> Any:
-    """Return the module that delivers events; raises ConfigurationError if it cannot work."""
+    """Return the module that delivers events; raises ConfigurationError if it is not installed."""
     try:
         from applier.delivery import service
     except ImportError:

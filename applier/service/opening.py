@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the record for a service, which waits for it as long as it takes."""
+"""Opens the record for a service, with retries until it can be opened."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the processes of ``actionplan-applier`` have in common: how one begins and ends."""
+"""The base class of the processes of ``actionplan-applier``: how one begins and ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ServiceProcess(cotyledon.Service):
         raise NotImplementedError
 
     def run(self) -> None:
-        """Work with the parts of the configuration; close them at the end."""
+        """Call :meth:`work` with an assembly for the configuration, which is closed at the end."""
         try:
             with closing(Assembly(self.conf)) as assembly:
                 self.work(assembly)
@@ -37,7 +37,7 @@ class ServiceProcess(cotyledon.Service):
             self._over.set()
 
     def terminate(self) -> None:
-        """Return when the work has ended.
+        """Set ``ending``, and wait until the work has ended.
 
         cotyledon kills the process if that takes longer than ``grace_s`` seconds.
         """

@@ -7,11 +7,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
-
-from futurist import ThreadPoolExecutor
 
 from applier import log_fields
 from applier.backoff import delays_s
@@ -64,8 +62,8 @@ class WorkerLoop:
         #: Plans that cannot run here, and damaged ones, so that each is logged only once.
         self._refused: set[str] = set()
         self._damaged: set[str] = set()
-        #: When each of the plans that wait may be tried. What was refused goes to the end of the
-        #: queue, so that plans that wait for their guards keep no others from running.
+        #: The monotonic time from which each PENDING plan may be tried. A plan that a guard refused
+        #: gets a later one, so that plans that wait for their guards keep no others from running.
         self._due: dict[str, float] = {}
         #: Plans that a guard refused, and why.
         self._guarded: dict[str, str] = {}
@@ -78,7 +76,7 @@ class WorkerLoop:
         self._wake = threading.Event()
 
     def run(self) -> None:
-        """Run plans until the service stops; then await running actions and hand plans back."""
+        """Run plans until ``ending`` is set; then await running actions and hand plans back."""
         pool = ThreadPoolExecutor(max_workers=self._workers)
         try:
             next_look = time.monotonic()
@@ -148,7 +146,7 @@ class WorkerLoop:
                 pool.submit(_run, runner, uuid).add_done_callback(partial(self._ended, uuid))
 
     def _is_refused(self, uuid: str) -> bool:
-        """Return whether a plan cannot run here; a guard is asked again after a while."""
+        """Return whether a plan cannot run here, or was refused by a guard a moment ago."""
         return uuid in self._refused or time.monotonic() < self._due[uuid]
 
     def _note_guard(self, uuid: str, why: str) -> None:
@@ -207,9 +205,10 @@ class WorkerLoop:
             LOG.info("Plan %s is not taken over: %s", plan.uuid, reason)
 
     def _end_commands(self, uuid: str) -> Sequence[Report]:
-        """End what a dead applier has left running, as far as that is possible here.
+        """End the commands of a plan that a dead applier has left; return reports of its actions.
 
-        Raises StoreError: it is tried again when the store can be reached.
+        If they cannot be ended here, that is logged, and the result is empty. Raises StoreError; it
+        is tried again when the store can be reached.
         """
         try:
             return self._make_runner().end_commands(uuid)
@@ -220,13 +219,13 @@ class WorkerLoop:
             return ()
 
     def _tell_damage(self, plan: PlanSummary) -> None:
-        """Log once that a plan is damaged: nobody can take it over."""
+        """Log once that a plan is damaged, so that it cannot be taken over."""
         if plan.uuid not in self._damaged:
             self._damaged.add(plan.uuid)
             LOG.error("Plan %s is damaged: %s; see: actionplan db check", plan.uuid, plan.damage)
 
     def _take_over_if_dead(self, plan: PlanSummary) -> None:
-        """Make a plan whose applier is dead PENDING again, or end it."""
+        """Take over a plan if its applier is dead; see :func:`applier.run.resume.take_over`."""
         claimant = self._store.claimant(plan.uuid)
         if claimant is None or plan.uuid in self._running:
             return
@@ -244,7 +243,10 @@ class WorkerLoop:
 
 
 def _run(runner: Runner, uuid: str) -> str:
-    """Run a plan; return its state, and at its end how long it took. Its thread logs which plan."""
+    """Run a plan; return its state as text, with planned and real duration if it has ended.
+
+    What this thread logs meanwhile has the uuid of the plan.
+    """
     began = time.monotonic()
     with log_fields.about(plan=uuid):
         state = runner.run(uuid)

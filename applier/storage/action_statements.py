@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements on several actions of one plan; each is made once for each number of actions.
+"""Statements on several actions of one plan; each is built once for each number of actions.
 
-Reports that are equal except for the action become one statement, except in PostgreSQL. So a commit
-usually has four statements, however many actions end and start in it.
+Adjacent reports that are equal except for the action become one statement, except in PostgreSQL. So
+a commit usually has four statements, however many actions end and start in it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UUIDS = tuple(f"uuid_{i}" for i in range(50))
 AT_ONCE = {"sqlite": len(UUIDS), "mysql": len(UUIDS), "postgresql": 1}
 
 Condition = sa.ColumnElement[bool]
-#: Returns the statement for a number of actions.
+#: A function that returns the statement for a number of actions.
 Statements = Callable[[int], sa.ClauseElement]
 
 
@@ -52,7 +52,10 @@ def writes(
 
 
 def _about(make: Callable[[Condition], sa.ClauseElement]) -> Statements:
-    """Return a function that makes the statement for a number of actions, and caches it."""
+    """Return a function that builds and caches the statement for a number of actions.
+
+    ``make`` builds it from the condition that a row is that of one of these actions.
+    """
 
     @cache
     def about(number: int) -> sa.ClauseElement:
@@ -137,7 +140,7 @@ AGAIN = _about(
         )
     )
 )
-#: Write the new state of reverted actions of another plan, if they can still be reverted.
+#: Write the new state of reverted actions of another plan, if their old state allows that.
 UNDONE = _about(
     lambda these: (
         sa.update(action_states)
@@ -152,7 +155,10 @@ UNDONE = _about(
 
 
 def _worked() -> Condition:
-    """Return the condition that an action did something in the run that holds the claim."""
+    """Return the condition that the duration of an action's last attempt can be used.
+
+    It SUCCEEDED, changed or created something, and started under the current claim.
+    """
     of_plan = plans.c.uuid == bindparam("plan_uuid")
     claimed_at = sa.select(plans.c.claimed_at).where(of_plan).scalar_subquery()
     return (

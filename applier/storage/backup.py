@@ -26,8 +26,8 @@ _PROGRAMS = {
 def backup(connection: str, target: str) -> None:
     """Write a copy of the record to a new file that only its owner may read.
 
-    The copy has the changes of one moment. No writer waits for it. Raises StoreError, also if the
-    file exists; then there is no new file.
+    The copy is a snapshot: it has all changes up to one time. Writers do not wait for it. Raises
+    StoreError, also if the file exists; then no new file is left behind.
     """
     url, path = parse(connection), Path(target)
     if program := _PROGRAMS.get(url.get_backend_name()):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes the state of a plan or of an action once, even if the transaction is repeated.
 
-The name of a write is stored in the plan's row with it, so that a repeated write is recognised.
+The unique name of a write (see :meth:`applier.storage.database.Database.named`) is stored in the
+plan's row in the same transaction, so that a repeated write is recognised.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from applier.storage import (
     queue_statements,
     rows,
     statements,
+    tables,
     transitions,
 )
 from applier.storage.action_statements import (
@@ -33,11 +35,10 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
-from applier.storage.compiled import Row
+from applier.storage.compiled import Row, UnreadableValue
 from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
 from applier.storage.transactions import Transaction, Write
-from applier.storage.worker_job_statements import REMOVE_ALL
 from applier.storage.worker_jobs import job_writes
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
@@ -45,12 +46,15 @@ from planner.states import ActionState, PlanState, StateReason, Who, check
 _OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
 #: Returns the fields of a report that are written, without its action.
 _written = attrgetter("old", "state", "outcome", "state_reason", "message", "output")
-#: Returns the events of a change.
-Told = Callable[[], Sequence[NewEvent]]
+#: A function that returns the events of a change. It is called only if anybody subscribes.
+MakeEvents = Callable[[], Sequence[NewEvent]]
 
 
 class Move(NamedTuple):
-    """Changes the state of a plan, its actions, queues and reservations in one transaction."""
+    """A change of the state of a plan, with its actions, queues and reservations.
+
+    It is one transaction. ``name`` is the unique name of the write.
+    """
 
     plan: str
     new: PlanState
@@ -67,13 +71,14 @@ class Move(NamedTuple):
         self,
         database: Database,
         allowed: Callable[[Row], None],
-        members: Callable[[Transaction], Told] = lambda _: tuple,
+        members: Callable[[Transaction], MakeEvents] = lambda _: tuple,
     ) -> None:
         """Make the change, unless an earlier try has made it.
 
         ``allowed`` checks the row of the plan and raises an error to refuse the change.
-        ``members`` changes the actions and returns what makes the events of that. Raises
-        PlanConflict if somebody else has changed the plan after its row was read.
+        ``members`` changes the actions in the transaction of the change, and returns a function
+        that returns their events. Raises PlanConflict if somebody else has changed the plan after
+        its row was read, PlanNotFound.
         """
         head = database.head(self.plan)
         if head["last_write"] == self.name:
@@ -114,13 +119,16 @@ class Move(NamedTuple):
         if claims.ends_claim(self.new):
             give_back(transaction, self.plan)
         if self.new in _OVER:
-            transaction.write(REMOVE_ALL, row)
+            transaction.write(statements.REMOVE_JOBS, row)
         if self.new is PlanState.PENDING:
             transaction.write(queue_statements.QUEUE, {**row, "new_number": take_turn(transaction)})
 
 
 class Change(NamedTuple):
-    """Changes the state of an action for an operator, in a plan that nobody runs."""
+    """A change of the state of an action by an operator, in a plan that nobody runs.
+
+    ``name`` is the unique name of the write.
+    """
 
     plan: str
     action: str
@@ -133,7 +141,8 @@ class Change(NamedTuple):
     def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
         """Make the change, unless an earlier try has made it.
 
-        Raises PlanConflict if the plan is in none of ``states``.
+        Raises PlanConflict if the plan is in none of ``states``, InvalidTransition, PlanNotFound,
+        ActionNotFound.
         """
         hold = {"plan_uuid": self.plan, "now": self.now, "write": self.name}
         with database.write() as transaction:
@@ -167,7 +176,7 @@ class Change(NamedTuple):
 def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int) -> Iterator[Write]:
     """Yield the writes for reports, in their order; adjacent reports of one kind share a write.
 
-    Each write requires that its actions are in the old state of their reports.
+    Each write of a new state requires that its actions are in the old state of their reports.
     """
     for _, group in groupby(reports, _written):
         alike = list(group)
@@ -183,7 +192,9 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
             yield from writes(KEEP_ATTEMPT, uuids, values, at_once=at_once)
         if first.state is ActionState.PENDING:
             yield from writes(AGAIN, uuids, values, at_once=at_once)
-    yield from job_writes(plan, reports)
+    for report in reports:
+        if report.job is not None:
+            yield from job_writes(plan, report, report.job)
     for report in reports:
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
@@ -191,14 +202,20 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
 
 
 def take_turn(transaction: Transaction) -> int:
-    """Take the next number for the queues: it is larger than all numbers that were committed."""
+    """Return the next number for the queues, which is larger than all that were committed.
+
+    Other transactions that take a number wait until this one ends.
+    """
     transaction.write(queue_statements.TAKE_TURN, {})
-    number: int = transaction.read(queue_statements.TURN)[0]["number"]
+    found = transaction.read(queue_statements.TURN)
+    if not found:
+        raise UnreadableValue(f"{tables.turn.name} has no row")
+    number: int = found[0]["number"]
     return number
 
 
 def give_back(transaction: Transaction, plan: str) -> None:
-    """Release the resources that a plan has reserved."""
+    """Delete the reservations of a plan, and its place in their queue."""
     transaction.write(statements.GIVE_BACK, {"plan_uuid": plan})
     transaction.write(statements.QUEUE_RESERVED, {"plan_uuid": plan, "new_number": None})
 
@@ -217,14 +234,14 @@ def note(
     transaction: Transaction,
     plan: str,
     history: HistoryEntry | None,
-    told: Told = tuple,
+    told: MakeEvents = tuple,
     *,
     at: datetime,
 ) -> None:
-    """Write an entry of the history, and events, in the transaction of the change they tell of.
+    """Write a history entry and events in the transaction of the change that they describe.
 
-    Without an entry, only the events are written; they are made only if anybody subscribes. It is
-    the last thing in a transaction.
+    Without an entry, only the events are written; ``told`` is called only if anybody subscribes.
+    Call this at the end of a transaction, because other writers of events wait until it commits.
     """
     if history is not None:
         transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
@@ -239,7 +256,7 @@ def is_subscribed(transaction: Transaction, at: datetime) -> bool:
 
 
 def history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
-    """Return the row of an entry of the history; ``plan`` is NO_PLAN if it is about no plan."""
+    """Return the row of a history entry; ``plan`` is NO_PLAN for an entry of no single plan."""
     row: dict[str, Any] = {"plan": plan, "action": history.action, "at": history.at}
     for name in ("verb", "who", "project", "address", "request_id"):
         row[name] = rows.line(getattr(history, name))
@@ -248,6 +265,6 @@ def history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
 
 
 def run_by(claimant: Claimant, at: datetime) -> HistoryEntry:
-    """Return the entry of a claim: a person or a service begins to run the plan."""
+    """Return the history entry of a claim: the user of the claimant begins to run the plan."""
     why = f"process {claimant.pid} on {claimant.host} runs it"
     return HistoryEntry(verb="apply", who=claimant.user, why=why, at=at)

@@ -42,7 +42,7 @@ from applier.storage.unwritable import readable
 from planner.errors import short
 
 Begin = Callable[[], AbstractContextManager[Transaction]]
-#: How many problems SQLite lists by itself.
+#: The most problems that SQLite's own check lists, and the most rows without a plan per table.
 _MOST = 50
 #: The tables whose rows belong to a plan.
 _OF_PLANS = (actions, action_states, approvals, attempts, requests, reservations, worker_jobs)
@@ -51,10 +51,12 @@ _SINGLE = (
     *(approvals, requests, reservations, services, turn, history),
     *(events, subscriptions, dead_events, imported_durations, worker_jobs, workers),
 )
-#: The attempts of a plan without their texts, which may be long.
-_ATTEMPTS = sa.select(*(c for c in attempts.columns if c.key not in ("message", "output"))).where(
-    attempts.c.plan == sa.bindparam("plan_uuid")
-)
+_LONG = (attempts.c.message, attempts.c.output)
+#: The attempts of a plan; of their texts, which may be long, only the first character.
+_ATTEMPTS = sa.select(
+    *(c for c in attempts.columns if c not in set(_LONG)),
+    *(sa.func.substr(c, 1, 1).label(c.key) for c in _LONG),
+).where(attempts.c.plan == sa.bindparam("plan_uuid"))
 
 
 def _without(table: sa.Table, whole: sa.Table, **keys: str) -> sa.Select[Any]:
@@ -72,7 +74,10 @@ _ORPHANS = (
 
 
 class Checked(NamedTuple):
-    """The result of a check: the record, how many plans were read, and what is wrong."""
+    """The result of a check: how many plans were read, and the problems, one sentence each.
+
+    ``record`` is the URL, without a password. Without problems, the record is sound.
+    """
 
     record: str
     plans: int
@@ -80,7 +85,10 @@ class Checked(NamedTuple):
 
 
 def check(connection: str) -> Checked:
-    """Check the record at a URL; raises StoreError if it cannot be opened or is not ours."""
+    """Check the record at a URL, and change nothing.
+
+    Raises StoreError if it cannot be opened, or has the tables of another program or version.
+    """
     url = parse(connection)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         raise StoreError(f"{shown(url)}: there is no record yet")
@@ -118,7 +126,7 @@ def _checked(url: sa.URL) -> Checked:
 
 
 def _tables(database: sa.Connection) -> Iterator[str]:
-    """Yield the tables and columns that are missing."""
+    """Yield a sentence for each table and column that is missing."""
     inspector = sa.inspect(database)
     there = set(inspector.get_table_names())
     for table in metadata.sorted_tables:
@@ -132,7 +140,10 @@ def _tables(database: sa.Connection) -> Iterator[str]:
 
 
 def _of_database(engine: sa.Engine) -> Iterator[str]:
-    """Yield what the database itself finds wrong with its files; PostgreSQL has no such check."""
+    """Yield the problems that the database's own check of its files reports.
+
+    PostgreSQL has no such check.
+    """
     with engine.connect() as database:
         if engine.dialect.name == "sqlite":
             try:
@@ -149,7 +160,10 @@ def _of_database(engine: sa.Engine) -> Iterator[str]:
 
 
 def _read(begin: Begin, statement: Runnable, problems: list[str]) -> list[Row]:
-    """Return the rows of a statement as they are stored; note it if they cannot be read."""
+    """Return the rows of a statement as they are stored.
+
+    If they cannot be read, append that to ``problems``, and return no rows.
+    """
     try:
         with begin() as transaction:
             return transaction.read_unconverted(statement)
@@ -176,7 +190,7 @@ def _of_plan(begin: Begin, uuid: str) -> Iterator[str]:
 
 
 def _orphans(begin: Begin) -> Iterator[str]:
-    """Yield the plans and actions that are missing, and which rows of other tables name them."""
+    """Yield a sentence for each missing plan or action to which rows of other tables refer."""
     for table, statement in _ORPHANS:
         problems: list[str] = []
         for row in _read(begin, statement, problems):

@@ -26,9 +26,10 @@ def ends_claim(state: PlanState) -> bool:
 def require_seen(
     uuid: str, state: str, found: Claimant | None, seen: Claimant | EllipsisType | None
 ) -> None:
-    """Raise PlanConflict unless claimant and heartbeat are those that the caller has ``seen``.
+    """Raise PlanConflict unless the claimant and its heartbeat equal ``seen``.
 
-    If ``seen`` is ``...``, any claimant is accepted.
+    ``found`` is the present claimant, ``seen`` is one that the caller has read earlier; None is no
+    claimant. If ``seen`` is ``...``, any claimant is accepted.
     """
     if seen is not ... and found != seen:
         text = (
@@ -38,9 +39,9 @@ def require_seen(
 
 
 def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant | None) -> None:
-    """Raise PlanConflict if a plan has a claimant, unless it is ``seen``.
+    """Raise PlanConflict if a plan has a claimant, unless it is ``seen`` without a new heartbeat.
 
-    The caller has ``seen`` that this claimant is gone.
+    ``seen`` is a claimant that the caller found dead, or None.
     """
     if found is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of statements, and their text: what a driver's cursor runs, with values converted."""
+"""Parts of SQL statements, and the compiled text of a statement with its value conversions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Statement = TypeVar("Statement", bound=sa.ClauseElement)
 
 
 class Deferred(Generic[Statement]):
-    """A statement that is made at its first call: a command line needs few of all statements."""
+    """A statement that is built when it is first called, because a command needs few of them."""
 
     def __init__(self, make: Callable[[], Statement]) -> None:
         self._make = make
@@ -34,22 +34,28 @@ class Deferred(Generic[Statement]):
 
 
 def word(value: str) -> sa.ColumnElement[str]:
-    """Return a literal, such as a state, which saves a bind parameter."""
+    """Return a text, such as a state, as an SQL literal, which saves a bind parameter.
+
+    The text is not escaped: it must be a constant of this program.
+    """
     return sa.literal_column(f"'{value}'", sa.String)
 
 
 def words(values: Iterable[str]) -> list[sa.ColumnElement[str]]:
-    """Return literals for an IN."""
+    """Return texts as SQL literals for an IN; see :func:`word`."""
     return [word(value) for value in values]
 
 
 def insert_into(table: sa.Table, *, without: Container[str] = ()) -> sa.Insert:
-    """Return the statement that inserts a row; its parameters are named as the columns."""
+    """Return the statement that inserts a row; its parameters have the names of the columns.
+
+    Columns in ``without`` are left to the database.
+    """
     given = [column for column in table.c if column.key not in without]
     return sa.insert(table).inline().values({c: bindparam(c.key) for c in given})
 
 
-#: What transactions run: a statement, or one that need not be made yet.
+#: The type of statements that transactions run: built, or to be built when first needed.
 Runnable = sa.ClauseElement | Deferred[Any]
 
 
@@ -103,7 +109,10 @@ class Compiled:
         return [dict(zip(self._columns, values, strict=True)) for values in found]
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
-        """Convert the rows that the driver read to mappings by column names; raises Unreadable."""
+        """Convert the rows that the driver read to mappings by column names.
+
+        Raises UnreadableValue for a value that its column type cannot convert.
+        """
         rows: list[Row] = []
         for values in found:
             row = dict(zip(self._columns, values, strict=True))
@@ -135,7 +144,7 @@ def _converter(
 ) -> Callable[[Any], Any] | None:
     """Return the function that converts values of a TypeDecorator; all statements share it."""
     convert = make().dialect_impl(dialect).bind_processor(dialect)
-    # The rows of a commit have the same time: it is converted once.
+    # The rows of a commit have the same time, which is converted once thanks to the cache.
     return None if convert is None else lru_cache(maxsize=8)(convert)
 
 

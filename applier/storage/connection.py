@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the URL of a database, makes its engine, and sets up each of its connections."""
+"""Parses the URL of a database, makes its engine, and sets up each of its connections."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _settings(
     """Return the statements that set up a new connection."""
     if backend == "sqlite":
         return (
-            # Of a new file. A commit changes few bytes of each page, and writes whole pages.
+            # For new files. Pages are small, because a commit writes whole pages for few bytes.
             "PRAGMA page_size = 2048",
             "PRAGMA foreign_keys = ON",
             f"PRAGMA busy_timeout = {int(busy_timeout_s * 1000)}",
@@ -125,7 +125,7 @@ def _settings(
 
 
 def _bounded(url: sa.URL, answer_s: int) -> sa.URL:
-    """Add timeouts, so that the driver notices a dead host; options of the URL are preferred."""
+    """Add timeouts, so that the driver notices a dead host; options in the URL override them."""
     seconds, tenth = str(answer_s), str(max(answer_s // 10, 1))
     waits = {
         "psycopg": {
@@ -150,10 +150,10 @@ def _missing(url: sa.URL) -> str:
 
 
 class SameFile:
-    """The file that a store has opened.
+    """The identity (device and inode) of the SQLite file that a store has opened.
 
-    SQLite itself goes on with a file that has lost its name: its writes would be lost, and a new
-    file of that name would be another record.
+    SQLite itself goes on using a file that was removed or renamed: its writes would be lost, and a
+    new file of that name would be another record.
     """
 
     def __init__(self, url: sa.URL) -> None:
@@ -161,7 +161,7 @@ class SameFile:
         self._opened = self._found()
 
     def require(self) -> None:
-        """Raise StoreError unless the name still leads to the file that was opened."""
+        """Raise StoreError unless the path is still that of the file that was opened."""
         if self._found() != self._opened:
             raise StoreError(
                 f"{shown(self._url)}: the file was removed or replaced while it was in use; "

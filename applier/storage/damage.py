@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what is wrong in rows of the tables: pure functions of rows as the database holds them."""
+"""Finds invalid values and contradictions in rows, by pure functions of rows as they are stored."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from applier.storage import claims, column_types, rows, tables
+from applier.storage import claims, columns, rows, tables
 from applier.storage.compiled import Row, UnreadableValue
 from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner.errors import InvalidPlan, cut, short
+from planner.safe_text import TOO_DEEP, is_too_deep
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
-#: A function that raises ValueError with what is wrong with a value.
+#: A function that raises ValueError for an invalid value, with the rest of a sentence as its text.
 Check = Callable[[Any], object]
 
 
@@ -38,6 +39,12 @@ def _integer(value: Any) -> None:
 def _number(value: Any) -> None:
     if not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("is not a number")
+
+
+def _seconds(value: Any) -> None:
+    _number(value)
+    if value < 0:
+        raise ValueError("is not a number from 0")
 
 
 def _moment(value: Any) -> None:
@@ -64,14 +71,12 @@ def _json(fits: Callable[[Any], bool], what: str) -> Check:
             found = json.loads(value)
         except (TypeError, ValueError, RecursionError) as reason:
             raise ValueError(f"is not JSON: {reason}") from reason
+        if is_too_deep(found):
+            raise ValueError(TOO_DEEP)
         if not fits(found):
             raise ValueError(f"is not {what}")
 
     return check
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(v, str) for v in value)
 
 
 def _events(value: Any) -> bool:
@@ -82,7 +87,7 @@ def _events(value: Any) -> bool:
 
 
 def _outcomes(value: Any) -> bool:
-    return _texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
+    return columns.is_texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
 
 
 def _limits(value: Any) -> bool:
@@ -91,12 +96,11 @@ def _limits(value: Any) -> bool:
 
 _LIST = _json(lambda value: isinstance(value, list), "a list")
 _MAPPING = _json(lambda value: isinstance(value, dict), "a mapping")
-_MAPPINGS = _json(
-    lambda v: isinstance(v, list) and all(isinstance(part, dict) for part in v),
-    "a list of mappings",
+_TOLERANCES = _json(columns.is_tolerances, "a list of tolerances")
+_TEXTS, _LIMITS = _json(columns.is_texts, "a list of texts"), _json(_limits, "limits")
+_GROUPS = _json(
+    lambda v: isinstance(v, list) and all(map(columns.is_texts, v)), "a list of lists of texts"
 )
-_TEXTS, _LIMITS = _json(_texts, "a list of texts"), _json(_limits, "limits")
-_GROUPS = _json(lambda v: isinstance(v, list) and all(map(_texts, v)), "a list of lists of texts")
 _EVENTS = _json(_events, "a list of actions with outcomes")
 _POLICIES = ("skip_descendants", "pause", "continue")
 #: By table and column: the check of a value. All other columns are checked by their types.
@@ -107,7 +111,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "on_failure": _word_of(_POLICIES),
         "efficacy_indicators": _LIST,
         "global_efficacy": _LIST,
-        "tolerances": _MAPPINGS,
+        "tolerances": _TOLERANCES,
         "warnings": _TEXTS,
         "limits": _LIMITS,
         "guards": _MAPPING,
@@ -118,6 +122,8 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "needs_any": _GROUPS,
         "triggers": _EVENTS,
         "blocked_by": _EVENTS,
+        "estimate_s": _seconds,
+        "timeout_s": _seconds,
     },
     tables.action_states.name: {
         "state": _word_of(ActionState),
@@ -125,6 +131,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "state_reason": _word_of(StateReason),
     },
     tables.attempts.name: {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
+    tables.imported_durations.name: {"seconds": _seconds},
     tables.requests.name: {"limits": _LIMITS},
     tables.events.name: {"data": _MAPPING},
     tables.subscriptions.name: {"held_back": _MAPPING, "away": _MAPPING},
@@ -139,7 +146,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
     tables.workers.name: {"queues": _TEXTS, "types": _TEXTS},
 }
 _TYPES: tuple[tuple[type, Check], ...] = (
-    (column_types.Moment, _moment),
+    (columns.Moment, _moment),
     (sa.Double, _number),
     (sa.Integer, _integer),
     (sa.types.TypeEngine, _text),
@@ -149,7 +156,10 @@ _ENDED = (PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
 
 
 def of_row(table: sa.Table, row: Row) -> Iterator[str]:
-    """Yield what is wrong with single values of a row, which may lack columns."""
+    """Yield a message for each value of a row that ActionPlan cannot have written.
+
+    Columns that the row lacks are not checked.
+    """
     checks = _COLUMNS.get(table.name, {})
     for name, value in row.items():
         column = table.columns[name]
@@ -159,13 +169,16 @@ def of_row(table: sa.Table, row: Row) -> Iterator[str]:
         try:
             check(value)
         except ValueError as wrong:
-            # Parameters may hold what nobody should read.
+            # Parameters of actions may contain secrets.
             seen = "" if name in rows.ACTION_JSON else f" {cut(repr(value), 60)}"
             yield f"{name}{seen} {wrong}"
 
 
 def of_plan(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> list[str]:
-    """List what is wrong with a plan, from its row, those of its actions, and their states."""
+    """List the problems of a plan, from its row, the rows of its actions, and their states.
+
+    Links, the digest, and states taken together are checked only if all single values are valid.
+    """
     found = list(of_row(tables.plans, head))
     labels = {row["uuid"]: f"action {row['name'] or short(str(row['uuid']))}" for row in planned}
     for table, members in ((tables.actions, planned), (tables.action_states, states)):
@@ -183,7 +196,7 @@ def of_plan(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> list[st
 
 
 def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence[str]:
-    # networkx takes long to import, and most uses of the record need no check.
+    # The module takes long to import, and most uses of the record need no check.
     from planner import graph
 
     stated = {row["uuid"]: row for row in states}
@@ -200,7 +213,7 @@ def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence
 
 
 def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
-    """Yield what is wrong with the states of a plan and its actions taken together."""
+    """Yield the contradictions between the state of a plan, its claim and its actions' states."""
     state = PlanState(head["state"])
     claimed = head["claim"] is not None
     if claimed is claims.ends_claim(state):

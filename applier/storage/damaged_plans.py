@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists plans of which some cannot be read, and says what is wrong with a plan."""
+"""Lists plans one by one if some cannot be read, and finds the problems of a damaged plan."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from typing import Any
 
 from applier.errors import DamagedRecord, PlanNotFound
@@ -19,21 +20,27 @@ from planner.states import PlanState
 
 
 def listed(database: Database, wanted: Mapping[str, Any], limit: int | None) -> list[PlanSummary]:
-    """List plans as the store does, but read one by one, so that none hides the others."""
+    """List plans like ``list_plans`` of the store, but read each by itself.
+
+    So damaged plans are listed as well.
+    """
     with database.read() as transaction:
         numbers = transaction.read_unconverted(statements.NUMBERS)
-    found: list[PlanSummary] = []
-    for row in sorted(numbers, key=lambda row: row["number"], reverse=True):
-        if len(found) == limit:
-            break
-        summary = _summary(database, row["uuid"])
-        if passes(summary, wanted):
-            found.append(summary)
-    return found
+    latest = sorted(numbers, key=lambda row: row["number"], reverse=True)
+    summaries = (_summary(database, row["uuid"]) for row in latest)
+    found = (summary for summary in summaries if passes(summary, wanted))
+    if not wanted.keys().isdisjoint(TIMES):
+        made = ((plan, plan.created_at) for plan in found if plan.created_at)
+        in_time = sorted(made, key=lambda pair: pair[1], reverse=True)
+        return [plan for plan, _ in in_time[:limit]]
+    return list(islice(found, limit))
 
 
 def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a plan, of which not all may be known, passes all filters of a list."""
+    """Return whether a plan passes all filters of a list; a missing field passes no filter.
+
+    Removed plans pass only with a filter on their state.
+    """
     if plan.state is PlanState.DELETED and "state" not in wanted:
         return False
     since, until = (wanted.get(name) for name in TIMES)
@@ -55,7 +62,7 @@ def _summary(database: Database, uuid: str) -> PlanSummary:
 
 
 def _damaged(database: Database, uuid: str) -> PlanSummary:
-    """Return the summary of a damaged plan, with what can be read of its row."""
+    """Return the summary of a damaged plan, with name, planner and state if these can be read."""
     wrong, head = problems(database.read, uuid), dict[str, Any]()
     with suppress(ValueError, Damaged), database.read() as transaction:
         (found,) = transaction.read_unconverted(statements.PLAN, {"plan_uuid": uuid})
@@ -74,7 +81,10 @@ def _damaged(database: Database, uuid: str) -> PlanSummary:
 
 
 def problems(read: Callable[[], AbstractContextManager[Transaction]], uuid: str) -> list[str]:
-    """List what is wrong with a plan and its actions, with all that can be read of them."""
+    """Return the problems of the rows of a plan and its actions; an empty list if they are sound.
+
+    Raises PlanNotFound.
+    """
     where = {"plan_uuid": uuid}
     try:
         with read() as transaction:
@@ -89,6 +99,6 @@ def problems(read: Callable[[], AbstractContextManager[Transaction]], uuid: str)
 
 
 def explained(database: Database, uuid: str, otherwise: DamagedRecord) -> DamagedRecord:
-    """Return the error that names everything that is wrong with a plan."""
+    """Return a DamagedRecord with all problems of a plan; ``otherwise`` if none is found now."""
     found = database.tried(lambda: problems(database.read, uuid))
     return DamagedRecord(f"plan {short(uuid)}", found) if found else otherwise

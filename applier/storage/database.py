@@ -30,11 +30,11 @@ from applier.storage.refusals import (
     translate_errors,
 )
 from applier.storage.transactions import Transaction, Transactions
-from applier.storage.unwritable import Unwritable, fits
+from applier.storage.unwritable import Unwritable, is_only_unwritable
 
 T = TypeVar("T")
 
-#: How often a transaction is tried that ends in deadlocks, whatever the patience.
+#: How often a transaction that ends in deadlocks is tried in all, whatever the patience.
 DEADLOCK_TRIES = 8
 #: The shortest and the longest pause between two tries, in seconds.
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.05, 1.0
@@ -77,7 +77,7 @@ class Database:
         self._busy_timeout_s = busy_timeout_s
         self._transactions = Transactions(self.engine)
         self._begin_write, self._begin_read = BEGIN[self.engine.dialect.name]
-        #: How many actions one statement is about.
+        #: How many actions one statement changes at most.
         self.at_once = AT_ONCE[self.engine.dialect.name]
         self._is_file = self.engine.dialect.name == "sqlite"
         self._unwritable: Unwritable | None = None
@@ -103,19 +103,22 @@ class Database:
             schema_version.require(database, self._url)
 
     def _open_file(self) -> None:
-        """Open a SQLite file; read-only if it cannot be written but has our version."""
+        """Open a SQLite file; read-only if it cannot be written and has this release's version."""
         try:
             schema_version.prepare_file(self._url, self.engine)
             self._unwritable, self._file = None, SameFile(self._url)
         except (Refused, SQLAlchemyError) as refused:
             self.engine.dispose()
-            if not fits(self._url, refused):
+            if not is_only_unwritable(self._url, refused):
                 raise
             self._unwritable = Unwritable(self._url, refused)
             self._unwritable.require_version()
 
     def _try_again(self) -> Unwritable | None:
-        """Open a file again that could not be written; return its reader if it still cannot be."""
+        """Open the file again if it could not be written; return its reader if it still cannot be.
+
+        Returns None if the file can be written, and for servers.
+        """
         if self._unwritable is None:
             return None
         with self._opening:
@@ -124,13 +127,16 @@ class Database:
             return self._unwritable
 
     def close(self) -> None:
-        """Close the connections, and make calls that wait for another try give up."""
+        """Close the connections; calls that wait for another try raise their last error."""
         self._closed.set()
         self._transactions.close()
         self.engine.dispose()
 
     def write(self) -> Transaction:
-        """Return a transaction for writing, which is committed as a whole or not at all."""
+        """Return a transaction for writing, which is committed as a whole or not at all.
+
+        Raises StoreError for a SQLite file that cannot be written, was removed or was replaced.
+        """
         if unwritable := self._try_again():
             raise unwritable.refusal
         if self._file:
@@ -138,7 +144,10 @@ class Database:
         return self._transactions.begin(self._begin_write, self._one_writer)
 
     def read(self) -> AbstractContextManager[Transaction]:
-        """Return a transaction for reading; all its statements read the same snapshot."""
+        """Return a transaction for reading; all its statements read the same snapshot.
+
+        Raises StoreError for a SQLite file that was removed or replaced.
+        """
         if unwritable := self._try_again():
             return unwritable.read()
         if self._file:
@@ -153,9 +162,10 @@ class Database:
     def tried(self, what: Callable[[], T], *, lost_too: bool = True) -> T:
         """Return the result of a call, which is repeated after deadlocks and lost connections.
 
-        After a lost connection only if ``lost_too``. A call that waits for another process is
-        repeated as well, unless that process is stopped. Raises StoreError with the last error, and
-        DamagedRecord if rows cannot be converted or pages cannot be read.
+        After a lost connection, it is repeated only if ``lost_too``. A call that finds a SQLite
+        file locked by another process is repeated until ``busy_timeout_s``, unless that process is
+        stopped. Raises StoreError with the last error, and DamagedRecord if rows cannot be
+        converted or pages cannot be read.
         """
         try:
             with translate_errors(self._url):
@@ -188,7 +198,11 @@ class Database:
         raise AssertionError  # the loop has no end
 
     def _is_stuck(self, waited_s: float) -> bool:
-        """Return whether to give up on a file that another process has locked."""
+        """Return whether a call has to stop waiting for a file that another process has locked.
+
+        That is so at the end of the busy timeout, after :meth:`close`, and if that process is
+        stopped.
+        """
         if waited_s + lock_holders.SOON_S >= self._busy_timeout_s or self._closed.is_set():
             return True
         holder = lock_holders.of_record(self._url)
@@ -198,9 +212,9 @@ class Database:
     def named(self, uuid: str, *call: object) -> Iterator[str]:
         """Yield a unique name for a write, which the write has to store in the plan's row.
 
-        If the block raises StoreError, it is unknown whether the write was made. When the same call
-        is made again, it gets the same name. So it can find that name in the row, and is not
-        written twice.
+        ``call`` is the method and its arguments. If the block raises StoreError, it is unknown
+        whether the write was made. If the next call for the plan is the same, it gets the same
+        name. So it can find that name in the row, and is not written twice.
         """
         asked, name = self._unsure.pop(uuid, (None, ""))
         if asked != call:

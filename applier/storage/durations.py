@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The durations of earlier runs in a database: those of its own plans, and imported ones."""
+"""Reads the durations of earlier attempts from a database, and imports those of other records."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
-from applier.storage import statements
+from applier.storage import damage, statements
 from applier.storage.changes import history_row, take_turn
-from applier.storage.compiled import Deferred, Row, insert_into
+from applier.storage.compiled import Deferred, Row, UnreadableValue, insert_into
 from applier.storage.database import Database
-from applier.storage.tables import imported_durations
+from applier.storage.tables import attempts, imported_durations
+from applier.storage.transactions import Transaction
 from applier.store.retention import NO_PLAN
 from applier.store.samples import MOST, Sample, node_of, size_of
 
@@ -47,7 +48,7 @@ FORGET = Deferred(lambda: sa.delete(imported_durations).where(_same_type()))
 INSERT = Deferred(lambda: insert_into(imported_durations, without=("number",)))
 
 
-#: Later than every attempt.
+#: A time after the end of every attempt.
 _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -66,9 +67,10 @@ class RecordedDurations:
             with self._database.read() as transaction:
                 for name in action_types:
                     asked = {"action_type": name, "before": before or _EVER, "most": most}
-                    took[name] = _samples(transaction.read(statements.DURATIONS, asked))
+                    took[name] = _samples(_readable(transaction, asked))
                     imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
-                    took[name] += [Sample(**row, imported=True) for row in imported]
+                    sound = (r for r in imported if not [*damage.of_row(imported_durations, r)])
+                    took[name] += [Sample(**row, imported=True) for row in sound]
             return {name: samples[:most] for name, samples in took.items()}
 
         return self._database.tried(read)
@@ -104,8 +106,28 @@ class RecordedDurations:
         return self._database.tried(read)
 
 
+def _readable(transaction: Transaction, asked: Mapping[str, Any]) -> list[Row]:
+    """Read the attempts of a type without those whose times are damaged.
+
+    Plans of which nothing is damaged are forecast even so; ``db check`` tells of the others.
+    """
+    try:
+        return transaction.read(statements.DURATIONS, asked)
+    except UnreadableValue:
+        found = transaction.read_unconverted(statements.DURATIONS, asked)
+        times = ("started_at", "ended_at")
+        return [
+            {**row, **{key: datetime.fromisoformat(row[key]) for key in times}}
+            for row in found
+            if not [*damage.of_row(attempts, {key: row[key] for key in times})]
+        ]
+
+
 def _samples(rows: Iterable[Row]) -> list[Sample]:
-    """Return the samples of rows; a negative duration comes from a clock that was set back."""
+    """Return the samples of rows, without negative durations, which clocks that were set back make.
+
+    Size and node are None if the columns of the action are damaged.
+    """
     node, size = cache(_reader(node_of)), cache(_reader(size_of))
     return [
         Sample(took.total_seconds(), size(row["input_parameters"]), node(row["tokens"]))
@@ -120,7 +142,7 @@ def _reader(find: Callable[[Any], str | None]) -> Callable[[str], str | None]:
     def found(text: str) -> str | None:
         try:
             return find(json.loads(text))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return None
 
     return found

@@ -14,7 +14,7 @@ from applier.storage.rows import reading, storable
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import short
 
-#: The longest reason why a delivery has failed, in letters.
+#: How many characters of the reason of a failed delivery are stored.
 _REASON = 1000
 
 
@@ -53,7 +53,7 @@ def subscription_row(subscription: Subscription) -> dict[str, Any]:
 
 
 def delivery_values(subscription: Subscription) -> dict[str, Any]:
-    """Return the bind parameters for writing what was delivered."""
+    """Return the bind parameters for writing the progress of a delivery."""
     return {
         "named": subscription.name,
         "held_by": subscription.holder,
@@ -63,13 +63,13 @@ def delivery_values(subscription: Subscription) -> dict[str, Any]:
 
 
 def needed_from(subscription: Subscription) -> int:
-    """Return the number of the first event that a receiver has not got."""
+    """Return the number of the first event that was not delivered to a receiver."""
     held = (held.number for held in subscription.held_back.values())
     return min([subscription.delivered + 1, *held])
 
 
 def dead_row(dead: DeadEvent) -> dict[str, Any]:
-    """Return the row of an event that is given up."""
+    """Return the row of a dead event."""
     return {
         "subscription": dead.subscription,
         "number": dead.event["number"],
@@ -81,7 +81,7 @@ def dead_row(dead: DeadEvent) -> dict[str, Any]:
 
 @reading
 def dead_of(row: Row) -> DeadEvent:
-    """Return the event of a row that was given up."""
+    """Return the dead event of a row."""
     return DeadEvent(
         subscription=row["subscription"],
         event=json.loads(row["event"]),

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.column_types import Count, Moment
+from applier.storage.columns import Count, Moment
 from applier.storage.compiled import Deferred, insert_into, word, words
 from applier.storage.tables import (
     action_states,
@@ -42,7 +42,7 @@ def _with_actions() -> sa.Select[Any]:
     )
 
 
-#: The events with numbers above ``after``, with what the plan says of their actions.
+#: The events with numbers above ``after``, oldest first, with name and type of their actions.
 EVENTS = Deferred(
     lambda: (
         _with_actions()
@@ -60,7 +60,7 @@ LATEST_OF_PLAN = Deferred(lambda: LATEST().where(events.c.plan == bindparam("pla
 DELETE_EVENTS = Deferred(
     lambda: sa.delete(events).where(events.c.number <= bindparam("last", type_=Count))
 )
-#: Write what an event tells anew.
+#: Replace the data of an event.
 SET_DATA = Deferred(
     lambda: (
         sa.update(events)
@@ -68,7 +68,7 @@ SET_DATA = Deferred(
         .values(data=bindparam("new_data", type_=events.c.data.type))
     )
 )
-#: Delete the events of the joins of a plan, which nobody is told of.
+#: Delete the events of the joins of a plan, which no list and no delivery includes.
 DELETE_OF_JOINS = Deferred(
     lambda: sa.delete(events).where(
         events.c.plan == bindparam("plan_uuid"),
@@ -80,7 +80,7 @@ DELETE_OF_JOINS = Deferred(
         ),
     )
 )
-#: The first event that is not from before a time. Clocks may differ: this is no exact limit.
+#: The first event with a time from ``before`` on. Clocks differ, so later events may be older.
 FIRST_SINCE = Deferred(
     lambda: (
         sa.select(events.c.number)
@@ -89,7 +89,7 @@ FIRST_SINCE = Deferred(
         .limit(1)
     )
 )
-#: Note that all events up to a number were deleted.
+#: Record that all events up to a number were deleted.
 NOTE_DELETED = Deferred(
     lambda: sa.update(turn).values(events_deleted=bindparam("last", type_=Count))
 )
@@ -116,7 +116,7 @@ UNSUBSCRIBE = Deferred(
     lambda: sa.delete(subscriptions).where(subscriptions.c.name == bindparam("named"))
 )
 #: Become the process that delivers, or write its heartbeat. No row matches if another process is
-#: the holder and has written a heartbeat after number ``seen``.
+#: the holder, and its count of heartbeats is not ``seen``.
 HOLD = Deferred(
     lambda: (
         sa.update(subscriptions)
@@ -132,7 +132,7 @@ HOLD = Deferred(
         )
     )
 )
-#: Write what was delivered, as the process that delivers.
+#: Write the progress of a delivery. No row matches if another process is the holder.
 DELIVERED = Deferred(
     lambda: (
         sa.update(subscriptions)
@@ -148,7 +148,7 @@ DELIVERED = Deferred(
         )
     )
 )
-#: Let running plans write events, or no longer.
+#: Set whether running plans write events.
 PUBLISH = Deferred(
     lambda: (
         sa.update(plans)
@@ -161,7 +161,7 @@ PUBLISH = Deferred(
 )
 
 INSERT_DEAD = Deferred(lambda: insert_into(dead_events))
-#: Delete the copy of an event that was written before the answer was lost.
+#: Delete a dead event, which an earlier try of the same write may have inserted.
 DELETE_DEAD = Deferred(
     lambda: sa.delete(dead_events).where(
         dead_events.c.subscription == bindparam("named"),

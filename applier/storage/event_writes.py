@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes events in the transactions of the changes that they tell of.
+"""Writes events in the transactions of the changes that they describe.
 
 The numbers come from a row that the transaction keeps locked until its end. So they are in the
 order of the commits, and a reader that has read up to a number has missed none below it.
@@ -18,7 +18,7 @@ from sqlalchemy import bindparam
 from applier.contracts import Approval, HistoryEntry, Report
 from applier.notifications import schema
 from applier.storage import rows, transitions
-from applier.storage.column_types import Count
+from applier.storage.columns import Count
 from applier.storage.compiled import Deferred, words
 from applier.storage.tables import action_states, events, turn
 from applier.storage.transactions import Write
@@ -26,11 +26,11 @@ from planner.states import PlanState
 
 
 def _number() -> sa.ColumnElement[int]:
-    """Return the number of an event: the last that was taken, less ``back``."""
+    """Return the SQL expression for the number of an event: the last one taken minus ``back``."""
     return turn.c.events - bindparam("back", type_=Count)
 
 
-#: Take numbers for events. Other transactions wait here until this one is committed.
+#: Reserve ``count`` numbers for events. Other transactions wait here until this one ends.
 TAKE_NUMBERS = Deferred(
     lambda: sa.update(turn).values(events=turn.c.events + bindparam("count", type_=Count))
 )
@@ -45,7 +45,7 @@ INSERT = Deferred(
         )
     )
 )
-#: Insert the event of an action of another plan that this one has undone, if it is to be changed.
+#: Insert the event of an action of another plan that this one reverts, if its state allows that.
 INSERT_UNDONE = Deferred(
     lambda: (
         sa.insert(events)
@@ -73,7 +73,11 @@ INSERT_UNDONE = Deferred(
 
 
 class NewEvent(NamedTuple):
-    """An event that is about to be written; ``undone`` is one of an action of another plan."""
+    """An event that is about to be written; its number is assigned when it is written.
+
+    ``action`` is the uuid of the action, ``old`` the state that it leaves. ``undone_in`` is the
+    uuid of another plan if the action is one of that, which this plan reverts.
+    """
 
     type: str
     data: dict[str, Any]
@@ -88,7 +92,7 @@ def of_plan(state: PlanState, message: str | None) -> NewEvent:
 
 
 def of_history(entry: HistoryEntry) -> NewEvent:
-    """Return the event of an entry in the history."""
+    """Return the event of a new history entry."""
     data = {k: rows.storable(v) for k, v in schema.history_data(entry).items()}
     return NewEvent(type=schema.PLAN_HISTORY, data=data)
 
@@ -100,7 +104,10 @@ def of_approval(approval: Approval) -> NewEvent:
 
 
 def of_reports(plan: str, reports: Sequence[Report]) -> list[NewEvent]:
-    """Return the events of reports on the actions of a plan, in their order."""
+    """Return the events of reports on the actions of a plan, in their order.
+
+    The event of a reverted action of another plan follows that of the action that reverts it.
+    """
     found: list[NewEvent] = []
     for report in reports:
         found.append(_of_report(report))
@@ -121,9 +128,9 @@ def _of_report(report: Report, undone_in: str | None = None) -> NewEvent:
 
 
 def writes(plan: str, told: Sequence[NewEvent], at: datetime) -> Iterator[Write]:
-    """Yield the writes of events.
+    """Yield the writes of events, with consecutive numbers.
 
-    They come before the writes that change an undone action, whose old state they read.
+    Run them before the writes that change reverted actions, whose old states they read.
     """
     yield Write(TAKE_NUMBERS, {"count": len(told)}, None)
     for place, event in enumerate(told, start=1):

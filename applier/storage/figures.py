@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what the record holds, for monitoring: in the database, and in bounded time."""
+"""Counts the rows of the record for monitoring, in the database; most counts are bounded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.column_types import Count
+from applier.storage.columns import Count, is_due, time_in
 from applier.storage.compiled import Deferred, Row, word, words
 from applier.storage.database import Database
-from applier.storage.database_clock import time_in
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.event_statements import NUMBERS, RUNNING, SUBSCRIPTIONS
-from applier.storage.queue_statements import is_due
 from applier.storage.tables import (
     action_states,
     dead_events,
@@ -32,21 +30,23 @@ from planner.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
 UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
-#: The most rows of actions that are counted, and the most heartbeats that are listed.
+#: The most rows of actions or jobs that are counted, and the most claimants, services or workers
+#: that are listed.
 MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 
-#: A look that costs nothing, but needs the table of plans.
+#: Reads at most one row: it only finds out whether the table of plans can be read.
 PING = Deferred(lambda: sa.select(plans.c.number).limit(1))
 PLANS = Deferred(
     lambda: sa.select(plans.c.state, sa.func.count().label("number")).group_by(plans.c.state)
 )
-#: Type and state of the actions of the plans under way, and how many are alike.
+#: The number of actions of the plans under way, by type and state.
 ACTIONS = Deferred(lambda: _counts(_some_actions()))
-#: The plan that has waited longest, as :data:`.queue_statements.PENDING_PLANS` has it.
+#: The plan that has waited longest for an applier: the first of
+#: :data:`applier.storage.queue_statements.PENDING_PLANS`.
 OLDEST_PENDING = Deferred(
     lambda: (
         sa.select(plans.c.updated_at, plans.c.created_at)
-        .where(plans.c.state == word(PlanState.PENDING), is_due())
+        .where(plans.c.state == word(PlanState.PENDING), is_due(plans.c.start_at))
         .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
         .limit(1)
     )
@@ -69,7 +69,7 @@ SERVICES = Deferred(
         .limit(bindparam("most"))
     )
 )
-#: The workers on other machines: those that were heard of last.
+#: The workers on other machines, latest report first.
 WORKERS = Deferred(
     lambda: (
         sa.select(
@@ -81,7 +81,7 @@ WORKERS = Deferred(
         .limit(bindparam("most"))
     )
 )
-#: The states of their jobs, and how many are alike; a job is there while its action runs.
+#: The number of their jobs by state. A job has a row while its action is ONGOING.
 JOBS = Deferred(lambda: _counts(sa.select(worker_jobs.c.state).limit(bindparam("most")).subquery()))
 #: The first event from a number on.
 OLDEST_EVENT = Deferred(
@@ -159,7 +159,7 @@ class RecordFigures:
 
 
 def _outboxes(transaction: Transaction) -> Iterator[Outbox]:
-    """Yield what each receiver has not got; of a count, joins are a part, too."""
+    """Yield the outbox of each receiver; ``waiting`` includes events of joins, never delivered."""
     receivers = map(subscription_of, transaction.read(SUBSCRIPTIONS))
     dead = {row["subscription"]: row["number"] for row in transaction.read(DEAD)}
     [counts] = transaction.read(NUMBERS)

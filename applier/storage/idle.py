@@ -18,7 +18,8 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from applier.storage.refusals import ConnectionLost, refusal
 
-#: The age, in seconds, after which a connection is closed: firewalls drop connections silently.
+#: The age in seconds from which an idle connection is closed instead of used again: firewalls drop
+#: old connections without notice.
 LONGEST_S = 3600.0
 
 
@@ -26,8 +27,8 @@ class Connection(NamedTuple):
     """An open connection.
 
     ``pooled`` is SQLAlchemy's object, ``driver`` is the driver's connection in it, ``cursor`` is a
-    cursor of that. Inside the context manager of ``pipeline``, statements are sent without waiting
-    for the answer to each, if the driver supports that. ``opened`` is a time of
+    cursor of that. ``pipeline`` returns a context manager, in which statements are sent without
+    waiting for the answer to each, if the driver supports that. ``opened`` is a time of
     ``time.monotonic``.
     """
 
@@ -53,7 +54,10 @@ class IdleConnections:
         self._closed = False
 
     def begin(self, statement: str) -> Connection:
-        """Begin a transaction by running a statement; return its connection."""
+        """Begin a transaction by running a statement; return its connection.
+
+        If the connection is lost, it is tried once more on a new one. Raises Refused.
+        """
         if self._process != os.getpid():
             self._leave_to_parent()
         try:
@@ -65,7 +69,10 @@ class IdleConnections:
         return self._begun(self._opened(), statement)
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction of a connection, and keep the connection for the next."""
+        """Commit the transaction of a connection, and keep the connection for the next.
+
+        If that fails, the transaction is rolled back as by :meth:`roll_back`.
+        """
         try:
             connection.driver.commit()
         except BaseException as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps events for subscribers in a database: reads, delivers and deletes them."""
+"""Reads and deletes events in a database; keeps subscriptions and the progress of deliveries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from applier.store.subscriptions import DeadEvent, EventPage, Subscription
 
 
 class KeptEvents:
-    """The methods of the store that keep events."""
+    """The methods of the store for events and subscriptions."""
 
     _database: Database
 
@@ -44,7 +44,10 @@ class KeptEvents:
     def _insert(
         self, transaction: Transaction, name: str, now: datetime, until: datetime | None
     ) -> None:
-        """Insert a subscription to the events after the newest one."""
+        """Insert a subscription to the events after the newest one.
+
+        If it is the only one at ``now``, all earlier events are deleted.
+        """
         newest = transaction.read(of_events.NUMBERS)[0]["events"]
         if not is_subscribed(transaction, now):
             transaction.write(of_events.DELETE_EVENTS, {"last": newest})

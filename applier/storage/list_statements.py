@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statements that list plans, the newest first, and count them.
 
-Each is made when it is first needed, one for each set of filters: nothing of a request becomes a
-part of a statement. Every filter has an index whose rows are in the order of the list. So a list of
-25 plans costs the same in a record of any size.
+Each is built when it is first needed, one for each set of filters. The values of a request are bind
+parameters, never parts of a statement. Every filter has an index whose rows are in the order of the
+list. So a list of 25 plans costs the same in a record of any size.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ def _exactly(column: sa.ColumnElement[str], name: str) -> Wanted:
 
 
 def _not_indexed(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """Return a column whose index is not used: that of the time is, whose order is wanted."""
+    """Return an expression of a column that keeps the database from using the column's index.
+
+    It then uses the index of the time of creation, whose rows are in the order of the list.
+    """
     return sa.func.coalesce(column, sa.literal_column("''", sa.String))
 
 
 def _wanted(filters: tuple[str, ...]) -> Wanted:
-    """Return the condition on the plans of a list; removed plans only by their state."""
+    """Return the condition on the plans of a list; without "state", it excludes removed plans."""
     by_time = not set(TIMES).isdisjoint(filters)
     conditions: list[Wanted] = []
     if "state" not in filters:
@@ -53,7 +56,7 @@ def _wanted(filters: tuple[str, ...]) -> Wanted:
 
 
 def _newest(filters: tuple[str, ...], *columns: Any) -> sa.Select[Any]:
-    """Select the newest plans, at most ``most``."""
+    """Select columns of the newest plans that pass these filters, at most ``most``."""
     by_time = not set(TIMES).isdisjoint(filters)
     order = [_MADE.desc()] if by_time else []
     found = sa.select(*columns).where(_wanted(filters))
@@ -75,13 +78,13 @@ def _counts_of(newest: sa.Subquery) -> sa.Select[Any]:
 
 @cache
 def newest(filters: tuple[str, ...]) -> sa.Select[Any]:
-    """Select the rows of the newest plans that pass these filters."""
+    """Select the rows of the newest plans that pass these filters, at most ``most``."""
     return _newest(filters, plans)
 
 
 @cache
 def counts(filters: tuple[str, ...]) -> sa.Select[Any]:
-    """Select how many actions of the same plans are in each state, except those of type join."""
+    """Select how many actions of the plans of :func:`newest` are in each state, without joins."""
     return _counts_of(_newest(filters, plans.c.uuid).subquery())
 
 

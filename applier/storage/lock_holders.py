@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the process that has locked a SQLite file or its folder, from the kernel's table of locks.
 
-The table is ``/proc/locks`` of Linux. Elsewhere, and for processes outside of a container, no
-holder is found.
+The table is ``/proc/locks`` of Linux. On other systems, and for processes outside of this
+container, no holder is found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from planner.errors import shortened
 
-#: Seconds after which a lock is looked up that another process holds.
+#: The seconds of waiting for a lock after which its holder is looked up.
 SOON_S = 3.0
 #: The byte of the ``-shm`` file that a process locks to write in WAL mode (SQLite's file format).
 _WRITER = 120
@@ -45,12 +45,15 @@ def of_record(url: sa.URL) -> Holder | None:
 
 
 def of_folder(folder: Path) -> Holder | None:
-    """Return the process that has locked a folder, None if it is not known."""
+    """Return the process that has locked a folder, None if unknown."""
     return _holder(str(folder))
 
 
 def _holder(path: str, byte: int = 0) -> Holder | None:
-    """Return the process with a write lock on a file, if ``byte`` of it is in the locked range."""
+    """Return another process with a write lock on a file whose range includes ``byte``, or None.
+
+    With ``byte`` 0, any write lock on the file counts.
+    """
     with suppress(OSError):
         inode = os.stat(path).st_ino
         for pid, start, end in _write_locks(inode):
@@ -63,7 +66,7 @@ def _write_locks(inode: int) -> Iterator[tuple[int, int, float]]:
     """Yield process, first and last byte of each write lock on an inode."""
     for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
         words = line.split()
-        # A line with an arrow is a process that waits.
+        # Lines of processes that wait have an arrow, and so one word more.
         if len(words) == 8 and words[3] == "WRITE" and words[5].rpartition(":")[2] == str(inode):
             yield int(words[4]), int(words[6]), float(words[7].replace("EOF", "inf"))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the events of a plan tell the same when the plan is gone.
+"""Completes the events of a plan that is about to be deleted.
 
-Name and type of an action are in the rows of its plan, and not in each of its events. A receiver
-that was away gets the events of a plan that was deleted meanwhile.
+Name and type of an action are in the rows of its plan, and not in each of its events. The events
+outlive the plan, because some may not be delivered yet.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from planner import json_text
 _text = json_text.compact()
 
 
-def keep(transaction: Transaction, plan: str) -> None:
+def complete_events(transaction: Transaction, plan: str) -> None:
     """Write names and types of actions into the events of a plan that is about to be deleted.
 
-    The events of its joins, which nobody is told of, are deleted. Raises DamagedRecord.
+    The events of its joins, which are never delivered, are deleted. Raises UnreadableValue if an
+    event is damaged.
     """
     asked = {"after": 0, "most": statements.ALL, "plan_uuid": plan}
     found = transaction.read(of_events.EVENTS_OF_PLAN, asked)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statements that list plans and actions page by page.
 
-Each is made when it is first needed. There are as many as sort keys, directions and filters allow:
-nothing of a request becomes a part of a statement.
+Each is built when it is first needed: one for each combination of sort key, direction and filters.
+The values of a request are bind parameters, never parts of a statement.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.column_types import Moment
+from applier.storage.columns import Moment
 from applier.storage.compiled import Deferred, word
 from applier.storage.tables import action_states, actions, plans
 from applier.store.pages import ActionKey, PlanKey
@@ -24,12 +24,12 @@ Sorted = sa.ColumnElement[Any]
 
 
 def _text(column: Sorted) -> Sorted:
-    """Return a column with an empty text for NULL, which databases sort differently."""
+    """Return a column with an empty text for NULL, which each kind of database sorts elsewhere."""
     return sa.func.coalesce(column, sa.literal_column("''", sa.String))
 
 
 def _time(*columns: Sorted) -> Sorted:
-    """Return the first time that is known, or one before all others."""
+    """Return the first of these times that is not NULL, or a time before all others."""
     earliest = sa.literal(datetime(1000, 1, 1, tzinfo=UTC), Moment)
     return sa.func.coalesce(*columns, earliest, type_=Moment)
 
@@ -104,7 +104,10 @@ def _action_columns() -> tuple[Any, ...]:
 def plans_page(
     key: PlanKey, descending: bool, marked: bool, filters: tuple[str, ...], keys_only: bool
 ) -> sa.Select[Any]:
-    """Select a page of plans; ``keys_only``: uuid and state, which damage seldom hides."""
+    """Select a page of plans; if ``marked``, after the plan with the uuid ``marker``.
+
+    With ``keys_only``, select only uuid and state, which can be read from most damaged rows.
+    """
     order = (_plan_keys()[key], plans.c.number)
     columns = _PLAN_KEY_COLUMNS if keys_only else tuple(plans.c)
     found = sa.select(*columns).where(_is_there())
@@ -119,7 +122,10 @@ def plans_page(
 def actions_page(
     key: ActionKey, descending: bool, marked: bool, filters: tuple[str, ...], keys_only: bool
 ) -> sa.Select[Any]:
-    """Select a page of actions; ``keys_only``: uuid, plan and its state."""
+    """Select a page of actions; if ``marked``, after the action ``marker`` of ``marked_plan``.
+
+    With ``keys_only``, select only uuid, plan and state of the plan.
+    """
     order = (_action_keys()[key], plans.c.number, actions.c.position)
     columns = _action_key_columns() if keys_only else _action_columns()
     found = sa.select(*columns).select_from(_joined()).where(_is_there())
@@ -141,13 +147,13 @@ def _after(order: tuple[Sorted, ...], mark: sa.Select[Any], descending: bool) ->
 
 
 def _limited(found: sa.Select[Any], order: tuple[Sorted, ...], descending: bool) -> sa.Select[Any]:
-    # A column that is named twice would be sorted by once more.
+    # Without duplicates: a sort key may be the number of the plan, which is in every order.
     columns = dict.fromkeys(order)
     by = [column.desc() if descending else column.asc() for column in columns]
     return found.order_by(*by).limit(bindparam("most"))
 
 
-#: The row of a plan, unless it was removed, and its uuid even then.
+#: The row of a plan that was not removed; uuid and state of any plan.
 PLAN = Deferred(lambda: sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"), _is_there()))
 PLAN_KEYS = Deferred(
     lambda: sa.select(*_PLAN_KEY_COLUMNS).where(plans.c.uuid == bindparam("plan_uuid"))
@@ -160,7 +166,7 @@ ACTION = Deferred(
         .where(actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
     )
 )
-#: The plans that have an action of this uuid, the latest saved first; and the same of one plan.
+#: The plan saved last of those that have an action of this uuid; and the same for a given plan.
 HOLDERS = Deferred(
     lambda: (
         sa.select(*_action_key_columns())

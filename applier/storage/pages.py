@@ -16,7 +16,7 @@ from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedActio
 from planner.states import PlanState
 
 Listed = TypeVar("Listed")
-#: Says what is wrong with a row that a part of a file hides.
+#: The ``damage`` of a row in a part of a SQLite file that cannot be read.
 HIDDEN = "a part of it cannot be read"
 
 
@@ -99,7 +99,10 @@ class Pages:
     def _listed(
         self, whole: Callable[[], list[Listed]], one_by_one: Callable[[], list[Listed]]
     ) -> list[Listed]:
-        """Return a page, read at once, or row by row so that a damaged one hides no other."""
+        """Return the result of ``whole``, or that of ``one_by_one`` if a row of it is damaged.
+
+        The latter reads row by row, so that the other rows can be listed.
+        """
         try:
             return self._database.tried(whole)
         except DamagedRecord:
@@ -114,7 +117,11 @@ class Pages:
                 raise PlanNotFound(uuid)
 
     def _holder(self, uuid: str, plan: str | None) -> Row:
-        """Return uuid, plan and state of the plan of an action; raises ActionNotFound."""
+        """Return the uuid of an action, the uuid of its plan, and the state of its plan.
+
+        If ``plan`` is None, it is the action in the plan that was saved last. Raises
+        ActionNotFound.
+        """
         statement = page_statements.HOLDERS if plan is None else page_statements.HOLDER
         where = _given(action_uuid=uuid, plan_uuid=plan)
         with self._database.read() as transaction:
@@ -152,14 +159,17 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _the_only(found: Sequence[Listed]) -> Listed:
-    """Return the row that was found; it may have been removed after its key was read."""
+    """Return the only row; raises UnreadableValue if it was removed after its key was read."""
     if not found:
         raise UnreadableValue("it was removed meanwhile")
     return found[0]
 
 
 def _read(read: Callable[[], Listed], damaged: Callable[..., Listed]) -> Listed:
-    """Return what can be read, or what is known of it otherwise, with the reason."""
+    """Return the result of ``read``; if the rows are damaged, that of ``damaged``.
+
+    The latter is called with the reason as ``damage``.
+    """
     try:
         return read()
     except UnreadableValue as reason:

@@ -15,6 +15,7 @@ from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import (
     claims,
+    columns,
     damaged_plans,
     event_writes,
     list_statements,
@@ -26,7 +27,15 @@ from applier.storage import (
     transitions,
 )
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import Change, Move, Told, action_row, is_subscribed, note, writes_of
+from applier.storage.changes import (
+    Change,
+    MakeEvents,
+    Move,
+    action_row,
+    is_subscribed,
+    note,
+    writes_of,
+)
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
@@ -77,7 +86,9 @@ class Plans:
             with self._database.read() as transaction:
                 head = plan_row(transaction, uuid)
                 members = transaction.read(statements.MEMBERS, {"plan_uuid": uuid})
-            return rows.plan_of(head, members)
+            plan = rows.plan_of(head, members)
+            columns.require_usable(plan)
+            return plan
 
         try:
             return self._database.tried(load)
@@ -169,7 +180,7 @@ class Plans:
                 raise transitions.not_moved(uuid, new)
             claims.require_free(uuid, head["state"], claimant, seen)
 
-        def members(transaction: Transaction) -> Told:
+        def members(transaction: Transaction) -> MakeEvents:
             try:
                 transaction.write_all(writes_of(uuid, reports, now, self._database.at_once))
             except Unexpected:
@@ -187,6 +198,28 @@ class Plans:
             move = Move(uuid, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(move.make, self._database, allowed, members))
 
+    def start_plan(
+        self,
+        uuid: str,
+        start_at: datetime | None,
+        *,
+        now: datetime,
+        history: HistoryEntry | None = None,
+    ) -> None:
+        """See :meth:`applier.store.start_times.StartTimeStore.start_plan`."""
+        new = PlanState.PENDING
+
+        def allowed(head: Row) -> None:
+            if head["state"] != new or head["start_at"] == start_at:
+                check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
+            claims.require_free(uuid, head["state"], rows.claimant_of(head), None)
+
+        with self._database.named(uuid, "start", start_at) as name:
+            move = Move(
+                uuid, new, now=now, message=None, name=name, history=history, start_at=start_at
+            )
+            self._database.tried(partial(move.make, self._database, allowed))
+
     def resume_plan(
         self,
         uuid: str,
@@ -200,7 +233,7 @@ class Plans:
         """See :meth:`applier.store.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
 
-        def members(transaction: Transaction) -> Told:
+        def members(transaction: Transaction) -> MakeEvents:
             rows = transaction.read(statements.STATES, {"plan_uuid": uuid})
             found = {row["uuid"]: row["state"] for row in rows}
             for action in wanted:
@@ -276,7 +309,7 @@ class Plans:
 
 
 def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:
-    """Return when a plan is saved, as far as that is known."""
+    """Return the time of saving a plan: of its history entry, else of its creation, else now."""
     return history.at if history else plan.created_at or datetime.now(UTC)
 
 
@@ -287,7 +320,10 @@ def _cancelled(
     message: str | None,
     now: datetime,
 ) -> list[Report]:
-    """Return what becomes of the open actions of a plan, if anybody subscribes."""
+    """Return a report for each action of a plan in a state of ``left_open``, for its event.
+
+    ``left_open`` maps old to new states. If nobody subscribes, there are no reports.
+    """
     if not left_open or not is_subscribed(transaction, now):
         return []
     found = transaction.read(statements.STATES, {"plan_uuid": uuid})

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from applier.storage.columns import is_due
 from applier.storage.compiled import Deferred, word
-from applier.storage.database_clock import time_in
 from applier.storage.statements import SUBSCRIBED
 from applier.storage.tables import plans, turn
 from planner.states import PlanState
@@ -18,12 +18,7 @@ from planner.states import PlanState
 _ONE = sa.literal_column("1", sa.Integer)
 
 
-def is_due() -> sa.ColumnElement[bool]:
-    """Return the condition that a plan may start now."""
-    return plans.c.start_at.is_(None) | (plans.c.start_at <= time_in())
-
-
-#: Take the next number for the queues. Other transactions wait here until this one is committed.
+#: Increment the last number in the queues. Other transactions wait here until this one ends.
 TAKE_TURN = Deferred(lambda: sa.update(turn).values(number=turn.c.number + _ONE))
 TURN = Deferred(lambda: sa.select(turn.c.number))
 #: Put a plan at the end of the queue of plans that wait for an applier.
@@ -41,7 +36,7 @@ CLAIM = Deferred(
         .where(
             plans.c.uuid == bindparam("plan_uuid"),
             plans.c.state == word(PlanState.PENDING),
-            is_due(),
+            is_due(plans.c.start_at),
         )
         .values(
             state=word(PlanState.ONGOING),
@@ -49,6 +44,7 @@ CLAIM = Deferred(
             claimant_host=bindparam("host"),
             claimant_pid=bindparam("pid"),
             claimant_user=bindparam("user"),
+            claimant_jobs=bindparam("jobs"),
             updated_at=bindparam("now"),
             heartbeat_at=bindparam("now"),
             heartbeat_interval_s=bindparam("interval_s"),
@@ -66,7 +62,7 @@ CLAIM = Deferred(
 PENDING_PLANS = Deferred(
     lambda: (
         sa.select(plans.c.uuid)
-        .where(plans.c.state == word(PlanState.PENDING), is_due())
+        .where(plans.c.state == word(PlanState.PENDING), is_due(plans.c.start_at))
         .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
     )
 )

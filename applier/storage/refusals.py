@@ -34,8 +34,8 @@ DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
 #: read for which another process was in the middle of a commit for ten seconds.
 LOCKED = r"database is locked|locking protocol"
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
-#: Texts in the errors of SQLite that say that a part of the file is damaged.
-_DAMAGED = r"malformed|Could not decode"
+#: Texts in the errors of SQLite which mean that a part of the file is damaged or missing.
+_DAMAGED = r"malformed|Could not decode|no such table"
 #: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
 _LEAST_ROOM = 64 * 1024
 #: Maps texts in error messages to hints for the user; the first that matches is used.
@@ -82,7 +82,7 @@ class DatabaseLocked(Refused):
 
 
 class Damaged(Refused):
-    """A part of a SQLite file cannot be read: its pages, or the bytes of a text, are wrong."""
+    """A part of a SQLite file cannot be read: pages or bytes are wrong, or a table is missing."""
 
 
 class Duplicate(Refused):
@@ -90,7 +90,10 @@ class Duplicate(Refused):
 
 
 def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None) -> Refused:
-    """Return the exception for an error on ``connection``, which is the driver's object."""
+    """Return the kind of Refused for an error of a driver; the caller raises it.
+
+    ``connection`` is the driver's connection, if there is one.
+    """
     cause = getattr(error, "orig", None) or error
     codes = {getattr(cause, name, None) for name in ("sqlstate", "pgcode")} | {*cause.args[:1]}
     if codes & DEADLOCKS:
@@ -110,7 +113,7 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Return whether an error of a driver says that a part of a SQLite file cannot be read."""
+    """Return whether an error of a driver means that a part of a SQLite file cannot be read."""
     return isinstance(error, sqlite3.Error) and re.search(_DAMAGED, str(error)) is not None
 
 
@@ -134,11 +137,11 @@ def lost(error: BaseException) -> bool:
 def translate_errors(url: sa.URL) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
-    A part of a file that cannot be read is a DamagedRecord.
+    If a part of a SQLite file cannot be read, DamagedRecord is raised.
 
     Drivers and SQLAlchemy may raise errors of other kinds while they handle an error of the
     database: then the latter is described. A KeyboardInterrupt is raised again, even if it caused
-    further errors.
+    further errors. Other errors are not changed.
     """
     try:
         yield
@@ -156,7 +159,7 @@ def translate_errors(url: sa.URL) -> Iterator[None]:
 
 
 def _of_database(error: BaseException | None) -> BaseException | None:
-    """Return the error of the database that an error is, or that led to it, else None."""
+    """Return the first error of the database in an error and its chain of causes, or None."""
     while error is not None and not isinstance(error, Refused | SQLAlchemyError | sqlite3.Error):
         error = error.__cause__ or error.__context__
     return error
@@ -205,7 +208,7 @@ def _words(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the driver's own error inside another."""
+    """Return the error of the driver inside an error of SQLAlchemy or a Refused, else the error."""
     while True:
         if isinstance(error, Refused) and error.__cause__ is not None:
             error = error.__cause__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes a damaged plan with all of its rows, which need not be readable for that."""
+"""Deletes a damaged plan with all its rows, without reading their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _delete(column: sa.Column[str]) -> sa.Delete:
     return sa.delete(column.table).where(column == sa.bindparam("plan_uuid"))
 
 
-#: Rows that refer to others come first.
+#: The tables with rows of plans; rows that refer to others come first.
 _OF_PLANS = (
     tables.worker_jobs,
     tables.reservations,
@@ -31,7 +31,7 @@ _OF_PLANS = (
     tables.action_states,
     tables.actions,
 )
-#: Delete all rows of a plan but those of its events, which end by themselves.
+#: Delete all rows of a plan but those of its events, which are deleted when they are old.
 ALL_OF_A_PLAN = (
     *(Deferred(partial(_delete, table.c.plan)) for table in _OF_PLANS),
     Deferred(partial(_delete, tables.plans.c.uuid)),
@@ -39,7 +39,7 @@ ALL_OF_A_PLAN = (
 
 
 def remove_damaged(database: Database, uuid: str, history: HistoryEntry | None) -> None:
-    """Delete all rows of a damaged plan, and write that into the history.
+    """Delete all rows of a damaged plan except events, and write the history entry of that.
 
     Raises PlanNotFound, PlanConflict for a sound plan.
     """

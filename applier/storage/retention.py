@@ -14,7 +14,7 @@ from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import outliving_events, statements, transitions
 from applier.storage.changes import Move, history_row
-from applier.storage.column_types import Moment
+from applier.storage.columns import Moment
 from applier.storage.compiled import Deferred, Row, words
 from applier.storage.database import Database
 from applier.storage.removal import ALL_OF_A_PLAN
@@ -31,7 +31,8 @@ _LIST = Deferred(
         .limit(bindparam("most"))
     )
 )
-#: Lock the row of a plan that is still as it was listed. Of two who purge it, one finds it.
+#: Lock the row of a plan that ended before a time. Of two transactions that purge it at once, one
+#: finds the row.
 _HOLD = Deferred(
     lambda: (
         sa.update(plans)
@@ -42,7 +43,10 @@ _HOLD = Deferred(
 
 
 def _ended() -> sa.ColumnElement[bool]:
-    """Return the condition that a plan ended before a time; one without times ended long ago."""
+    """Return the condition that an unclaimed plan ended before the time ``before``.
+
+    A plan without times counts as ended before all others.
+    """
     long_ago = sa.literal(datetime(1000, 1, 1, tzinfo=UTC), Moment)
     ended_at = sa.func.coalesce(plans.c.updated_at, plans.c.created_at, long_ago, type_=Moment)
     is_before = bindparam("before", type_=Moment) > ended_at
@@ -96,7 +100,8 @@ class Retention:
     ) -> list[str]:
         """See :meth:`applier.store.retention.RetentionStore.purge_plans`."""
 
-        # If the answer to a commit was lost, the next try does not find what this one has deleted.
+        # The uuids of deleted plans. If the answer to the commit was lost, the next try does not
+        # find these plans, and returns them all the same.
         mine: set[str] = set()
 
         def purge() -> list[str]:
@@ -105,7 +110,7 @@ class Retention:
                 for uuid in uuids:
                     where = {"plan_uuid": uuid, "before": before, "write": NO_PLAN}
                     if transaction.write(_HOLD, where):
-                        outliving_events.keep(transaction, uuid)
+                        outliving_events.complete_events(transaction, uuid)
                         held.append({"plan_uuid": uuid})
                         gone.append(uuid)
                         mine.add(uuid)
@@ -125,7 +130,7 @@ class Retention:
 
 
 def _require_before(new: PlanState, head: Row) -> None:
-    """Raise PlanConflict unless a removed plan may be given this state back."""
+    """Raise PlanConflict unless ``new`` is the state of a removed plan before its removal."""
     if _state_before(head) is not new:
         raise transitions.changed_meanwhile(head["uuid"], PlanState.DELETED, head["state"])
 

@@ -30,7 +30,6 @@ Changes = dict[str, Any]
 
 #: Columns that hold JSON.
 PLAN_LISTS = ("efficacy_indicators", "global_efficacy", "tolerances", "warnings")
-PLAN_JSON = (*PLAN_LISTS, "limits")
 ACTION_LINKS = ("parents", "needs", "tokens")
 ACTION_JSON = (*ACTION_LINKS, "input_parameters", "needs_any", "triggers", "blocked_by")
 
@@ -49,7 +48,7 @@ _STATES: Mapping[str, ActionState] = {str(state): state for state in ActionState
 
 
 def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
-    """Return the row of a new plan, which has no claim and no requests; ``creator`` made it."""
+    """Return the row of a new plan, which has no claim and no requests."""
     head = {
         key: getattr(plan, key)
         for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
@@ -107,13 +106,16 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
 
 
 def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Let a function raise Unreadable instead of what the conversion of damaged values raises."""
+    """Make a function raise UnreadableValue in place of the errors that damaged values cause.
+
+    These are ValueError, TypeError, KeyError and, for too deep nesting, RecursionError.
+    """
 
     @wraps(function)
     def read(*given: Given.args, **named: Given.kwargs) -> Result:
         try:
             return function(*given, **named)
-        except (ValueError, TypeError, KeyError) as reason:
+        except (ValueError, TypeError, KeyError, RecursionError) as reason:
             text = f"{reason} is missing" if isinstance(reason, KeyError) else str(reason)
             raise UnreadableValue(text) from reason
 
@@ -124,7 +126,7 @@ def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
 def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
     """Return a plan from its row and the ordered rows of its actions, with the columns of states.
 
-    As all functions that convert rows, it raises Unreadable if one is damaged.
+    As all functions that convert rows, it raises UnreadableValue if one is damaged.
     """
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
@@ -138,13 +140,13 @@ def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
 
 
 def require_digest(plan: ActionPlan, saved: str | None) -> None:
-    """Raise ValueError for a plan without the digest with which it was saved, if that is known."""
+    """Raise ValueError if the digest of a plan is not ``saved``; None: it is not known."""
     if saved is not None and not plan.has_digest(saved):
         raise ValueError("its content was changed after it was saved: its digest does not fit")
 
 
 def _require_known(actions: Iterable[Action]) -> None:
-    """Raise ValueError for a link to an action that is not there; a shared tuple is read once."""
+    """Raise ValueError for a link to an action that is not there; check shared tuples only once."""
     uuids = {action.uuid for action in actions}
     groups = {id(group): group for a in actions for group in (a.parents, a.needs, *a.needs_any)}
     for group in groups.values():
@@ -229,12 +231,12 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
 def _decode(text: str) -> Any:
     """Decode JSON; raises ValueError."""
     value, end = _decoder.raw_decode(text)
-    # Space after the value is looked for by the slower function.
+    # The slower function also accepts white space after the value.
     return value if end == len(text) else _decoder.decode(text)
 
 
 def _decoded(text: str) -> Any:
-    """Decode JSON; what is empty, as most columns are, needs no decoder."""
+    """Decode JSON; an empty list, as in most columns, becomes a tuple without the decoder."""
     empty = _EMPTY.get(text)
     return _decode(text) if empty is None else empty()
 
@@ -250,7 +252,7 @@ def head_of(row: Row) -> PlanHead:
 
 @reading
 def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
-    """Return actions of plans from rows with the columns of both tables, and of their plans."""
+    """Return actions from rows with the columns of both tables of actions and of their plans."""
     return [
         PlannedAction(
             uuid=action.uuid,
@@ -271,7 +273,7 @@ def _events(kind: Callable[[str, tuple[Outcome, ...]], Result], text: str) -> tu
 
 
 def storable(text: str | None) -> str | None:
-    r"""Return the end of a text, at most :data:`OUTPUT_LIMIT` bytes; None for None.
+    r"""Return the end of a text, at most :data:`OUTPUT_LIMIT` bytes of UTF-8; None for None.
 
     NUL and lone surrogates, which databases refuse, are replaced. So any output of a command can be
     written.
@@ -286,17 +288,17 @@ def storable(text: str | None) -> str | None:
 
 
 def line(text: str | None) -> str | None:
-    """Return what of a text a column of :data:`LINE` characters can hold; None for None."""
+    """Return a text as :func:`storable`, cut after :data:`LINE` characters; None for None."""
     stored = storable(text)
     return None if stored is None else stored[:LINE]
 
 
 def report_values(report: Report) -> Changes:
-    """Return the bind parameters for writing a report, without plan, action and time."""
+    """Return the bind parameters for writing a report, except those of plan, action and time."""
     again = report.state is ActionState.PENDING
     return {
         "old_state": str(report.old),
-        # When an action is tried again, the attempt that just ended has FAILED.
+        # When an action is retried, the attempt that just ended has FAILED.
         "new_state": str(ActionState.FAILED if again else report.state),
         "new_outcome": _text(report.outcome),
         "new_reason": _text(report.state_reason),
@@ -309,9 +311,10 @@ def report_values(report: Report) -> Changes:
 def attempt_of(row: Row) -> Attempt:
     """Return the attempt of a row."""
     known = {key: row[key] for key in Attempt._fields}
-    known |= {"state": ActionState(row["state"])}
-    known |= {"outcome": Outcome(row["outcome"]) if row["outcome"] else None}
-    return Attempt(**known)
+    if any(isinstance(value, bytes) for value in known.values()):
+        raise ValueError(f"attempt {row['number']} has a message or output that is not a text")
+    outcome = Outcome(row["outcome"]) if row["outcome"] else None
+    return Attempt(**known | {"state": ActionState(row["state"]), "outcome": outcome})
 
 
 @reading
@@ -381,8 +384,10 @@ def last_claimant_of(head: Row) -> Claimant | None:
         host=head["claimant_host"],
         pid=head["claimant_pid"],
         user=head["claimant_user"],
+        jobs=head["claimant_jobs"],
         heartbeat_at=head["heartbeat_at"],
         requests_before=head["requests_before"] or 0,
+        claimed_at=head["claimed_at"],
     )
     # A claim of an older release does not say its interval: the default is assumed.
     interval_s = head["heartbeat_interval_s"]

@@ -36,7 +36,7 @@ class Runs:
 
     _database: Database
     _new_id: Callable[[], str]
-    #: The plans whose runs write events, as far as this store has noticed.
+    #: The plans whose runs write events, as last read from ``publishes`` of their rows.
     _publishing: set[str]
 
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
@@ -70,7 +70,7 @@ class Runs:
         with self._database.named(uuid, "claim", claimant) as token:
             change = {"plan_uuid": uuid, "new_claim": token, "now": now}
             change |= {"host": claimant.host, "pid": claimant.pid, "user": claimant.user}
-            change["interval_s"] = claimant.heartbeat_interval_s
+            change |= {"interval_s": claimant.heartbeat_interval_s, "jobs": claimant.jobs}
             self._database.tried(claim)
         return token
 
@@ -117,9 +117,10 @@ class Runs:
             self._database.tried(write)
 
     def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> bool:
-        """Return false if the write was made by an earlier try; else raise why it was refused.
+        """Find the reason for which a commit changed no rows: raise its error, or return.
 
-        Returns true if the only reason is that somebody has subscribed, or nobody does any more.
+        Returns False if an earlier try has made the write. Returns True if the commit has to be
+        repeated, because since the last one somebody has subscribed to events, or nobody is left.
         """
         with self._database.read() as transaction:
             head = plan_row(transaction, uuid)

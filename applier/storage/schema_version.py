@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from applier.errors import StoreError
 from applier.storage import lock_holders
 from applier.storage.connection import make_engine, parse, shown
-from applier.storage.refusals import hinted, translate_errors
-from applier.storage.tables import VERSION_TABLE, plans
+from applier.storage.refusals import DatabaseLocked, hinted, refusal, translate_errors
+from applier.storage.tables import VERSION_TABLE, metadata, plans
 
 #: All versions of the tables, oldest first; a test compares them with those of alembic.
 REVISIONS = (
@@ -42,12 +43,13 @@ REVISIONS = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: The application id of a SQLite file, by which ``file plans.db`` can identify it.
 APPLICATION_ID = 0x41506C6E
-#: The longest that another process may keep the folder of a file locked, in seconds.
+#: The seconds to wait while another process keeps a SQLite file or its folder locked.
 LONGEST_S = 30.0
 #: Never set: used to wait in a way that Ctrl-C interrupts.
 _NEVER = threading.Event()
@@ -59,13 +61,16 @@ def upgrade(connection: str, revision: str = "head") -> None:
 
 
 def downgrade(connection: str, revision: str = "base") -> None:
-    """Downgrade the tables to an older version; ``base`` drops them with all their data."""
+    """Downgrade the tables to an older version; ``base`` drops them with all their data.
+
+    Raises StoreError.
+    """
     _migrate(connection, revision, up=False)
 
 
 def _migrate(connection: str, revision: str, *, up: bool) -> None:
     url = parse(connection)
-    engine = make_engine(url)
+    engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
     try:
         with translate_errors(url), alone(url):
             if url.get_backend_name() == "sqlite":
@@ -80,12 +85,12 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 def version(database: sa.Connection, url: sa.URL) -> str | None:
     """Return the version of the tables, None if there are none.
 
-    Raises StoreError for tables of other programs and of newer releases, and for a file that has
-    plans and no version.
+    Raises StoreError for tables of other programs and of newer releases, and for a SQLite file that
+    has the table of plans and no version.
     """
     names = require_ours(database, url)
     if VERSION_TABLE not in names:
-        # An account of workers has views in place of the tables, which show it its own rows.
+        # The database account of a worker has views in place of tables, with its own rows only.
         names |= set(sa.inspect(database).get_view_names())
     found = None
     if VERSION_TABLE in names:
@@ -136,8 +141,21 @@ def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
         create_file(url, engine)
         with engine.begin() as database:
             found = version(database, url)
+            if found == REVISIONS[-1]:
+                _require_whole(database, url)
         if found != REVISIONS[-1]:
             run_alembic(engine, "head", up=True)
+
+
+def _require_whole(database: sa.Connection, url: sa.URL) -> None:
+    """Raise StoreError for the first table of this release that is missing."""
+    there = sa.inspect(database).get_table_names()
+    missing = [name for name in metadata.tables if name not in there]
+    if missing:
+        raise StoreError(
+            f"{shown(url)} is damaged: the table {missing[0]} is missing; a copy made by "
+            "actionplan db backup can take its place"
+        )
 
 
 def create_file(url: sa.URL, engine: sa.Engine) -> None:
@@ -165,10 +183,11 @@ def create_file(url: sa.URL, engine: sa.Engine) -> None:
 
 @contextmanager
 def alone(url: sa.URL) -> Iterator[None]:
-    """Lock out other processes that open a SQLite file in the same folder; create a missing folder.
+    """Lock the folder of a SQLite file while the block runs; create a missing folder.
 
-    The lock is on the folder itself, so it ends with the process and leaves no file behind. For
-    servers, nothing is done.
+    Other processes that open a file in the folder wait. The lock is on the folder itself, so it
+    ends with the process and leaves no file behind. For servers, nothing is done. Raises StoreError
+    if the folder cannot be used, or stays locked for :data:`LONGEST_S` seconds.
     """
     if url.get_backend_name() != "sqlite":
         yield
@@ -188,7 +207,10 @@ def alone(url: sa.URL) -> Iterator[None]:
 
 
 def _lock(handle: int, folder: Path, url: sa.URL) -> None:
-    """Lock an open folder; raises StoreError with who holds it, if that one is stopped or slow."""
+    """Lock an open folder; wait for another process that has locked it.
+
+    Raises StoreError, which names that process, if it is stopped, or after :data:`LONGEST_S`.
+    """
     began, looked_s = time.monotonic(), 0.0
     while True:
         try:
@@ -207,7 +229,10 @@ def _lock(handle: int, folder: Path, url: sa.URL) -> None:
 
 
 def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:
-    """Change the tables in one transaction, if the database supports that for tables."""
+    """Upgrade or downgrade the tables to a revision.
+
+    That is one transaction, if the database supports transactions for changes of tables.
+    """
     # The import takes as long as the rest of a short command.
     from alembic import command
     from alembic.config import Config
@@ -217,8 +242,27 @@ def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:
     config.set_main_option("script_location", folder.replace("%", "%%"))
     with engine.begin() as database:
         if engine.dialect.name == "sqlite":
-            # Write first: if a transaction reads before it writes, and a process of an older
-            # release writes in between, SQLite refuses the transaction instead of waiting.
-            database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+            _write_first(database)
         config.attributes["connection"] = database
         (command.upgrade if up else command.downgrade)(config, revision)
+
+
+def _write_first(database: sa.Connection) -> None:
+    """Begin the transaction of a SQLite file with a write; wait for another process that writes.
+
+    If a transaction reads before it writes, and a process of an older release writes in between,
+    SQLite refuses the transaction instead of waiting. Raises the error of the driver if the other
+    process is stopped, or after :data:`LONGEST_S`.
+    """
+    began = time.monotonic()
+    while True:
+        try:
+            database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        except DBAPIError as error:
+            holder = lock_holders.of_record(database.engine.url)
+            is_stuck = time.monotonic() - began >= LONGEST_S or (holder and holder.stopped)
+            if is_stuck or not isinstance(refusal(error, database.dialect), DatabaseLocked):
+                raise
+            _NEVER.wait(0.01)
+        else:
+            return

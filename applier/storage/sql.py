@@ -22,7 +22,6 @@ from applier.storage.pages import Pages
 from applier.storage.plans import Plans
 from applier.storage.retention import Retention
 from applier.storage.runs import Runs
-from applier.storage.start_times import StartTimes
 from applier.storage.worker_drains import WorkerDrains
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
@@ -39,7 +38,6 @@ class SqlStore(
     Retention,
     Approvals,
     Archives,
-    StartTimes,
     WorkerJobs,
     WorkerDrains,
 ):
@@ -54,10 +52,11 @@ class SqlStore(
 
     When the connection to a server is lost, a call is repeated for up to ``patience_s`` seconds; 0
     means not at all. Added to that are at most 10 s for a connection, or 30 s for an answer. Each
-    later call connects again. ``save_plan``, ``import_plan``, ``add_request`` and ``add_history``
-    are not repeated, because a second try could not find out whether the first was written: they
-    raise StoreError. Any other call that raised StoreError may be repeated with the same arguments
-    (``now`` may differ), and is written once.
+    later call connects again. ``save_plan``, ``import_plan``, ``add_request``, ``add_history`` and
+    ``import_durations`` are not repeated, because a second try could not find out whether the first
+    was written: they raise StoreError. ``ping`` and ``figures`` are not repeated either, to answer
+    soon. Any other call that raised StoreError may be repeated with the same arguments (``now`` may
+    differ), and is written once.
     """
 
     def __init__(

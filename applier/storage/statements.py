@@ -26,6 +26,7 @@ from applier.storage.tables import (
     reservations,
     services,
     subscriptions,
+    worker_jobs,
 )
 from applier.store import Attempt
 from planner.states import ActionState, PlanState
@@ -127,7 +128,8 @@ ALL_ATTEMPTS = (
     .where(attempts.c.plan == bindparam("plan_uuid"))
     .order_by(attempts.c.action, attempts.c.number)
 )
-#: The latest attempts that count in the durations of a type, with what their actions work on.
+#: The latest attempts whose durations are used for a type, with tokens and parameters of their
+#: actions.
 DURATIONS = Deferred(
     lambda: (
         sa.select(
@@ -164,7 +166,7 @@ HISTORY = Deferred(
 )
 #: The same of one plan.
 HISTORY_OF_PLAN = Deferred(lambda: HISTORY().where(history.c.plan == bindparam("plan_uuid")))
-#: Finds a subscription that has not ended at a time ``now``.
+#: One subscription that has not ended at the time ``now``, if there is any.
 SUBSCRIBED = Deferred(
     lambda: (
         sa.select(subscriptions.c.name)
@@ -268,6 +270,10 @@ QUEUE_RESERVED = Deferred(
 GIVE_BACK = Deferred(
     lambda: sa.delete(reservations).where(reservations.c.plan == bindparam("plan_uuid"))
 )
+#: Remove all jobs at workers of a plan that has ended.
+REMOVE_JOBS = Deferred(
+    lambda: sa.delete(worker_jobs).where(worker_jobs.c.plan == bindparam("plan_uuid"))
+)
 #: Store a heartbeat of the claimant.
 BEAT = Deferred(
     lambda: (
@@ -276,7 +282,7 @@ BEAT = Deferred(
         .values(heartbeat_at=bindparam("now"))
     )
 )
-#: The uuid of the plan that was saved last.
+#: The uuid of the plan that was saved last, except removed ones.
 LAST = Deferred(
     lambda: (
         sa.select(plans.c.uuid)
@@ -287,7 +293,7 @@ LAST = Deferred(
 )
 #: The plans that reserved a plan's resources before it did, in the order of their reservations.
 HELD = Deferred(lambda: _held(reservations.alias(), plans.alias(), plans.alias()))
-#: Services, as they last reported themselves.
+#: Delete a service, before its next report is inserted or when it has ended.
 FORGET_SERVICE = Deferred(
     lambda: sa.delete(services).where(services.c.uuid == bindparam("service_uuid"))
 )
@@ -313,12 +319,13 @@ FIND = Deferred(
 
 
 def beginning(reference: str) -> str:
-    """Return the LIKE pattern for texts that begin with a text, for :data:`FIND`.
+    """Return the LIKE pattern, for :data:`FIND`, of all texts that begin with ``reference``.
 
     >>> beginning("6a1f_")
     '6a1f/_%'
     """
-    return re.sub("([/%_])", r"/\1", reference) + "%"
+    # No uuid begins with a longer text, and SQLite refuses long patterns.
+    return re.sub("([/%_])", r"/\1", reference[:40]) + "%"
 
 
 #: The limit of a list that has none.
@@ -332,6 +339,7 @@ OF_RUNS = frozenset(
         "claimant_host",
         "claimant_pid",
         "claimant_user",
+        "claimant_jobs",
         "heartbeat_at",
         "heartbeat_interval_s",
         "requests_before",

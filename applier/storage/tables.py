@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from applier.storage.column_types import Count, LongText, Moment, Uuid, Word
+from applier.storage.columns import Count, LongText, Moment, Uuid, Word
 
 #: The table in which alembic stores the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
@@ -40,7 +40,8 @@ plans = sa.Table(
     sa.Column("tolerances", LongText, nullable=False),
     sa.Column("on_failure", Word),
     sa.Column("cloud", sa.String(255)),
-    # When the facts were read that the plan was made of, and what it demands before it may run.
+    # When the facts were read that the plan was made of; its guards, the demands to be met before
+    # it may run, as JSON.
     sa.Column("facts_at", Moment),
     sa.Column("guards", LongText),
     # When a PENDING plan starts at the earliest; NULL: as soon as possible.
@@ -50,13 +51,15 @@ plans = sa.Table(
     # Who made the plan, as its history says; NULL for plans that are older than the history.
     sa.Column("creator", sa.String(255)),
     sa.Column("warnings", LongText, nullable=False),
-    # The digest of the plan when it was saved, by which damage that makes sense is found.
+    # The digest of the plan when it was saved: it detects changes of rows to other valid values.
     sa.Column("digest", sa.String(255)),
     # The claim: set while somebody runs the plan. Every write of the run must carry it.
     sa.Column("claim", sa.String(36)),
     sa.Column("claimant_host", sa.String(255)),
     sa.Column("claimant_pid", sa.Integer),
     sa.Column("claimant_user", sa.String(255)),
+    # The folder of its commands on its host; NULL for claims of older releases.
+    sa.Column("claimant_jobs", LongText),
     sa.Column("requests", sa.Integer, nullable=False),
     sa.Column("heartbeat_at", Moment),
     # The seconds between two heartbeats of the claimant, and the requests made before its claim.
@@ -168,7 +171,7 @@ attempts = sa.Table(
 )
 
 #: One row for each change of a plan by an operator, and for each run: who, when and why. There is
-#: no foreign key, because the removal of a damaged plan is told after its rows are gone.
+#: no foreign key, because the removal of a damaged plan is recorded after its rows are deleted.
 history = sa.Table(
     "actionplan_history",
     metadata,
@@ -186,7 +189,8 @@ history = sa.Table(
     sa.Index("ix_actionplan_history_plan", "plan", "number"),
 )
 
-#: Who approved which plan. An approval is void for a plan with another content.
+#: Who approved which plan. ``content`` identifies what was approved: once the plan has another
+#: content, the approval is void.
 approvals = sa.Table(
     "actionplan_approval",
     metadata,
@@ -238,19 +242,19 @@ events = sa.Table(
     sa.Column("action", Uuid),
     sa.Column("type", Word, nullable=False),
     sa.Column("at", Moment, nullable=False),
-    # The state that an action has left, and whatever else the event tells, as JSON.
+    # The state that an action has left, and the other data of the event as JSON.
     sa.Column("old", Word),
     sa.Column("data", LongText, nullable=False),
     sa.PrimaryKeyConstraint("number", name="pk_actionplan_event"),
     sa.Index("ix_actionplan_event_plan", "plan", "number"),
 )
 
-#: For whom events are recorded: a receiver to which a service delivers them, or readers.
+#: The subscriptions: that of each receiver, to which a service delivers events, and of readers.
 subscriptions = sa.Table(
     "actionplan_subscription",
     metadata,
     sa.Column("name", sa.String(255)),
-    # Until when readers count as subscribed; NULL for receivers, which are until removed.
+    # Until when readers are subscribed; NULL for receivers, which are subscribed until removed.
     sa.Column("until", Moment),
     # All events up to this number were delivered, except those of plans that are held back.
     sa.Column("delivered", Count, nullable=False),
@@ -312,15 +316,15 @@ worker_jobs = sa.Table(
     sa.Column("attempt", sa.Integer, autoincrement=False),
     sa.Column("queue", sa.String(255), nullable=False),
     sa.Column("action_type", sa.String(255), nullable=False),
-    # What a worker is to do about the attempt, and what has become of the job.
+    # A JobTask and a WorkerJobState of applier.store.worker_jobs.
     sa.Column("task", Word, nullable=False),
     sa.Column("state", Word, nullable=False),
-    # The worker that took it last, and the one before, whose lease ran out.
+    # The worker that took it last; the first one that took it, if another took it later.
     sa.Column("worker", sa.String(255)),
     sa.Column("lost_worker", sa.String(255)),
-    # Set when the job is taken: only who knows it can renew the lease, or end the job.
+    # Set when the job is taken: only with this token the lease can be renewed, or the job ended.
     sa.Column("token", Uuid),
-    # Why the job is to stop.
+    # A StopReason, if the job has to stop.
     sa.Column("stop", Word),
     # All times are by the clock of the database.
     sa.Column("offered_at", Moment, nullable=False),
@@ -348,7 +352,7 @@ workers = sa.Table(
     sa.Column("types", LongText, nullable=False),
     sa.Column("places", sa.Integer, nullable=False),
     sa.Column("running", sa.Integer, nullable=False),
-    # 1 if it is to take no more jobs.
+    # 1 if it has to take no more jobs, else 0.
     sa.Column("draining", sa.Integer, nullable=False),
     sa.Column("started_at", Moment, nullable=False),
     sa.Column("heard_at", Moment, nullable=False),

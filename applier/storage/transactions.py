@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs transactions by the cursors of a driver, on the connections of an engine.
 
-SQLAlchemy makes the connections and compiles the statements. Each statement and each commit goes
-straight to the driver, because a run has one commit for every few actions.
+SQLAlchemy makes the connections and compiles the statements. Each statement and each commit is
+passed to the driver directly, which is faster: a run has one commit for every few actions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Transaction:
     """A transaction, as a context manager. ``statement`` begins it, such as ``BEGIN``.
 
     It is committed at the end of the block, and rolled back if the block raises an exception.
-    ``lock``, if there is one, is held in the block.
+    ``lock``, if there is one, is acquired before it begins, and released at its end.
     """
 
     _connection: Connection
@@ -92,7 +92,11 @@ class Transaction:
         return number
 
     def write_all(self, writes: Iterable[Write]) -> None:
-        """Run statements in order; raise Unexpected if one changes another number of rows."""
+        """Run statements in order; raise Unexpected if they change another number of rows.
+
+        Adjacent writes with the same statement are run together, and their changes are compared as
+        a sum.
+        """
         # A pipeline sends statements without waiting for the answer to each.
         with self._connection.pipeline():
             sent = [
@@ -111,7 +115,10 @@ class Transaction:
         return cursor
 
     def read(self, statement: Runnable, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
-        """Return the rows that a statement finds."""
+        """Run a SELECT; return its rows as mappings, with converted values.
+
+        Raises UnreadableValue if a value cannot be converted.
+        """
         compiled, cursor = self._compiled[statement], self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.rows(cursor.fetchall())
@@ -119,9 +126,9 @@ class Transaction:
     def read_unconverted(
         self, statement: Runnable, parameters: Mapping[str, Any] = _NONE
     ) -> list[Row]:
-        """Return the rows that a statement finds, as they are stored, even if they are damaged.
+        """Run a SELECT; return its rows with values as they are stored, even if they are damaged.
 
-        Of text in SQLite that is not UTF-8, the wrong bytes become lone surrogates.
+        In texts of SQLite that are not UTF-8, the wrong bytes become lone surrogates.
         """
         compiled, driver = self._compiled[statement], self._connection.driver
         strict = getattr(driver, "text_factory", None)
@@ -147,14 +154,14 @@ class _Statements(dict[Runnable, Compiled]):
         return compiled
 
 
-#: Statements by SQLite driver: a process that opens many files compiles each statement once.
+#: Compiled statements by SQLite driver, so that a process compiles each once for all its files.
 _OF_FILES: dict[str, _Statements] = {}
 
 
 def _statements(dialect: sa.Dialect) -> _Statements:
     """Return the compiled statements of a dialect.
 
-    Those of SQLite are shared; those of a server depend on its version, too.
+    All engines for SQLite share theirs. Those of a server depend on its version, too.
     """
     if dialect.name != "sqlite":
         return _Statements(dialect)
@@ -173,7 +180,7 @@ class Transactions:
         self._compiled = _statements(engine.dialect)
 
     def begin(self, statement: str, lock: Lock | None = None) -> Transaction:
-        """Return a transaction; ``statement`` begins it when its block is entered."""
+        """Return a transaction; ``statement`` is run, and ``lock`` taken, on entering its block."""
         return Transaction(self._connections, self._compiled, statement, lock)
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ def require_resumable(uuid: str, state: PlanState, actions: Collection[str]) -> 
 
 
 def not_moved(uuid: str, new: PlanState) -> InvalidTransition:
-    """Return the refusal to move a removed plan, which only gets the state back that it had."""
+    """Return the refusal to move a removed plan to a state; it can only be undeleted."""
     old = PlanState.DELETED
     others = [state for state in sources(new, Who.OPERATOR) if state is not old]
     return InvalidTransition("plan", uuid, old, new, others, Who.OPERATOR)
@@ -64,9 +64,10 @@ def require_settling(action: str, new: ActionState) -> None:
 
 
 def undone(rollback: str, report: Report) -> Report | None:
-    """Return the report on the action that was reverted; None if ``report`` is not of a revert.
+    """Return the report on the action of the original plan that a rollback plan has reverted.
 
-    ``rollback`` is the uuid of the plan that the report belongs to.
+    ``report`` is that of the reverting action, ``rollback`` the uuid of its plan. Returns None if
+    the report is not of a revert, or is not its end.
     """
     new = UNDONE.get(report.state)
     if report.undoes is None or new is None:

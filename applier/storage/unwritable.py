@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import StoreError
-from applier.storage import schema_version
+from applier.storage import lock_holders, schema_version
 from applier.storage.connection import make_engine
 from applier.storage.refusals import sentence
 from applier.storage.transactions import Transaction, Transactions
@@ -26,7 +26,10 @@ _NO_WRITING = r"disk I/O error|disk is full|unable to open|readonly"
 
 
 class Unwritable:
-    """Reads the file of a URL; ``refused`` is the error that opening it for writing raised."""
+    """A reader of the SQLite file of a URL that could not be opened for writing.
+
+    ``refused`` is the error of that.
+    """
 
     def __init__(self, url: sa.URL, refused: BaseException) -> None:
         self._url, self._path = url, Path(url.database or "").absolute()
@@ -35,7 +38,10 @@ class Unwritable:
         self.engine = make_engine(url.set(database=self._path.as_uri(), query=options))
 
     def require_version(self) -> None:
-        """Raise the error of opening unless the tables have the version of this release."""
+        """Raise StoreError unless the tables have the version of this release.
+
+        It is the error of opening the file for writing.
+        """
         self.require_no_log()
         with self.engine.begin() as database:
             if schema_version.version(database, self._url) != schema_version.REVISIONS[-1]:
@@ -44,7 +50,7 @@ class Unwritable:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Begin a transaction; raises StoreError if the file has a write-ahead log."""
+        """Yield a transaction for reading; raises StoreError if there is a log with changes."""
         self.require_no_log()
         transactions = Transactions(self.engine)
         try:
@@ -56,7 +62,10 @@ class Unwritable:
             self.engine.dispose()
 
     def require_no_log(self) -> None:
-        """Raise StoreError if changes are in a log that cannot be read without writing."""
+        """Raise StoreError if the log or the journal beside the file contains changes.
+
+        SQLite cannot read these without writing.
+        """
         for log in (Path(f"{self._path}-wal"), Path(f"{self._path}-journal")):
             if log.exists() and log.stat().st_size:
                 raise StoreError(
@@ -67,8 +76,11 @@ class Unwritable:
 
 @contextmanager
 def readable(url: sa.URL) -> Iterator[sa.Engine]:
-    """Yield an engine on which a record can be read; nothing is created, changed or upgraded."""
-    engine = make_engine(url)
+    """Yield an engine on which a record can be read; nothing is created, changed or upgraded.
+
+    Raises StoreError for a SQLite file that cannot be written and has a log with changes.
+    """
+    engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
     try:
         if url.get_backend_name() == "sqlite":
             try:
@@ -76,7 +88,7 @@ def readable(url: sa.URL) -> Iterator[sa.Engine]:
                     database.exec_driver_sql("SELECT count(*) FROM sqlite_master")
             except SQLAlchemyError as refused:
                 engine.dispose()
-                if not fits(url, refused):
+                if not is_only_unwritable(url, refused):
                     raise
                 unwritable = Unwritable(url, refused)
                 unwritable.require_no_log()
@@ -86,7 +98,7 @@ def readable(url: sa.URL) -> Iterator[sa.Engine]:
         engine.dispose()
 
 
-def fits(url: sa.URL, refused: BaseException) -> bool:
+def is_only_unwritable(url: sa.URL, refused: BaseException) -> bool:
     """Return whether the file exists and could not be opened only because it cannot be written."""
     found = re.search(_NO_WRITING, sentence(refused, url))
     return found is not None and Path(url.database or "").is_file()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells workers in a database to take no more jobs, and keeps who said so."""
+"""Marks workers in a database as draining, and writes who did that into the history."""
 
 from __future__ import annotations
 

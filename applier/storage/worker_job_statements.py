@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statements on jobs of workers: each that changes a job states what the job must be."""
+"""The statements on jobs of workers, and on workers.
+
+Each statement that changes a job states in its WHERE clause which state, token or lease the job
+must have; see :mod:`applier.store.worker_jobs`.
+"""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.column_types import Moment
+from applier.storage.columns import Moment, time_in
 from applier.storage.compiled import Deferred, word, words
-from applier.storage.database_clock import time_in
 from applier.storage.tables import attempts, worker_jobs, workers
 from applier.store.worker_jobs import JobTask, WorkerJobState
 
@@ -41,7 +44,10 @@ def _old() -> sa.ColumnElement[bool]:
 
 
 def _lost_on_machine() -> sa.ColumnElement[bool]:
-    """The worker that had a job last was on a machine: its name begins with that of the machine."""
+    """Return the SQL condition that the last worker of a job ran on a given machine.
+
+    The name of a worker begins with the name of its machine.
+    """
     length = bindparam("name_length", type_=sa.Integer)
     return sa.func.substr(worker_jobs.c.worker, 1, length) == bindparam("on_machine")
 
@@ -50,7 +56,7 @@ def _out_of_lease() -> sa.ColumnElement[bool]:
     return sa.and_(worker_jobs.c.state == _DOING, worker_jobs.c.leased_until < time_in())
 
 
-#: Offer a job.
+#: Insert a job, which a worker of its queue may take.
 OFFER = Deferred(
     lambda: (
         sa.insert(worker_jobs)
@@ -69,7 +75,7 @@ OFFER = Deferred(
         )
     )
 )
-#: Keep with an attempt that has ended which worker took its job last.
+#: Copy the worker that took a job last into the row of the ended attempt.
 KEEP_WORKER = Deferred(
     lambda: (
         sa.update(attempts)
@@ -83,8 +89,6 @@ KEEP_WORKER = Deferred(
 )
 #: Remove a job whose end is on record.
 REMOVE = Deferred(lambda: sa.delete(worker_jobs).where(_this()))
-#: Remove all jobs of a plan that has ended.
-REMOVE_ALL = Deferred(lambda: sa.delete(worker_jobs).where(_of_plan()))
 #: The jobs of a plan, without their payloads, and without times that workers write.
 OF_PLAN = Deferred(
     lambda: sa.select(
@@ -102,13 +106,13 @@ OF_PLAN = Deferred(
         time_in().label("now"),
     ).where(_of_plan())
 )
-#: Those that are over.
+#: Those of them that no worker carries out or waits to take: ended, lost or cancelled.
 OVER_OF_PLAN = Deferred(lambda: OF_PLAN().where(worker_jobs.c.state.not_in([_TODO, _DOING])))
-#: Those that wait for a worker, and were sent some seconds ago.
+#: Those of them that wait for a worker, and were sent at least ``older_s`` seconds ago.
 OLD = Deferred(lambda: OF_PLAN().where(_old()))
-#: Note that a job is sent now.
+#: Record that a message about a job is sent now.
 SENT = Deferred(lambda: sa.update(worker_jobs).where(_this()).values(sent_at=time_in()))
-#: Tell a job to stop.
+#: Record why a job has to stop; the first reason is kept. One that waits for a worker is cancelled.
 STOP = Deferred(
     lambda: (
         sa.update(worker_jobs)
@@ -136,7 +140,7 @@ OUT_OF_LEASE = Deferred(
         _of_plan(), _out_of_lease()
     )
 )
-#: Fence a job whose lease ran out: no result of it is accepted any more.
+#: Make a job LOST whose lease ran out: no result is accepted from its worker any more.
 FENCE = Deferred(
     lambda: (
         sa.update(worker_jobs)
@@ -144,7 +148,7 @@ FENCE = Deferred(
         .values(state=word(WorkerJobState.LOST), token=sa.null(), leased_until=sa.null())
     )
 )
-#: Offer a job that was lost, to be found or verified.
+#: Offer a LOST job again with the task ``to_do``, FIND or VERIFY; also change FIND to VERIFY.
 VERIFY = Deferred(
     lambda: (
         sa.update(worker_jobs)
@@ -162,13 +166,13 @@ VERIFY = Deferred(
         .values(state=_TODO, task=bindparam("to_do"), sent_at=time_in())
     )
 )
-#: The jobs that are to be found on a machine.
+#: The jobs with the task FIND for a machine.
 TO_FIND = Deferred(
     lambda: sa.select(
         worker_jobs.c.plan, worker_jobs.c.action, worker_jobs.c.attempt, worker_jobs.c.queue
     ).where(worker_jobs.c.state == _TODO, worker_jobs.c.task == _FIND, _lost_on_machine())
 )
-#: Take a job. Repeated with the same token, it does no harm.
+#: Take a job. With the same token, it may be repeated, which also renews the lease.
 TAKE = Deferred(
     lambda: (
         sa.update(worker_jobs)
@@ -201,7 +205,7 @@ TAKE = Deferred(
         )
     )
 )
-#: What a worker reads of a job that it has taken.
+#: The columns of a job that the worker needs which has taken it.
 TAKEN = Deferred(
     lambda: sa.select(
         worker_jobs.c.task, worker_jobs.c.payload, worker_jobs.c.stop, worker_jobs.c.lost_worker
@@ -209,7 +213,7 @@ TAKEN = Deferred(
 )
 #: Renew the lease of a job.
 RENEW = Deferred(lambda: sa.update(worker_jobs).where(_held()).values(leased_until=_LEASE))
-#: The jobs that a worker took last, also if they were lost.
+#: The jobs that a worker was the last to take, also if they were lost or have ended.
 HELD = Deferred(
     lambda: sa.select(
         worker_jobs.c.plan,
@@ -219,7 +223,7 @@ HELD = Deferred(
         worker_jobs.c.stop,
     ).where(worker_jobs.c.worker == bindparam("by_worker"))
 )
-#: End a job.
+#: Write the result of a job, which ends it.
 END_JOB = Deferred(
     lambda: (
         sa.update(worker_jobs)
@@ -232,7 +236,7 @@ END_JOB = Deferred(
         .values(state=word(WorkerJobState.ENDED), result=bindparam("json"), leased_until=sa.null())
     )
 )
-#: Record that a worker was heard of.
+#: Record a report of a worker, with its time and the number of running jobs.
 HEARD = Deferred(
     lambda: (
         sa.update(workers)
@@ -260,7 +264,7 @@ REGISTER = Deferred(
         )
     )
 )
-#: Tell a worker to drain that was not told before.
+#: Mark a worker as draining. No row matches if it is marked already.
 DRAIN = Deferred(
     lambda: (
         sa.update(workers)
@@ -271,7 +275,7 @@ DRAIN = Deferred(
         .values(draining=sa.literal_column("1"))
     )
 )
-#: Whether a worker is to drain, and since when it runs.
+#: Whether a worker is marked as draining, and the time of its start.
 DRAINING = Deferred(
     lambda: sa.select(workers.c.draining, workers.c.started_at).where(
         workers.c.name == bindparam("by_worker")
@@ -279,7 +283,8 @@ DRAINING = Deferred(
 )
 FORGET_WORKER = Deferred(lambda: sa.delete(workers).where(workers.c.name == bindparam("by_worker")))
 WORKERS = Deferred(lambda: sa.select(workers, time_in().label("now")).order_by(workers.c.name))
-#: The queues of the workers that were heard of lately and do not drain, as JSON lists.
+#: How many workers have the same list of queues (as JSON), and the sum of their places. Only
+#: workers count that reported in the last ``silent_s`` seconds and are not draining.
 SERVED = Deferred(
     lambda: (
         sa.select(

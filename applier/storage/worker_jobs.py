@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of workers, and the workers, in a database."""
+"""Reads and writes the jobs of workers, and the workers themselves, in a database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from applier.contracts import Report
+from applier.contracts import JobOffer, Report
 from applier.storage import rows
 from applier.storage import worker_job_statements as statements
 from applier.storage.compiled import Row, Runnable
@@ -29,12 +29,12 @@ from applier.store.worker_jobs import (
 )
 from planner.states import ActionState
 
-#: What is known of a worker that is not registered.
+#: Stands for the row of a worker that is not registered.
 _NEW: Row = {"draining": 0, "started_at": None}
 
 
 class WorkerJobs:
-    """The methods of the store for jobs of workers."""
+    """The methods of the store for workers and their jobs."""
 
     _database: Database
 
@@ -72,7 +72,7 @@ class WorkerJobs:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.fence_jobs`."""
 
         def fence() -> None:
-            # Most looks find none, and a look locks no rows.
+            # Usually there is none, and reading locks no rows.
             with self._database.read() as transaction:
                 found = transaction.read(statements.OUT_OF_LEASE, {"plan_uuid": plan})
             if found:
@@ -149,7 +149,8 @@ class WorkerJobs:
                 [known] = transaction.read(statements.DRAINING, which) or [_NEW]
                 drains = bool(known["draining"]) or worker.draining
                 if known is _NEW or drains != bool(known["draining"]):
-                    # An account of a worker may add and remove its row, not change this column.
+                    # The row is replaced, because the database account of a worker may insert and
+                    # delete its row, but not update this column.
                     transaction.write(statements.FORGET_WORKER, which)
                     own = {"draining": int(drains), "started": known["started_at"]}
                     transaction.write(statements.REGISTER, {**row, **own})
@@ -171,7 +172,7 @@ class WorkerJobs:
         return self._database.tried(read)
 
     def served_queues(self) -> Mapping[str, Served]:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.served_queues`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.served_queues`."""
 
         def read() -> Mapping[str, Served]:
             with self._database.read() as transaction:
@@ -189,20 +190,18 @@ class WorkerJobs:
         return self._database.tried(write)
 
 
-def job_writes(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
-    """Yield the writes for the jobs that reports of starts offer, and reports of ends remove.
+def job_writes(plan: str, report: Report, offer: JobOffer) -> Iterator[Write]:
+    """Yield the writes for a job that the report of a start offers, or that of an end removes.
 
-    They follow those that keep the attempts that have ended.
+    Run them after the writes that insert the ended attempts, into which they copy the worker.
     """
-    for report in reports:
-        if (offer := report.job) is not None:
-            key = _key(AttemptKey(plan, report.uuid, offer.attempt))
-            if report.starts:
-                row = {**key, "to_queue": rows.line(offer.queue), "of_type": offer.action_type}
-                yield Write(statements.OFFER, {**row, "json": json.dumps(offer.payload)}, 1)
-            elif report.old is ActionState.ONGOING:
-                yield Write(statements.KEEP_WORKER, key, None)
-                yield Write(statements.REMOVE, key, None)
+    key = _key(AttemptKey(plan, report.uuid, offer.attempt))
+    if report.starts:
+        row = {**key, "to_queue": rows.line(offer.queue), "of_type": offer.action_type}
+        yield Write(statements.OFFER, {**row, "json": json.dumps(offer.payload)}, 1)
+    elif report.old is ActionState.ONGOING:
+        yield Write(statements.KEEP_WORKER, key, None)
+        yield Write(statements.REMOVE, key, None)
 
 
 def _key(key: AttemptKey) -> dict[str, Any]:
@@ -210,7 +209,10 @@ def _key(key: AttemptKey) -> dict[str, Any]:
 
 
 def _on_machine_of(worker: str) -> dict[str, Any]:
-    """Return the parameters for the beginning of the names of the workers on a machine."""
+    """Return the bind parameters for the common beginning of all names of workers on a machine.
+
+    It is the machine of ``worker``, with a colon.
+    """
     beginning = f"{machine_of(worker)}:"
     return {"on_machine": beginning, "name_length": len(beginning)}
 
@@ -239,9 +241,10 @@ def _job(row: Row) -> WorkerJob:
 
 
 def _mapping(text: str) -> Mapping[str, Any]:
-    """Return a mapping that a worker wrote; nothing for anything else.
+    """Decode a payload or a result from JSON; return an empty mapping if it is no mapping.
 
-    What one worker writes must not hinder the jobs of others.
+    No error is raised: a wrong result of one worker must not stop the reading of other jobs, and a
+    job with a damaged payload must be able to end.
     """
     try:
         found = json.loads(text)
@@ -251,7 +254,7 @@ def _mapping(text: str) -> Mapping[str, Any]:
 
 
 def _names(text: str) -> Sequence[str]:
-    """Return a list of names that a worker wrote; nothing for anything else."""
+    """Decode a list of names that a worker wrote as JSON; leave out everything but texts."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -261,7 +264,7 @@ def _names(text: str) -> Sequence[str]:
 
 @rows.reading
 def _taken(row: Row) -> TakenJob:
-    payload = json.loads(row["payload"])
+    payload = _mapping(row["payload"])
     return TakenJob(JobTask(row["task"]), payload, _stop(row), row["lost_worker"])
 
 
@@ -286,7 +289,7 @@ def _worker(row: Row) -> Worker:
 
 
 def _served(found: Iterable[Row]) -> Mapping[str, Served]:
-    """Sum what workers offer, by queue."""
+    """Return the sums of workers and places by queue."""
     served: dict[str, Served] = {}
     for row in found:
         for queue in _names(row["queues"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of stores, part by part, and the values that they hold besides plans.
+"""The interface of stores, which :class:`Store` composes of parts, and the values that they hold.
 
 Methods return on success and raise an error on failure. No method decides what runs next.
 """
@@ -61,7 +61,9 @@ class Store(
     Every method raises :class:`applier.errors.DamagedRecord` if rows that it needs are damaged, and
     :class:`applier.errors.StoreError` if the store cannot be reached. It is then unknown whether a
     write was made. Repeating the call, even with another ``now``, never writes twice, except for
-    ``save_plan``, ``import_plan``, ``add_request``, ``add_history`` and ``import_durations``. No
-    order depends on clocks. The suites of :mod:`applier.testing.store_suite` hold for every
-    implementation, part by part.
+    ``save_plan``, ``import_plan``, ``add_request``, ``add_history`` and ``import_durations``.
+
+    The orders of saving, of queues, of the history and of events come from counters in the store,
+    not from clocks. Every implementation has to pass the suites of
+    :mod:`applier.testing.store_suite` for the parts that it implements.
     """

@@ -10,9 +10,10 @@ from applier.contracts import Approval, HistoryEntry
 
 
 class GivenApprovals(NamedTuple):
-    """The approvals of a plan in their order, and who made the plan, if that is known.
+    """The approvals of a plan, oldest first, with its creator and the users who imported it.
 
-    ``importers`` took it in from a document, which says who its creator is.
+    ``creator`` is None if the record has none. ``importers`` matter because the imported document
+    itself names the creator.
     """
 
     creator: str | None
@@ -21,21 +22,27 @@ class GivenApprovals(NamedTuple):
 
     @property
     def makers(self) -> frozenset[str | None]:
-        """Who is no other than the creator of the plan, as far as the record can tell."""
+        """The users whose approval does not count as that of another person than the creator.
+
+        These are the creator (None if unknown) and the importers.
+        """
         return self.importers | {self.creator}
 
 
 class ApprovalStore(Protocol):
-    """The part of a store that keeps approvals."""
+    """The part of a store that keeps approvals of plans."""
 
     def approve_plan(
         self, uuid: str, approval: Approval, *, history: HistoryEntry | None = None
     ) -> None:
-        """Keep an approval of a plan that nobody runs, with its event.
+        """Save an approval of a plan that nobody runs, and write its event.
 
-        A second one of the same content by the same person replaces the first. Raises PlanConflict
-        for a plan in another state, PlanNotFound.
+        A second approval of the same content by the same person replaces the first. Raises
+        PlanConflict for a plan that is claimed, superseded or removed; PlanNotFound.
         """
 
     def approvals(self, uuid: str) -> GivenApprovals:
-        """Return the approvals of a plan, those that are void as well; raises PlanNotFound."""
+        """Return the approvals of a plan, including void ones; raises PlanNotFound.
+
+        An approval is void if the content of the plan has changed since.
+        """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan with all that a record knows of it, and the part of stores that takes one in."""
+"""The archive of a plan, and the part of the interface of stores that imports archives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.model import ActionPlan
 
 
 class PlanArchive(NamedTuple):
-    """A plan in its state, the attempts of its actions by uuid, its history, and its requests."""
+    """A plan with its states, the attempts by uuid of action, the history, and the requests."""
 
     plan: ActionPlan
     attempts: Mapping[str, Sequence[Attempt]]
@@ -21,11 +21,12 @@ class PlanArchive(NamedTuple):
 
 
 class ArchiveStore(Protocol):
-    """The part of a store that takes in plans of other records."""
+    """The part of a store that imports plans from other records."""
 
     def import_plan(self, archive: PlanArchive, *, history: HistoryEntry) -> None:
-        """Save a plan of another record with all that is known of it, or nothing.
+        """Save a plan of another record with its attempts, history and requests, all or nothing.
 
-        ``history`` is the entry of the import, which follows those of the archive. The durations of
-        its attempts do not count here. Raises PlanConflict if a plan of this uuid is saved already.
+        ``history`` is the entry of the import, which follows those of the archive. ``durations``
+        never returns the durations of imported attempts. Raises PlanConflict if a plan of this uuid
+        is saved already, InvalidPlan if two of its actions have the same uuid.
         """

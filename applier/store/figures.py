@@ -10,7 +10,10 @@ from typing import NamedTuple, Protocol
 
 
 class Heartbeat(NamedTuple):
-    """The last heartbeat of a running plan or of a service, and how many plans run there."""
+    """The last heartbeat of a running plan or of a service, and how many plans run there.
+
+    ``uuid`` is that of the plan or of the service. ``at`` is None if no heartbeat was recorded.
+    """
 
     uuid: str
     host: str
@@ -19,10 +22,12 @@ class Heartbeat(NamedTuple):
 
 
 class Outbox(NamedTuple):
-    """What a receiver of events has not got: how many events, and the time of the oldest.
+    """Counts of the events that were not delivered to a receiver.
 
-    ``held_back`` is the number of plans with an event that it has refused, ``dead`` the number of
-    events that were given up.
+    ``waiting`` is the number of events after the last delivered one. ``held_back`` is the number of
+    plans with an event that the receiver has refused; their later events wait as well, and are not
+    counted in ``waiting``. ``oldest_at`` is the time of the oldest event of both kinds, or None.
+    ``dead`` is the number of events that are not delivered any more.
     """
 
     subscription: str
@@ -33,7 +38,11 @@ class Outbox(NamedTuple):
 
 
 class WorkerFigures(NamedTuple):
-    """A worker on another machine: its jobs, its places for jobs, and for how long it is silent."""
+    """A worker on another machine, with its number of running jobs.
+
+    ``places`` is how many jobs it carries out at once, ``silent_s`` the seconds since its last
+    report.
+    """
 
     name: str
     host: str
@@ -44,11 +53,13 @@ class WorkerFigures(NamedTuple):
 
 
 class StoreFigures(NamedTuple):
-    """What a store counts for monitoring; states are as they are stored.
+    """The counts and heartbeats that a store reads for monitoring.
 
-    ``actions`` are those of plans that were started and have not ended, by type and state.
-    ``are_all_counted`` is false if there are more than the store counts. ``claimants`` have the
-    uuid of the plan that they run. ``jobs`` are those of workers on other machines, by state.
+    ``plans`` are counted by state, ``actions`` by type and state: those of plans that were started
+    and have not ended. ``are_all_counted`` is false if there are more actions than the store
+    counts. ``oldest_pending_at`` is the time of the last change of the plan that has waited longest
+    for an applier. ``claimants`` have the uuid of the plan that they run. ``jobs`` are those of
+    workers on other machines, by state.
     """
 
     plans: Mapping[str, int]
@@ -63,10 +74,13 @@ class StoreFigures(NamedTuple):
 
 
 class FiguresStore(Protocol):
-    """The part of a store that monitoring uses; it loads no plan, and takes bounded time."""
+    """The part of a store that monitoring uses. It loads no plan, and bounds each list."""
 
     def ping(self) -> None:
-        """Return as soon as the store answers; a lost connection is not tried again for long."""
+        """Return if the store answers a query, else raise StoreError without long retries."""
 
     def figures(self) -> StoreFigures:
-        """Count plans and actions, and list the heartbeats."""
+        """Count plans, actions, events and jobs, and list the heartbeats.
+
+        Raises StoreError without long retries if the store does not answer.
+        """

@@ -13,7 +13,7 @@ from planner.states import PlanState
 
 
 class PlanKey(StrEnum):
-    """What pages of plans can be sorted by."""
+    """The keys by which pages of plans can be sorted."""
 
     SAVED = "saved"
     UUID = "uuid"
@@ -28,7 +28,7 @@ class PlanKey(StrEnum):
 
 
 class ActionKey(StrEnum):
-    """What pages of actions can be sorted by."""
+    """The keys by which pages of actions can be sorted."""
 
     SAVED = "saved"
     UUID = "uuid"
@@ -44,8 +44,9 @@ class ActionKey(StrEnum):
 class Page(NamedTuple):
     """A part of a sorted list: at most ``limit`` rows, after the row with the uuid ``marker``.
 
-    ``key`` is a :class:`PlanKey` or an :class:`ActionKey`. Rows that are equal in it are in the
-    order in which they were saved, or the reverse if ``descending``.
+    Without a marker, it is the beginning of the list. ``key`` is a :class:`PlanKey` or an
+    :class:`ActionKey`. Rows that are equal in it are in the order in which they were saved, or the
+    reverse if ``descending``.
     """
 
     limit: int
@@ -57,7 +58,8 @@ class Page(NamedTuple):
 class PlanHead(NamedTuple):
     """A plan without its actions; ``host`` is where it was run last.
 
-    ``damage`` says why other fields are missing: the row cannot be read.
+    ``damage`` is the reason if the row cannot be read; then only ``uuid``, and ``state`` if it is a
+    valid one, are set.
     """
 
     uuid: str
@@ -74,9 +76,9 @@ class PlanHead(NamedTuple):
 
 
 class PlannedAction(NamedTuple):
-    """An action with the uuid and the state of its plan, and when that was made.
+    """An action with the uuid, the state and the time of creation of its plan.
 
-    ``action`` is None if its rows cannot be read; ``damage`` then says why.
+    ``action`` is None if its rows cannot be read; ``damage`` is then the reason.
     """
 
     uuid: str
@@ -88,7 +90,7 @@ class PlannedAction(NamedTuple):
 
 
 class PageStore(Protocol):
-    """The part of a store that lists plans and actions page by page. Removed plans have no part."""
+    """The part of a store that lists plans and actions page by page, without removed plans."""
 
     def plan_heads(
         self,
@@ -98,21 +100,25 @@ class PageStore(Protocol):
         strategy: str | None = None,
         state: PlanState | None = None,
     ) -> list[PlanHead]:
-        """List a page of plans without their actions; those that are damaged, too.
+        """List a page of plans without their actions, including damaged ones.
 
-        Raises PlanNotFound for a marker that is no plan. A plan that was removed after it was
-        listed still marks its place.
+        Raises PlanNotFound if no plan has the uuid of the marker. The marker may be a plan that was
+        removed after it was listed.
         """
 
     def plan_head(self, uuid: str) -> PlanHead:
-        """Return a plan without its actions, also if it is damaged; raises PlanNotFound."""
+        """Return a plan without its actions, also if it is damaged.
+
+        Raises PlanNotFound, also for a removed plan.
+        """
 
     def planned_actions(
         self, page: Page, *, plan: str | None = None, audit: str | None = None
     ) -> list[PlannedAction]:
-        """List a page of the actions of all plans, of one, or of those of an audit.
+        """List a page of the actions of all plans, of one plan, or of the plans of an audit.
 
-        Raises ActionNotFound for a marker that is no action of the plan, or of any.
+        Raises ActionNotFound if the marker is not the uuid of an action of ``plan``; without
+        ``plan``, of any plan.
         """
 
     def planned_action(self, uuid: str) -> PlannedAction:

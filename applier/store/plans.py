@@ -17,9 +17,9 @@ class PlanSummary(NamedTuple):
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
     Joins are not counted, because they do nothing. ``cloud`` and ``digest`` are None for plans of
-    older releases, ``creator`` (who made it) for those whose history does not say it.
-    ``damage`` says why the other fields are missing: the rows of the plan cannot be read. Only then
-    ``state`` is None.
+    older releases, ``creator`` (who made it) is None for plans without a history of their creation.
+    ``damage`` is the reason if the rows of the plan cannot be read. Only then ``state`` and other
+    fields may be missing.
     """
 
     uuid: str
@@ -71,16 +71,20 @@ class PlanStore(Protocol):
         """
 
     def find_plan(self, reference: str) -> str:
-        """Return the uuid of a plan by its uuid, a unique beginning of that, its unique name, or
-        ``last`` (saved last); raises PlanNotFound. Removed plans are found by whole uuids only."""
+        """Return the uuid of the one plan that a reference matches; raises PlanNotFound.
+
+        A reference is a uuid, a unique beginning of one with at least four characters, a unique
+        name, or ``last`` for the plan saved last. Removed plans are found by whole uuids only.
+        """
 
     def list_plans(
         self, *, limit: int | None = None, **filters: Unpack[PlanFilters]
     ) -> list[PlanSummary]:
         """List plans, the latest saved first; removed ones only if ``state`` is DELETED.
 
-        With ``since`` or ``until``, the latest made come first. Plans that are damaged are listed
-        as such; with filters, those of which what is asked can be read.
+        With ``since`` or ``until``, the plans with the latest ``created_at`` come first. Damaged
+        plans are listed with ``damage``. A damaged plan whose field cannot be read passes no filter
+        on that field.
         """
 
     def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
@@ -90,13 +94,14 @@ class PlanStore(Protocol):
         """List the uuids of PENDING plans that may start now, the longest wait first."""
 
     def output(self, plan: str, action: str) -> str | None:
-        """Return the output of the last attempt of an action, or the last 64 KiB of it.
+        """Return the output of the last attempt of an action, at most its last 64 KiB.
 
-        Raises ActionNotFound. Here and everywhere, actions of two plans may have one uuid.
+        None if the action has not been started, runs at present, or has no output. Raises
+        ActionNotFound. The uuid of an action is unique within its plan only.
         """
 
     def all_attempts(self, plan: str, *, most: int) -> dict[str, list[Attempt]]:
-        """Return the ended attempts of all actions of a plan by uuid, oldest first.
+        """Return the ended attempts of all actions of a plan by uuid of action, oldest first.
 
-        Of each output, only the last ``most`` characters are read. Raises PlanNotFound.
+        Only the last ``most`` characters of each output are read. Raises PlanNotFound.
         """

@@ -17,7 +17,10 @@ NO_PLAN = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EndedPlan:
-    """A plan that ended or was removed; ``number`` gives the order of saving."""
+    """A plan that ended or was removed, with the number of its actions.
+
+    Plans that were saved later have a larger ``number``.
+    """
 
     number: int
     uuid: str
@@ -25,31 +28,31 @@ class EndedPlan:
 
 
 class RetentionStore(Protocol):
-    """The part of a store that decides how long plans are kept."""
+    """The part of a store that brings removed plans back, and deletes ended plans for good."""
 
     def undelete_plan(
         self, uuid: str, *, now: datetime, history: HistoryEntry | None = None
     ) -> PlanState:
-        """Give a removed plan the state that it had before; return that state.
+        """Set a removed plan back to the state that it had before; return that state.
 
-        Raises PlanNotFound, and PlanConflict for a plan that is not DELETED or whose state before
-        is not known.
+        Raises PlanNotFound. Raises PlanConflict for a plan that is not DELETED, or that an older
+        release removed, which did not record the state before.
         """
 
     def ended_plans(
         self, before: datetime, *, after: int = 0, limit: int | None = None
     ) -> list[EndedPlan]:
-        """List the plans that ended, or were removed, before a time; the first saved come first.
+        """List the unclaimed plans that ended, or were removed, before a time, first saved first.
 
-        Only those with a number above ``after``, at most ``limit``. Nobody runs them.
+        Only those with a number above ``after``, at most ``limit``.
         """
 
     def purge_plans(
         self, uuids: Sequence[str], before: datetime, *, history: HistoryEntry | None = None
     ) -> list[str]:
-        """Delete plans for good, with all that belongs to them but their events.
+        """Delete plans for good, with all their rows except events; return the deleted uuids.
 
-        A plan that was changed after ``before`` is left as it is. Returns the uuids of those that
-        this call has deleted: of two that purge a plan at once, one has. The entry of the history
-        has the plan :data:`NO_PLAN`; it is written only if a plan was deleted.
+        A plan that has not ended, or was changed after ``before``, is left as it is. If two callers
+        purge a plan at once, only one of them gets its uuid. The history entry has the plan
+        :data:`NO_PLAN`; it is written only if a plan was deleted.
         """

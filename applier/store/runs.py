@@ -14,7 +14,10 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class Attempt(NamedTuple):
-    """A recorded attempt of an action; ``number`` counts from 1, over all runs of the plan."""
+    """A recorded attempt of an action; ``number`` counts from 1, over all runs of the plan.
+
+    While the attempt runs, it has no end, state, outcome, message, output or worker.
+    """
 
     number: int
     started_at: datetime
@@ -73,8 +76,10 @@ class RunStore(Protocol):
         A start sets ``started_at`` and counts an attempt; an end sets ``ended_at``. A change from
         ONGOING to PENDING means that the attempt FAILED and will be retried; the action keeps the
         message, but has no times until the next start. The record of an attempt is written when its
-        action leaves ONGOING, and is not changed afterwards. Raises PlanConflict, and writes
-        nothing, if the claim has ended, or if an action is not in the ``old`` state of its report.
+        action leaves ONGOING. A change from UNKNOWN to ONGOING continues the last attempt: it
+        counts none, and deletes that record until the attempt ends again. Raises PlanConflict, and
+        writes nothing, if the claim has ended, or if an action is not in the ``old`` state of its
+        report.
         """
 
     def move_claimed(
@@ -91,8 +96,9 @@ class RunStore(Protocol):
         """Change the state of a claimed plan. The claim ends, unless the state is CANCELLING.
 
         ``read`` is the number of the last request that the caller has read. If there is a later
-        one, RequestsUnread is raised, and nothing is changed. A store with a history writes
-        ``history`` into it: what paused or cancelled the plan, if no request did.
+        one, RequestsUnread is raised, and nothing is changed. A store with a history writes the
+        entry ``history``, such as that of a plan that was paused or cancelled without a request.
+        Raises PlanConflict if the claim has ended, InvalidTransition.
         """
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
@@ -100,11 +106,15 @@ class RunStore(Protocol):
 
         A run calls it once, at its start. A second call replaces the reservations of the first, and
         counts as made later. The reservations are released when the claim ends. If the claimant
-        died, they stay until its plan is resumed. A resource has at most 255 characters.
+        died, they stay until an operator resumes, cancels or pauses the plan. A resource has at
+        most 255 characters. Raises PlanConflict if the claim has ended.
         """
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """List the earlier reservations of other plans that block this plan, by resource."""
+        """List the reservations of other plans that block this plan, in the order of resources.
+
+        For each resource, only the first reservation is listed. Raises PlanNotFound.
+        """
 
     def requests(self, plan: str, after: int = 0) -> list[Request]:
         """List the requests for a plan with a number above ``after``, oldest first."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from applier.contracts import HistoryEntry
 
-#: The most durations of one action type that count: the latest ones.
+#: How many durations of one action type are used by default: the latest ones.
 MOST = 500
 _NODE = "node:"
 
@@ -16,7 +16,8 @@ _NODE = "node:"
 class Sample(NamedTuple):
     """How many seconds a successful attempt took, and the size and node of its action, if known.
 
-    They are those of :func:`size_of` and :func:`node_of`. ``imported`` is true if it ran elsewhere.
+    ``size`` is as returned by :func:`size_of`, ``node`` as returned by :func:`node_of`.
+    ``imported`` is true if the duration was imported from another record.
     """
 
     seconds: float
@@ -26,14 +27,15 @@ class Sample(NamedTuple):
 
 
 class DurationStore(Protocol):
-    """The part of a store that keeps durations of actions that ran elsewhere."""
+    """The part of a store that imports durations of actions from other records."""
 
     def import_durations(
         self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
     ) -> None:
-        """Keep durations by action type; they replace all that were imported for these types.
+        """Save durations by action type; they replace all that were imported for these types.
 
-        ``history`` is the entry of this change, which belongs to no plan.
+        ``history`` is the entry of this change; it is written for
+        :data:`applier.store.retention.NO_PLAN`.
         """
 
     def imported_types(self) -> list[str]:

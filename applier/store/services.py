@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 class Service(NamedTuple):
     """An applier service that is registered in the store; its ``uuid`` is new at each start.
 
-    ``cloud`` is the name of the cloud that it is configured for; older releases do not say it.
+    ``cloud`` is the name of the cloud that it is configured for, None if an older release
+    registered it. ``plans`` is the number of plans that it runs.
     """
 
     uuid: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a store that lets plans wait for a time before they start."""
+"""The part of the interface of stores that delays the start of plans until a given time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from applier.contracts import HistoryEntry
 
 
 class StartTimeStore(Protocol):
-    """Plans that wait for a time. The clock of the store decides, whatever the others show."""
+    """The part of a store that delays the start of plans until a given time, by its own clock."""
 
     def start_plan(
         self,
@@ -20,11 +20,11 @@ class StartTimeStore(Protocol):
         now: datetime,
         history: HistoryEntry | None = None,
     ) -> None:
-        """Make a plan PENDING that starts at a time, or later; with None, as soon as possible.
+        """Make a plan PENDING, to be claimed at ``start_at`` or later; None: as soon as possible.
 
-        Until then it is no plan that waits for an applier, and cannot be claimed. Of a plan that
-        is PENDING, the time is changed. Every other change of its state ends the waiting. Raises
-        InvalidTransition and PlanConflict as
-        :meth:`applier.store.operators.OperatorStore.move_plan` does, also for a PENDING plan that
-        starts at this time already.
+        Before that time, ``pending_plans`` does not list the plan, and it cannot be claimed. For a
+        plan that is PENDING already, only the time is changed. Any later change of its state clears
+        the time. Raises InvalidTransition and PlanConflict as
+        :meth:`applier.store.operators.OperatorStore.move_plan` does, and InvalidTransition for a
+        PENDING plan that has this time already.
         """

@@ -14,8 +14,8 @@ from applier.notifications.schema import Event
 class EventPage(NamedTuple):
     """Events in the order of their numbers, which is that of the commits of their changes.
 
-    ``last`` is the number after which to continue. All events up to ``deleted`` were deleted.
-    ``newest`` is the number of the last event of the store.
+    ``last`` is the number to pass as ``after`` for the next page. All events with numbers up to
+    ``deleted`` were deleted. ``newest`` is the number of the last event of the store.
     """
 
     events: Sequence[Event]
@@ -25,9 +25,10 @@ class EventPage(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Why an event, and all that wait for it, cannot be delivered.
+    """The reason why an event, and all events that wait for it, could not be delivered yet.
 
-    ``number`` is the event, ``since`` the time of its first delivery, ``tries`` their number.
+    ``number`` is that of the event, ``since`` the time of the first try, ``tries`` the number of
+    failed tries. With 0 tries, ``why`` is empty: the event only waits for its first try.
     """
 
     number: int
@@ -37,12 +38,13 @@ class Trouble(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """Somebody for whom events are recorded.
+    """A subscription, for which events are recorded: that of a receiver, or that of readers.
 
-    ``until`` is set for readers, who count as subscribed until then. A receiver has none: all
-    events up to ``delivered`` were delivered to it, except those of the plans in ``held_back``,
-    because it refused one of them. ``away`` says why nothing at all can be delivered at present.
-    ``holder`` is the process that delivers; ``beats`` counts its heartbeats.
+    A service delivers events to a receiver; readers list them, and are subscribed until ``until``,
+    which is None for a receiver. All events up to ``delivered`` were delivered to the receiver,
+    except those of the plans in ``held_back``, by uuid, because it refused one of them. ``away`` is
+    the reason if the receiver cannot be reached at present. ``holder`` is the uuid of the process
+    that delivers; ``beats`` counts its heartbeats.
     """
 
     name: str
@@ -55,7 +57,7 @@ class Subscription(NamedTuple):
 
 
 class DeadEvent(NamedTuple):
-    """An event that could not be delivered in time; ``at`` is when that was given up."""
+    """An event that could not be delivered in time; ``at`` is the time of giving it up."""
 
     subscription: str
     event: Event
@@ -66,21 +68,22 @@ class DeadEvent(NamedTuple):
 class EventStore(Protocol):
     """The part of a store that keeps events.
 
-    An event is written in the transaction of the change that it tells of. None is written while
-    nobody subscribes.
+    An event is written in the transaction of the change that it describes. None is written while
+    there is no subscription.
     """
 
     def subscribe(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
-        """Have all events recorded that come after this call; a subscription stays as it is.
+        """Subscribe: record all events after this call. An existing subscription is kept.
 
-        ``until`` is for readers: it prolongs their subscription. If that had ended before ``now``,
-        all events until this call count as deleted, because some were not recorded.
+        ``until`` is for readers: it prolongs their subscription, and never shortens it. A
+        subscription that ended before ``now`` is replaced by a new one. If there is no other, all
+        earlier events are deleted, because some were not recorded.
         """
 
     def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """Remove a subscription with its dead events; return False if there is none.
 
-        The entry of the history has the plan :data:`applier.store.retention.NO_PLAN`.
+        The history entry has the plan :data:`applier.store.retention.NO_PLAN`.
         """
 
     def subscriptions(self) -> list[Subscription]:
@@ -89,30 +92,32 @@ class EventStore(Protocol):
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
         """List the events with numbers above ``after``, of one plan or of all, oldest first.
 
-        Joins have no events.
+        Events of joins are left out.
         """
 
     def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
-        """List the latest events, of one plan or of all, oldest first."""
+        """List the latest ``limit`` events, of one plan or of all, oldest first, without joins."""
 
     def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
-        """Become the one process that delivers, or write its heartbeat; None if another does.
+        """Make ``holder`` the one process that delivers to a receiver, or write its heartbeat.
 
-        ``seen`` is the subscription of a holder that has died: it loses it, unless it has written a
-        heartbeat since.
+        Returns the subscription, or None if another process is the holder. ``seen`` is the
+        subscription as read earlier, if its holder is presumed dead: the holder is replaced, unless
+        it has written a heartbeat since.
         """
 
     def record_delivery(self, delivered: Subscription, dead: Sequence[DeadEvent] = ()) -> bool:
-        """Write what was delivered, and the events that are given up; counts as a heartbeat.
+        """Write the progress of a delivery, and new dead events; this counts as a heartbeat.
 
         Returns False, and writes nothing, if another process is the holder now.
         """
 
     def dead_events(self, *, limit: int | None = None) -> list[DeadEvent]:
-        """List the events that were given up, latest last; with a limit, the latest ones."""
+        """List the dead events, latest last; with a limit, only that many of the latest."""
 
     def delete_events(self, *, before: datetime, now: datetime) -> int:
-        """Delete events from before a time that every receiver has got; return their number.
+        """Delete the events before a time that were delivered to every receiver.
 
-        If nobody subscribes any more, no more events are recorded.
+        Returns how many were deleted. If no subscription is left at ``now``, running plans stop
+        writing events.
         """

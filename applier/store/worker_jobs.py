@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of workers on other machines, and the part of the interface of stores that keeps them.
 
-A job is one attempt of an action that a worker carries out. Its row in the record is the only
-truth about it: messages say that there may be something to do, and prove nothing.
+A job is one attempt of an action that a worker carries out. Its state is its row in the record. A
+message to a worker only announces that there may be a job; the worker then reads the row.
 
-Each change is one statement that states what the job must be:
+Each change is one statement, whose WHERE clause is the condition:
 
-========================  ======================  ================================================
-Change                    Who                     Condition
-========================  ======================  ================================================
-nothing to ``todo``       applier                 its claim on the plan; with the start
-``todo`` to ``doing``     worker                  nobody has taken it, or it is ``doing`` with the
+==========================  ====================  ================================================
+Change                      Who                   Condition
+==========================  ====================  ================================================
+inserted as ``todo``        applier               its claim on the plan; with the start
+``todo`` to ``doing``       worker                nobody has taken it, or it is ``doing`` with the
                                                   same token, because an answer may be lost
-lease renewed             worker                  ``doing`` with its token
-``doing`` to ``ended``    worker                  ``doing`` with its token; if repeated as well
-``doing`` to ``lost``     applier                 the lease ran out by the clock of the database
-``lost`` to ``todo``      applier                 only to be found or verified: nothing runs again
-                                                  that way
-to be found: verified     applier                 ``todo``: no worker of its machine has taken it
-``todo`` to cancelled     applier                 it was told to stop before a worker took it
-told to stop              applier                 ``doing`` or ``lost``, and not told before
-removed                   applier                 its claim on the plan; with the end
-all removed               whoever ends the plan   it SUCCEEDED, FAILED or is CANCELLED
-========================  ======================  ================================================
+lease renewed               worker                ``doing`` with its token
+``doing`` to ``ended``      worker                ``doing`` with its token; if repeated as well
+``doing`` to ``lost``       applier               the lease ran out by the clock of the database
+``lost`` to ``todo``        applier               only to be found or verified: the action is not
+                                                  run again that way
+task FIND to VERIFY         applier               ``todo``: no worker of its machine has taken it
+``todo`` to ``cancelled``   applier               a stop is requested
+stop reason recorded        applier               ``doing`` or ``lost``, and without a reason
+removed                     applier               its claim on the plan; with the end
+all removed                 who ends the plan     it SUCCEEDED, FAILED or is CANCELLED
+==========================  ====================  ================================================
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from applier.contracts import HistoryEntry
 
 
 class WorkerJobState(StrEnum):
-    """The states of a job. A row exists from the start of its attempt on record to its end."""
+    """The states of a job, whose row exists from the recorded start of its attempt to the end."""
 
     #: No worker has taken it.
     TODO = "todo"
@@ -46,27 +46,27 @@ class WorkerJobState(StrEnum):
     ENDED = "ended"
     #: Its lease ran out. No result is accepted any more.
     LOST = "lost"
-    #: It was told to stop before a worker took it, so that it never begins.
+    #: A stop was requested before a worker took it, so that it never begins.
     CANCELLED = "cancelled"
 
 
-#: A job in one of these states has nothing more to tell.
+#: The states of jobs that no worker carries out or may take. Only a LOST one can be offered again.
 OVER = (WorkerJobState.ENDED, WorkerJobState.LOST, WorkerJobState.CANCELLED)
 
 
 class JobTask(StrEnum):
-    """What a worker is to do about the attempt."""
+    """The task of the worker that takes a job."""
 
-    #: Run it.
+    #: Run the attempt.
     ACT = "act"
-    #: Find out what became of it, because its worker was lost; follow it if it goes on.
+    #: Verify the attempt, because its worker was lost. If its command still runs, follow it.
     VERIFY = "verify"
-    #: The same, by a worker on the machine of the lost one, where its commands may go on.
+    #: The same, by a worker on the machine of the lost one, where its command may still run.
     FIND = "find"
 
 
 class StopReason(StrEnum):
-    """Why a job is told to stop."""
+    """The reason for which a job has to stop."""
 
     #: Its plan was cancelled, or its action aborted.
     ABORT = "abort"
@@ -85,8 +85,9 @@ class AttemptKey(NamedTuple):
 class WorkerJob(NamedTuple):
     """A job as recorded.
 
-    ``worker`` is the name of the worker that took it. ``age_s`` is how many seconds ago it was
-    offered. ``result`` is what its worker has written at its end.
+    ``worker`` is the name of the worker that took it last. ``age_s`` is how many seconds ago it was
+    offered first. ``stop`` is None unless it has to stop. ``result`` is what its worker wrote when
+    it ended, as JSON types.
     """
 
     key: AttemptKey
@@ -101,10 +102,10 @@ class WorkerJob(NamedTuple):
 
 
 class TakenJob(NamedTuple):
-    """A job that a worker has taken: what to do, and with which payload.
+    """A job that a worker has taken, with the data that the worker needs.
 
-    ``lost_worker`` is the name of the first worker that had it, if it is to be found or verified
-    by another.
+    ``stop`` is None unless it has to stop. ``lost_worker`` is the name of the first worker that
+    took it, if another has to find or verify it; else None.
     """
 
     task: JobTask
@@ -114,9 +115,9 @@ class TakenJob(NamedTuple):
 
 
 class HeldJob(NamedTuple):
-    """A job that a worker took, as a look into the record shows it.
+    """A job that a worker took, as read from the record.
 
-    ``token`` is None if the worker holds it no more.
+    ``token`` is that with which it was taken last, or None if it was lost since.
     """
 
     key: AttemptKey
@@ -124,9 +125,9 @@ class HeldJob(NamedTuple):
     stop: StopReason | None = None
 
 
-#: A worker reports each so many seconds, whatever the lease.
+#: The seconds between two reports of a worker, whatever the lease.
 REPORT_S = 5.0
-#: One that was not heard of for so many seconds is not counted among those that serve a queue.
+#: The seconds without a report after which a worker does not count as serving its queues.
 SILENT_S = 15.0
 
 
@@ -140,12 +141,12 @@ class Served(NamedTuple):
     places: int
 
 
-#: What is said when somebody serves each queue again.
+#: The message when each queue has a worker again.
 ALL_SERVED = "Each queue has a worker now."
 
 
 def unserved(queues: Iterable[str]) -> str:
-    """Return the sentence about queues that nobody serves; nothing, if there are none.
+    """Return the message about queues that no worker serves; an empty text if there are none.
 
     >>> unserved({"site-c", "site-b"})
     'No worker serves site-b, site-c.'
@@ -159,7 +160,8 @@ class Worker(NamedTuple):
     ``queues`` are those that it serves, ``types`` its action types, ``places`` how many jobs it
     carries out at once, ``running`` how many it has. ``cloud`` is the name of its cloud.
     ``draining`` means that it takes no more jobs, and ends when it has none. ``started_at`` and
-    ``silent_s``, the seconds since it was heard of, are by the clock of the database.
+    ``silent_s``, the seconds since its last report, are by the clock of the database; only reading
+    from the store sets them.
     """
 
     name: str
@@ -190,74 +192,82 @@ def machine_of(worker: str) -> str:
 class WorkerJobStore(Protocol):
     """The part of a store that keeps jobs of workers.
 
-    A job is offered by the report of a start that carries it (:class:`applier.contracts.Report`),
-    in the transaction that writes the start. It is removed by the report of an end that carries
+    A job is offered by the report of a start that contains it (:class:`applier.contracts.Report`),
+    in the transaction that writes the start. It is removed by the report of an end that contains
     it, and with all others when its plan ends. All times are by the clock of the database.
     """
 
     def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
-        """List the jobs of a plan in some states, or in any."""
+        """List the jobs of a plan that are in one of ``states``; all jobs if there are none."""
 
     def unsent_jobs(self, plan: str, older_s: float) -> list[WorkerJob]:
-        """List the jobs that nobody has taken for ``older_s`` seconds since they were sent last.
+        """List the TODO jobs of a plan that were last sent at least ``older_s`` seconds ago.
 
-        They count as sent now.
+        They are recorded as sent now: the caller has to send a message about each.
         """
 
     def stop_jobs(self, keys: Collection[AttemptKey], why: StopReason) -> None:
-        """Tell jobs to stop; one that nobody has taken becomes CANCELLED. The first reason stays.
+        """Record why jobs have to stop, unless they have a reason already.
 
-        One that is LOST is told as well, for who verifies it. Nothing happens to others that are
-        over.
+        A TODO job also becomes CANCELLED. A LOST one gets the reason for the worker that verifies
+        it. Jobs in other states, and unknown ones, are left as they are.
         """
 
     def fence_jobs(self, plan: str) -> None:
         """Make the jobs of a plan LOST whose leases ran out."""
 
     def verify_job(self, key: AttemptKey, task: JobTask = JobTask.VERIFY) -> bool:
-        """Offer a LOST job again, to be verified or found; return whether that was done.
+        """Offer a LOST job again, with the task VERIFY or FIND; return whether that was done.
 
-        One that is to be found, and that nobody has taken, can be offered to be verified.
+        A TODO job with the task FIND can be changed to VERIFY.
         """
 
     def take_job(
         self, key: AttemptKey, *, worker: str, token: str, lease_s: float
     ) -> TakenJob | None:
-        """Take a job that nobody has taken, or that was taken with this ``token``; else None."""
+        """Take a job that is TODO, or that was taken with this ``token``; else return None.
+
+        Its lease runs out after ``lease_s`` seconds. A job with the task FIND can be taken only by
+        a worker on the machine of the lost one.
+        """
 
     def jobs_to_find(self, worker: str, queues: Collection[str]) -> list[AttemptKey]:
-        """List the jobs of some queues that are to be found on the machine of a worker."""
+        """List the TODO jobs with the task FIND, of these queues, for the machine of a worker."""
 
     def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
         """Renew the leases of jobs that are still held with their tokens."""
 
     def held_jobs(self, worker: str) -> list[HeldJob]:
-        """List the jobs that a worker took last, also those that were lost."""
+        """List the jobs that a worker was the last to take, including lost and ended ones."""
 
     def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
-        """Write the result of a job, if it is still held with this token; return whether it was.
+        """Write the result of a job, if it is held with this token; return whether it was written.
 
-        A repeated call returns the same.
+        The call may be repeated, and then returns the same.
         """
 
     def report_worker(self, worker: Worker) -> bool:
-        """Register a worker, or record that it was heard of; return whether it is to drain.
+        """Register a worker, or record its report; return whether it has to take no more jobs.
 
-        A worker that says that it drains is recorded so.
+        ``worker.draining`` is recorded; once true in the record, it stays so.
         """
 
     def remove_worker(self, name: str) -> None:
         """Remove a worker that has ended."""
 
     def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
-        """Tell a worker to take no more jobs; return whether there is one of this name.
+        """Mark a worker as draining, which it reads at its next report.
 
-        The entry of the history has the plan :data:`applier.store.retention.NO_PLAN`. A worker that
-        was told before is not told again, and nothing is written.
+        Returns whether there is a worker of this name. The history entry has the plan
+        :data:`applier.store.retention.NO_PLAN`. If the worker is marked already, nothing is
+        written.
         """
 
     def workers(self) -> list[Worker]:
         """List the registered workers by name."""
 
     def served_queues(self) -> Mapping[str, Served]:
-        """Return the queues that somebody serves: not counting those who drain or are silent."""
+        """Return, by queue, how many workers serve it; draining and silent ones are not counted.
+
+        A worker is silent if it has sent no report for :data:`SILENT_S` seconds.
+        """

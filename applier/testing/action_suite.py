@@ -59,9 +59,9 @@ class ActionContract(DeclarationChecks, PlanningChecks):
         return ActionContext(cloud=lambda: cloud, output=lambda _: None, machines=machines)
 
     def _context(self, action: type[ActionPlugin], folder: Path) -> ActionContext:
-        """Add the defaults of the action's options to what :meth:`make_context` returns.
+        """Return the context of :meth:`make_context` with the default values of missing options.
 
-        A type that says that it uses no machines gets none, as in a run.
+        Its machines are None for a type with USES_MACHINES = False, as in a run.
         """
         context = self.make_context(folder)
         options = {**default_options(action), **context.options}
@@ -83,7 +83,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     def test_looking_whether_it_is_done_gives_an_answer(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """After a crash, verify is called before execute; it returns the same answer twice."""
+        """``verify`` works before ``execute``, as after a crash, and returns the same twice."""
         for example in examples_of(action):
             work = action(example, self._context(action, tmp_path))
             found = work.verify()
@@ -91,7 +91,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
             assert work.verify() is found, f"{example}: looking changed the answer"
 
     def test_where_its_commands_run_is_said(self, action: type[ActionPlugin]) -> None:
-        """``runs_on`` names each machine by its address or None, always the same ones."""
+        """``runs_on`` returns the same addresses or None each time; nothing without machines."""
         for example in examples_of(action):
             places = action.runs_on(example)
             assert all(p is None or isinstance(p, str) for p in places), f"{example}: {places!r}"
@@ -101,7 +101,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     def test_an_abort_that_comes_at_any_time_does_no_harm(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """An abort may come before the work begins and after it has ended."""
+        """``abort`` raises no error before ``execute`` was called."""
         for example in examples_of(action):
             action(example, self._context(action, tmp_path)).abort()
 

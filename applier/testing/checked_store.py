@@ -57,13 +57,13 @@ class CheckedStore:
         return getattr(self._inner, name)
 
     def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """Pass the call on, and set ``heard`` if it asks for the requests after a number."""
+        """Pass the call on; set ``heard`` if ``after`` shows that a request was read before."""
         if after:
             self.heard.set()
         return self._inner.requests(plan, after)
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """Check the batch, then pass it on."""
+        """Pass the batch on, then check it; raise AssertionError if it breaks a rule."""
         self.before_commit(reports)
         self._inner.commit(uuid, claim, reports, now=now)
         self.commits.append(list(reports))

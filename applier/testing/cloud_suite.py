@@ -14,8 +14,9 @@ In a test module, with pytest::
     class TestMyCloud(CloudContract):
         LEFT_OUT = frozenset({"suspend"})
 
-Each test gets a new sample and changes it. What a cloud does not offer is named in ``LEFT_OUT``; it
-has to be refused with a sentence.
+Each test gets a new sample and changes it. ``LEFT_OUT`` names the operations that the cloud does
+not offer; they have to raise ActionFailed with a sentence. All names are in
+:data:`applier.testing.cloud_checks.offered.NAMES`.
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ from applier.scheduling.verdict import ActionEnd, OnFailure
 from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.states import WELL, ActionState, Outcome, PlanState
 
-#: Returns how an action would end if it ran, by its uuid.
+#: Returns the end that an action has if it runs, given its uuid.
 Fate = Callable[[str], ActionEnd]
 
 _LIMITS = {"type:a": 2, "node:*": 1, "node:0": 2}
-#: How an action may fail.
+#: The outcomes of actions that fail.
 FAILURES = (Outcome.FAILED, Outcome.ERROR)
 _OUTCOMES = (Outcome.CHANGED, Outcome.OK, Outcome.FAILED)
 
@@ -72,7 +72,7 @@ def _action(chance: random.Random, uuid: str, layer: tuple[str, ...], earlier: l
 
 
 def random_fate(seed: int, failing: float = 0.08) -> Fate:
-    """Return a function that returns the end of an action; the share ``failing`` fails."""
+    """Return a function that returns the end of an action: FAILED with probability ``failing``."""
 
     def fate(uuid: str) -> ActionEnd:
         chance = random.Random(f"{seed} {uuid}")
@@ -100,7 +100,11 @@ def expected_ends(
     skipped: Container[str] = (),
     ended: Mapping[str, ActionEnd] | None = None,
 ) -> dict[str, ActionEnd]:
-    """Return the end of each action, computed from the documented rules, one action at a time."""
+    """Return the end of each action, computed from the documented rules, one action at a time.
+
+    ``skipped`` are the uuids of actions that an operator skips. ``ended`` are the ends of actions
+    that had ended before the run.
+    """
     ends = dict(ended or {})
     for action in plan.actions:
         if action.uuid not in ends:

@@ -103,7 +103,7 @@ class EventStoreContract(EventWritingChecks, EventChecks):
 
 
 class DurationStoreContract(NodeDurationChecks):
-    """Tests of durations in a store with its own plans; ``store`` returns a whole Store."""
+    """Tests of the methods of DurationStore; the fixture ``store`` returns a whole Store."""
 
 
 class StartTimeStoreContract(StartTimeChecks):

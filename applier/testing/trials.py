@@ -25,7 +25,7 @@ from planner.states import OPEN, Outcome, PlanState
 #: Options of a trial that belong to the action environment; the others belong to the run.
 _OF_ACTIONS = {"cloud", "machines", "open_machines", "options", "policies", "pace"}
 
-#: What an action does: a function of its parameters, its context and its stop signal.
+#: The work of an action: a function of its parameters, its context and its stop signal.
 Work = Callable[[Mapping[str, Any], ActionContext, StopSignal], Outcome]
 
 CLAIMANT = Claimant(host="test", pid=1, user="tester")
@@ -56,8 +56,9 @@ class Trial:
 
     Without ``inner``, the plan is saved in a temporary store, which is removed at the end of the
     block. The parameters of each action then contain its ``uuid``, so that one function can do the
-    ``work`` of all actions. ``work`` may be set later. ``plugins`` are further action types. The
-    other options are those of the action environment and of :class:`applier.run.setup.RunSetup`.
+    ``work`` of all actions. The attribute ``work`` may be changed before the run. ``plugins`` are
+    further action types. The other options are those of the action environment and of
+    :class:`applier.run.setup.RunSetup`.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Trial:
         return state
 
     def broken(self) -> Exception:
-        """Run the plan and return the error that it raises; without one, the test fails."""
+        """Run the plan; return the ApplierError or ArithmeticError of the run; fail without one."""
         try:
             self.runner.run(self.uuid)
         except (ApplierError, ArithmeticError) as error:

@@ -28,7 +28,9 @@ class Tick(NamedTuple):
 
 
 def ticks(span_s: float, began: datetime | None, room: float) -> list[Tick]:
-    """Return marks at round times, for a length of axis on which so many letters have room.
+    """Return marks at round times for an axis of ``span_s`` seconds.
+
+    ``room`` is the number of letters for which the axis is long enough: marks do not overlap.
 
     >>> [tick.text for tick in ticks(300, None, 60)]
     ['0s', '1m00s', '2m00s', '3m00s', '4m00s', '5m00s']
@@ -73,7 +75,7 @@ def _seconds(at_s: float, step: float) -> str:
 
 
 def clock(moment: datetime, step: float) -> str:
-    """Return the time of day, as fine as steps of so many seconds need it."""
+    """Return the time of day, as precise as needed for marks that are ``step`` seconds apart."""
     if step >= 60:
         return f"{moment:%H:%M}"
     fraction = f".{moment.microsecond // 1000:03d}" if step < 1 else ""

@@ -10,10 +10,11 @@ from applier.timeline.values import TimeSpan
 
 
 class BusyTimes:
-    """The times at which at least ``limit`` of some intervals were open. Intervals are by name.
+    """The times at which at least ``limit`` of the intervals ``held`` were open at once.
 
-    A gap of at most ``slight_s`` seconds between two such times belongs to them: in a run, the next
-    action starts a moment after the last one ended. Making it takes O(n log n).
+    ``held`` are pairs of a name and an interval. A gap of at most ``slight_s`` seconds between two
+    such times is part of them, because in a run, the next action starts a moment after the last one
+    ended. The constructor takes O(n log n), each method O(log n).
 
     >>> busy = BusyTimes([("a", TimeSpan(0, 2)), ("b", TimeSpan(1, 4)), ("c", TimeSpan(2, 3))], 2)
     >>> busy.seconds(0, 9), busy.seconds(2, 2.5), busy.last_ended(3), busy.last_ended(1)
@@ -50,7 +51,7 @@ class BusyTimes:
             self._sums.append(self._sums[-1] + end_s - start_s)
 
     def seconds(self, start_s: float, end_s: float) -> float:
-        """Return for how much of a time the limit was reached."""
+        """Return for how many seconds between two times the limit was reached."""
         return max(0.0, self._until(end_s) - self._until(start_s))
 
     def _until(self, at: float) -> float:
@@ -60,6 +61,9 @@ class BusyTimes:
         return self._sums[found - 1] + min(at, self._to[found - 1]) - self._from[found - 1]
 
     def last_ended(self, at: float) -> str | None:
-        """Return the name of the interval that ended last until then; of several, the longest."""
+        """Return the name of the interval that ended last, but not after ``at``; None if none has.
+
+        Of several that ended at the same time, the longest is chosen.
+        """
         found = bisect_right(self._ends, at, key=lambda end: end[0])
         return self._names[-self._ends[found - 1][2]] if found else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the content of a timeline of a plan and its times. Pure.
+"""Makes the content of a timeline from a plan and the times of its actions. Pure.
 
-A plan of many actions is still read at one look: lanes of like content become one, and so do equal
-actions at about the same time. How much that is depends on the lane: it is made coarser until few
-rows and bars are left.
+In a plan with many actions, lanes of like content are merged into one lane, and equal actions at
+about the same time into one bar. What "about" means is chosen for each lane: the tolerance grows
+until the lane has few rows and bars.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from applier.timeline import lanes as laning
-from applier.timeline.rows import in_rows, together
+from applier.timeline.packing import in_rows, together
 from applier.timeline.times import Times
 from applier.timeline.values import Bar, Chart, Lane, LaneKind, TimeSpan
 from applier.timeline.waits import Waiting
@@ -23,14 +23,15 @@ from planner.render import swimlanes
 
 #: In plans with more actions than this, equal actions share a bar.
 MANY = 40
-#: A longer axis has no dates, because there are none after the year 9999.
+#: An axis of more seconds has no dates, because datetime has none after the year 9999.
 LONGEST_S = 7000 * 365 * 86400.0
-#: The rows and the bars that a plan of many actions has about at most, and a lane in any case.
+#: The numbers of rows and bars that a plan with many actions should not exceed. Each lane gets an
+#: equal share, but at least the second pair of numbers.
 MOST_ROWS, MOST_BARS = 40, 400
 FEW_ROWS, FEW_BARS = 4, 20
-#: How far apart equal actions may start and end that share a bar, as parts of the time axis.
+#: How far apart equal actions that share a bar may start and end, as fractions of the time axis.
 _GRAINS = (0.0, *(2.0**-n for n in range(8, -2, -1)))
-#: Each bar takes at least this part of the time axis.
+#: Each bar is at least as wide as this fraction of the time axis.
 LEAST = 1 / 250
 
 
@@ -47,8 +48,9 @@ def chart(
 ) -> Chart:
     """Return the timeline of the actions of a plan, or of those that ``keep`` accepts.
 
-    ``critical`` are the actions of the critical path, and ``expected_s`` is how long the whole plan
-    should take. Lanes are of a ``kind``; those of ``workers`` by the worker of each action.
+    ``critical`` are the uuids of the critical path, and ``expected_s`` is the expected makespan of
+    the whole plan. ``kind`` is what each lane is; None means that it is chosen by the plan.
+    ``workers`` maps uuids of actions to workers, for lanes that are workers.
     """
     drawn = [a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))]
     span_s = found.span_s or 1.0
@@ -108,7 +110,7 @@ def _inside(planned: TimeSpan | None, span_s: float) -> TimeSpan | None:
 def _of_many(
     plan: ActionPlan, content: Mapping[str, Sequence[Bar]], firsts: Mapping[str, str], span_s: float
 ) -> dict[str, list[list[Bar]]]:
-    """Return the rows of each lane that is shown."""
+    """Return the rows of each shown lane; ``firsts`` maps each lane to the one that shows it."""
     merged: defaultdict[str, list[Bar]] = defaultdict(list)
     for lane, bars in content.items():
         merged[firsts[lane]] += bars
@@ -124,9 +126,10 @@ def _of_many(
 def _few_rows(
     plan: ActionPlan, bars: Sequence[Bar], span_s: float, most_rows: int, most_bars: int
 ) -> list[list[Bar]]:
-    """Put equal bars of a lane together, as few as are enough for so many rows and bars.
+    """Return the rows of a lane, with equal bars merged until the rows and bars are few enough.
 
-    Those of one task are put together, and if that is not enough, those of one type.
+    The smallest tolerance that is enough is used. Bars of the same task are merged; if that is not
+    enough, those of the same action type. There may be more rows if even that is not enough.
     """
     least_s = span_s * LEAST
     fine: Sequence[Bar] = bars

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what is above a timeline: the plan, how long it took, and what the signs mean."""
+"""Draws the head of a timeline: the name of the plan, notes about its time, and the legend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from applier.wording import count, duration
 from planner.render.look import LOOKS
 
 _ROW, _SAMPLE = 20.0, 24.0
-#: What each reason means, as the legend says it.
+#: The text of the legend for each reason.
 _REASONS = {
     Reason.NEED: "waits for an action that it needs",
     Reason.ORDER: "waits for an action before it",
@@ -28,7 +28,7 @@ _REASONS = {
 
 
 def head(chart: Chart, left: float, width: float) -> tuple[list[str], float]:
-    """Return the elements above the axis, within a width, and their height."""
+    """Return the SVG elements above the axis, broken into lines of ``width``, and their height."""
     name = shown(f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}")
     name = cut(name, width * 11 / 17 * 0.9)
     out = [f'<text class="plan-name" x="{left:.1f}" y="22">{written(name)}</text>']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what held a whole plan back, or some of its actions, and when. Pure."""
+"""Finds the times in which a plan could not start actions, and the hold of each wait. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from applier.timeline.values import Hold, Reason
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
 
-#: The verb of the entries of the history that tell that a run begins.
+#: The verb of the history entry that is written when a run begins.
 RUN = "apply"
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
 class Piece(NamedTuple):
-    """A part of a wait, and what held the action back then; None if nothing is known to."""
+    """A part of a wait, and the hold that caused it; None if no hold is known."""
 
     start_s: float
     end_s: float
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class Holds:
-    """The holds of a plan, to be looked up for its actions."""
+    """The holds of a plan; finds those that kept an action waiting."""
 
     def __init__(self, holds: Iterable[Hold]) -> None:
         self._by_token: defaultdict[str | None, list[Hold]] = defaultdict(list)
@@ -37,10 +37,10 @@ class Holds:
             self._by_token[hold.token].append(hold)
 
     def pieces(self, action: Action, start_s: float, end_s: float, takes_s: float) -> list[Piece]:
-        """Cut a time in which an action waited into parts by what held it back.
+        """Divide the time in which an action waited into parts, each with one hold or none.
 
-        An action that takes so long waits for a window before the one that is open ends. Of two
-        holds at once, the one that began first counts.
+        A hold by closed windows begins ``takes_s`` seconds before they close, because an action of
+        that duration could not end in time. Of two holds at once, the one that began first counts.
         """
         if not self._by_token:
             return [Piece(start_s, end_s, None)]
@@ -65,21 +65,21 @@ class Holds:
 
 
 def first_run(history: Sequence[HistoryEntry]) -> datetime | None:
-    """Return when the first run of a plan began; None if that is not known."""
+    """Return when the first run of a plan began; None if the history does not have it."""
     return min((entry.at for entry in history if entry.verb == RUN), default=None)
 
 
 def standstills(
     plan: ActionPlan, found: Times, history: Sequence[HistoryEntry], now: datetime
 ) -> Iterator[Hold]:
-    """Yield the times in which a plan that had begun stood still: paused, or not run by anybody."""
+    """Yield the times in which a begun plan was not run: between two runs, and since the last."""
     began = found.began
     if began is None:
         return
     runs = [entry.at for entry in history if entry.verb == RUN]
     if plan.state not in _RUNNING:
         runs.append(now)
-    ends = sorted(end_s for _, end_s in ran(found))
+    ends = sorted(end_s for _, end_s in attempt_spans(found))
     for before, run in pairwise((at - began).total_seconds() for at in runs):
         pauses = [
             entry
@@ -92,8 +92,8 @@ def standstills(
         yield Hold(min(starts), run, Reason.PAUSE, _why(pauses))
 
 
-def ran(found: Times) -> Iterator[tuple[float, float]]:
-    """Yield the times at which something ran."""
+def attempt_spans(found: Times) -> Iterator[tuple[float, float]]:
+    """Yield the start and the end of each attempt that ran or is expected to run."""
     for uuid in found.runs:
         yield from found.earlier.get(uuid, ())
         yield found.intervals[uuid]

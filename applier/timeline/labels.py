@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from applier.timeline.words import cut, small_width
 
-#: The space around a text.
+#: The space on each side of a text, in pixels.
 _GAP = 4.0
 
 
 class Place(NamedTuple):
     """A bar in a row, in pixels, with the text that it should have and its mark.
 
-    ``inner`` is the left end of the part in which text is, on the right of earlier attempts.
-    ``is_crossed`` says that the ground is not plain.
+    ``inner`` is the left end of the part for text, to the right of earlier attempts. ``is_crossed``
+    is true if the bar is drawn with crosses, on which text needs an outline.
     """
 
     left: float
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class BarLabel(NamedTuple):
-    """A text, the left end of it, and whether it is on the plain ground of its bar."""
+    """A text, its left end, and whether it is inside a bar without crosses: it needs no outline."""
 
     x: float
     text: str
@@ -36,10 +36,10 @@ class BarLabel(NamedTuple):
 
 
 def labels(places: Sequence[Place], left: float, right: float) -> list[BarLabel]:
-    """Return the texts of a row of bars between two ends, which do not overlap.
+    """Return the labels of a row of bars between ``left`` and ``right``; labels do not overlap.
 
-    A text is inside of its bar if it fits there, else on the right or the left of it. A text that
-    fits nowhere is cut; of one without room only the mark is left, or nothing.
+    A text is inside its bar if it fits there, else to the right or to the left of it. A text that
+    fits nowhere is cut. If too little of it is left, only the mark is shown, or nothing.
     """
     found = []
     for i, place in enumerate(places):
@@ -71,7 +71,7 @@ def _best(place: Place, spaces: Sequence[_Space]) -> tuple[str, _Space]:
             return whole, space
     room, space = max(rooms, key=lambda r: r[0])
     text = cut(whole, room)
-    # A mark of its own says more than one and a dot.
+    # The mark alone is clearer than the mark, one letter and an ellipsis.
     if place.mark and len(text) < 5:
         for room, space in rooms:
             if small_width(place.mark) <= room + _GAP:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the lanes of a timeline, and shows lanes of like content as one. Pure."""
+"""Chooses the lanes of a timeline, and merges lanes of like content. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from applier.timeline.values import Bar, LaneKind
 from planner.model import Action, ActionPlan
 from planner.render import swimlanes
 
-#: If there are more lanes than this, those of like content become one.
+#: If there are more lanes than this, those of like content are merged.
 MOST_LANES = 20
-#: The lanes, by workers, of actions that none carried out.
+#: If lanes are workers: the lane of the actions that the applier itself ran, and of those that have
+#: not started.
 APPLIER, NOT_STARTED = "the applier", "not started"
 
 
@@ -25,10 +26,11 @@ def lanes(
 ) -> dict[str, str]:
     """Map each action to its lane, by uuid.
 
-    ``workers`` are the workers that carried actions out, by uuid of the action. Without a kind,
-    lanes are nodes, if at least half of the actions hold one while they run; an action on several
-    nodes is in the lane of the first. Else they are the lanes of the graph, if it has several: the
-    groups of a rolling update, the resources of events. Else they are action types.
+    ``workers`` maps the uuid of an action to the worker that carried it out. Without a ``kind``,
+    lanes are nodes if at least half of the actions hold one while they run; an action on several
+    nodes is in the lane of the first. Otherwise they are the lanes of the graph of the plan, if it
+    has several: the groups of a rolling update, the resources of events. Otherwise they are action
+    types.
     """
     if kind is LaneKind.WORKER:
         return {a.uuid: workers.get(a.uuid) or _workerless(a) for a in actions}
@@ -47,7 +49,7 @@ def _workerless(action: Action) -> str:
 
 
 def task(plan: ActionPlan, action: Action) -> str:
-    """Return what the action has in common with those of other lanes: the task, else the type.
+    """Return the name by which actions of different lanes count as equal: the task, else the type.
 
     >>> plan = ActionPlan(uuid="p", planner="deployment", actions=())
     >>> task(plan, Action(uuid="u", action_type="puppet", name="4/netconfig"))
@@ -60,10 +62,11 @@ def task(plan: ActionPlan, action: Action) -> str:
 
 
 def alike(plan: ActionPlan, content: Mapping[str, Sequence[Bar]], grain_s: float) -> dict[str, str]:
-    """Map each lane to the first one of like content; each to itself, if there are few.
+    """Map each lane to the first lane of like content; to itself if there are few lanes.
 
-    Alike are lanes of one group with equal tasks in equal states at about the same times. If that
-    leaves too many, times do not matter, then numbers, then groups and tasks, but states always do.
+    Lanes are alike if they have the same group, and the same tasks in the same states, equally
+    often and at the same times, rounded to ``grain_s`` seconds. If that leaves more than
+    ``MOST_LANES``, times are ignored, then numbers, and at last groups and tasks, but never states.
     """
     if len(content) <= MOST_LANES:
         return {lane: lane for lane in content}
@@ -95,7 +98,10 @@ def alike(plan: ActionPlan, content: Mapping[str, Sequence[Bar]], grain_s: float
 
 
 def titles(plan: ActionPlan, firsts: Mapping[str, str]) -> dict[str, str]:
-    """Return the title of each lane that is shown, with the number and names of those in it."""
+    """Return the title of each shown lane, with the number and the names of the lanes merged in it.
+
+    ``firsts`` is the result of :func:`alike`.
+    """
     groups, inside = swimlanes.groups(plan), defaultdict(list)
     for lane, first in firsts.items():
         inside[first].append(lane)

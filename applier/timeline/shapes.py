@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws one row of a timeline: its bars, the times planned for them, and the waits between them."""
+"""Draws one row of a timeline: its bars, the planned times above them, the waits before them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from applier.timeline.values import Bar, Chart
 from applier.timeline.words import shown, title, written
 from planner.render.look import LOOKS
 
-#: The heights of a bar, of the time planned for it, and of a wait; the space between rows. Rows and
-#: waits begin at multiples of the size of the patterns, so that these look the same in all rows.
+#: The heights of a bar, of its planned time, and of a wait, and the space between rows, in pixels.
+#: Rows and waits begin at multiples of the size of the patterns, which look the same in all rows.
 BAR, PLANNED, WAIT, SPACE = 18.0, 4.0, 12.0, 6.0
 FAILED = ("FAILED", "REVERT_FAILED")
 
 
 class Scale:
-    """Where times are on the page: between ``left`` and ``right``."""
+    """Maps seconds to horizontal positions in pixels, between ``left`` and ``right``."""
 
     def __init__(self, chart: Chart, left: float, right: float) -> None:
         self.left, self.right = left, right
@@ -27,7 +27,7 @@ class Scale:
         self.least = chart.least_s * self._wide
 
     def __call__(self, at_s: float) -> float:
-        """Return the position of a time."""
+        """Return the position of a time in seconds."""
         return self.left + at_s * self._wide
 
 
@@ -37,7 +37,7 @@ def row_height(chart: Chart) -> float:
 
 
 def row(chart: Chart, bars: Sequence[Bar], scale: Scale, top: float) -> Iterator[str]:
-    """Draw the bars of a row, and then their names."""
+    """Yield the SVG elements of a row: each bar with its waits, and then the names of the bars."""
     at = top + (PLANNED + 2 if chart.began else 0)
     before = scale.left
     for bar in bars:
@@ -70,7 +70,7 @@ def _label(label: BarLabel, y: float) -> str:
 
 
 def _waits(bar: Bar, scale: Scale, before: float, top: float) -> Iterator[str]:
-    """Draw the waits, as far as no other bar of the row is there."""
+    """Yield the waits of a bar, without the parts before ``before``, where another bar ends."""
     for wait in bar.waits:
         left, right = max(before, scale(wait.start_s)), scale(wait.end_s)
         if right - left >= 1:
@@ -85,7 +85,7 @@ def _planned(bar: Bar, scale: Scale, top: float) -> str:
     if bar.planned is None:
         return ""
     left, right = (scale(at) for at in bar.planned)
-    # A gap is between two that follow each other.
+    # The planned times of two bars that follow each other are a pixel apart.
     wide = max(right - left - 1, scale.least)
     return f'<rect class="plan" {_box(left, top, wide, PLANNED)}/>'
 
@@ -107,7 +107,7 @@ def _bar(chart: Chart, bar: Bar, scale: Scale, top: float) -> Iterator[str]:
 
 
 def _crossed(kind: str, left: float, top: float, wide: float, high: float) -> Iterator[str]:
-    """Draw a box with crosses in it, as many as have room."""
+    """Yield a box, and as many crosses side by side in it as have room."""
     yield f'<rect class="{kind}" {_box(left, top, wide, high)} rx="2"/>'
     number = max(1, int(wide // (2 * high)))
     step = wide / number

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colours and patterns of a timeline, light and dark.
 
-No meaning is in a colour alone: each state has a mark or an outline of its own, each reason to wait
-a pattern.
+Colour is never the only sign: each state has a mark or an outline of its own, each reason to wait a
+pattern.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PATTERNS: Mapping[str, str] = {
     Reason.WINDOW: "M0 3H6M3 0V6",
     Reason.OTHER: "M2 2h1.5M5 5h1.5",
 }
-#: The fill of each state on a dark page; its light one is that of all pictures.
+#: The fill of each state on a dark page; for a light page see :mod:`planner.render.look`.
 DARK_FILLS: Mapping[str, str] = {
     "PENDING": "#20252b",
     "ONGOING": "#1f4a7d",
@@ -75,12 +75,12 @@ text { fill: #e8eaed; }
 
 
 def style() -> str:
-    """Return the style sheet, with the colours of a dark page where the reader prefers one."""
+    """Return the style sheet, with dark colours for readers whose system prefers these."""
     return f"{light()}\n@media (prefers-color-scheme: dark) {{{dark()}\n}}\n"
 
 
 def light() -> str:
-    """Return the rules of a light page."""
+    """Return the rules of the style sheet for a light page."""
     rules = [f".{look.word} .run {{ fill: {look.fill}; }}" for look in LOOKS.values()]
     outlined = ", ".join(f".{state} .run" for state in OUTLINED)
     rules.append(f"{outlined} {{ fill: none; stroke-dasharray: 2 2; }}")
@@ -89,13 +89,13 @@ def light() -> str:
 
 
 def dark() -> str:
-    """Return the rules that replace some of them on a dark page."""
+    """Return the rules that override some of those of :func:`light` on a dark page."""
     rules = [f".{state} .run {{ fill: {fill}; }}" for state, fill in DARK_FILLS.items()]
     return _DARK_STYLE + "\n".join([*rules, ".rest { fill: #20252b; }"])
 
 
 def patterns() -> str:
-    """Return the patterns of the reasons, as definitions of SVG."""
+    """Return an SVG pattern for each reason to wait; :func:`pattern_name` is in its id."""
     return "".join(
         f'<pattern id="wait-{pattern_name(reason)}" class="hatch" width="6" height="6" '
         f'patternUnits="userSpaceOnUse"><path d="{lines}"/></pattern>'
@@ -104,5 +104,5 @@ def patterns() -> str:
 
 
 def pattern_name(reason: str) -> str:
-    """Return the name of a reason as it is part of an id."""
+    """Return the name of a reason without blanks, as a part of an element id."""
     return reason.replace(" ", "-")

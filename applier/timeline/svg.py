@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a timeline as SVG, made without another program; the picture contains no script."""
+"""Draws a timeline as SVG, which contains no script."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _BOLD = 1.2
 
 
 def render(chart: Chart, width: int = WIDTH) -> str:
-    """Return a timeline as one SVG document of a width in pixels; its height is what it needs.
+    """Return a timeline as one SVG document of a width in pixels; the height follows from the rows.
 
-    It is light or dark as the reader prefers. Each bar has a title for the mouse and for screen
-    readers. The text does not depend on uuids.
+    It is light or dark as the system of the reader prefers. Each bar has a title for the mouse and
+    for screen readers. The same plan with other uuids has the same text.
     """
     return picture(chart, width, f"<style>{style()}</style>")
 
 
 def picture(chart: Chart, width: int = WIDTH, look: str = "") -> str:
-    """Return the element of a timeline, with its style sheet, or for a page that has it."""
+    """Return a timeline as an SVG element; ``look`` is its style element, if the page has none."""
     widest = max((small_width(shown(lane.title)) * _BOLD for lane in chart.lanes), default=0.0)
     scale = Scale(chart, _MARGIN + min(widest + 14, 0.25 * width), width - _MARGIN)
     above, head_height = head(chart, _MARGIN, width - 2 * _MARGIN)
@@ -98,7 +98,10 @@ def _lanes(chart: Chart, scale: Scale, tops: Sequence[float]) -> Iterator[str]:
 
 
 def _lane_name(title: str, width: float) -> str:
-    """Cut the title of a lane before its end, which is often what differs from the next one."""
+    """Cut the title of a lane to a width in pixels, before its last four characters.
+
+    Titles of neighbouring lanes often differ only at their ends.
+    """
     if small_width(title) <= width:
         return title
     end = title[-4:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes when each action ran, by the record, or when it is expected to run. Pure."""
+"""Computes when each action ran, from the record, or when it is expected to run. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from applier.timeline.values import TimeSpan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState
 
-#: What was planned for after so many times the length of a run is not shown: the run would be tiny.
+#: The axis is at most so many times as long as the run, even if planned times are later: otherwise
+#: the run would be too small to read.
 FAR = 1.5
-#: A timeline of nothing.
+#: A timeline without actions.
 NOTHING = Timeline(start_s={}, end_s={}, makespan_s=0.0)
 
 
@@ -23,11 +24,12 @@ NOTHING = Timeline(start_s={}, end_s={}, makespan_s=0.0)
 class Times:
     """When the actions of a plan ran or will run, in seconds from the beginning of its first run.
 
-    ``began`` is that beginning, None if there was none. What is after ``now_s`` is expected; it is
+    ``began`` is that beginning, None if there was none. Times after ``now_s`` are expected; it is
     None before the first run, and if all actions have ended. ``intervals`` has all actions but
-    joins; one that did not run has an empty interval at its end. ``runs`` are those that ran or are
-    expected to. ``planned`` is how the whole plan was expected to run, empty if it has not begun.
-    ``earlier`` are the attempts before the last one of actions that were tried again.
+    joins. An action that does not run has an empty interval: at its end, or at the expected end of
+    the plan if it is still open. ``runs`` are the actions that ran or are expected to. ``planned``
+    are the times that were expected before the first run, empty if the plan has not begun.
+    ``earlier`` has, for actions that were retried, the attempts before the last one.
     """
 
     began: datetime | None
@@ -39,7 +41,10 @@ class Times:
 
     @property
     def span_s(self) -> float:
-        """The time of the last known or expected end; of planned ones, only if they are not far."""
+        """The length of the time axis in seconds: to the last known, expected or planned end.
+
+        A planned end counts only up to ``FAR`` times the last other end.
+        """
         last = max([*(i.end_s for i in self.intervals.values()), self.now_s or 0.0])
         planned = max((i.end_s for i in self.planned.values()), default=0.0)
         return max(last, min(planned, FAR * last))
@@ -69,11 +74,11 @@ def times(
     attempts: Mapping[str, Sequence[Attempt]],
     first_run: datetime | None = None,
 ) -> Times:
-    """Put what the record knows and what is expected on one axis.
+    """Return recorded and expected times of a plan, in seconds from the beginning of its first run.
 
-    ``expected`` is how the open actions will run from now on, ``planned`` how the whole plan should
-    have run. ``attempts`` are those of actions that were tried more than once, and ``first_run`` is
-    when the first run began, if that is known.
+    ``expected`` is a forecast of the open actions from now on, ``planned`` the forecast of the
+    whole plan before its first run. ``attempts`` has those of actions that were retried, by uuid.
+    ``first_run`` is when the first run began, if that is known.
     """
     first = began(plan, attempts, first_run)
     actions = [a for a in plan.actions if a.action_type != JOIN]

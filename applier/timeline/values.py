@@ -13,7 +13,7 @@ from planner.states import ActionState
 
 
 class LaneKind(StrEnum):
-    """What each lane of a timeline is."""
+    """The kind of thing that each lane of a timeline stands for."""
 
     NODE = "node"
     TYPE = "type"
@@ -22,7 +22,7 @@ class LaneKind(StrEnum):
 
 
 class TimeSpan(NamedTuple):
-    """A time from a start to an end, which is not before the start."""
+    """An interval of time; its end is not before its start."""
 
     start_s: float
     end_s: float
@@ -35,22 +35,22 @@ class Reason(StrEnum):
     NEED = "need"
     #: An action that must have ended before it, or that triggers it.
     ORDER = "order"
-    #: A token that as many others hold as may.
+    #: A token that as many actions hold as its limit allows.
     LIMIT = "limit"
-    #: A worker: as many actions run as may run at once.
+    #: A worker: ``max_workers`` actions run already.
     WORKER = "worker"
     #: A resource that another plan has reserved.
     PLAN = "other plan"
     #: The next run of a plan that was paused, or that nobody ran.
     PAUSE = "pause"
-    #: A window in which the action was expected to end.
+    #: The next window: no window is open, or the action was not expected to end in it.
     WINDOW = "window"
     #: Anything else, such as the delay before the next attempt.
     OTHER = "other"
 
 
 class Wait(NamedTuple):
-    """A time in which an action waited: for what kind of thing, and for which."""
+    """A time in which an action waited; ``what`` is a text about what it waited for."""
 
     start_s: float
     end_s: float
@@ -59,7 +59,7 @@ class Wait(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """A time in which no action of a plan could start, or none with a ``token``, and why."""
+    """A time in which no action of a plan, or none that needs the ``token`` if set, could start."""
 
     start_s: float
     end_s: float
@@ -72,9 +72,10 @@ class Hold(NamedTuple):
 class Bar:
     """One action, or several equal ones, between the first start and the last end.
 
-    ``planned`` is when they should have run, None if the plan has not begun or did not foresee it.
-    ``earlier`` are failed attempts before the last one, and ``waits`` the times before the start;
-    a bar of several actions has those of the first that started.
+    ``planned`` is when they were expected to run before the first run of the plan; None if it has
+    not begun, or if they were not expected to run. ``earlier`` are failed attempts before the last
+    one; a bar of several actions has none. ``waits`` are the waits before the start, of several
+    actions those of the first that started.
     """
 
     actions: tuple[Action, ...]
@@ -99,9 +100,9 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lane:
-    """A node, a resource, an action type or a worker, or several alike.
+    """The rows of one node, resource, action type or worker, or of several that are alike.
 
-    The bars of a row never overlap.
+    The bars of a row do not overlap.
     """
 
     title: str
@@ -112,10 +113,11 @@ class Lane:
 class Chart:
     """The content of a timeline.
 
-    ``began`` is None for a plan that has not begun, or that would last thousands of years. What is
-    after ``now_s`` is expected, not known; it is None if nothing is open. ``span_s`` is the length
-    of the time axis, and ``least_s`` the time that each bar takes at least, so that it can be seen.
-    ``expected_s`` is how long the whole plan should take.
+    ``began`` is None for a plan that has not begun, or that would last thousands of years. Times
+    after ``now_s`` are expected; it is None for a plan that has not begun, and if all actions have
+    ended. ``span_s`` is the length of the time axis. A bar that takes less than ``least_s`` is
+    drawn as if it took that long, so that it can be seen. ``expected_s`` is the expected makespan
+    of the whole plan.
     """
 
     plan: ActionPlan

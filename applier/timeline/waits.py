@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes when each action waited, for what, and which end let it start. Pure.
+"""Computes when and why each action waited, and the end of which other action let it start. Pure.
 
-An action waits for the actions before it, and then for its tokens and a worker, or for what holds
-the whole plan back. The record does not say why an action waited, so it is computed from the times
-of all actions: a limit counts as the reason if it was reached for most of the time. Linear in
-actions and links, but for sorting.
+An action waits for the actions before it, and then for its tokens and a worker, or for a hold of
+the whole plan. The record does not have the reason, so it is computed from the times of all
+actions: a limit counts as the reason if it was reached for at least half of the wait. The time is
+linear in actions and links, apart from sorting.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from applier.timeline.values import Hold, Reason, Wait
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 
-#: Waits that are shorter than this part of the whole time are left out.
+#: Waits that are shorter than this fraction of the time axis are left out.
 SLIGHT = 1 / 500
 
 
 class LastEnd(NamedTuple):
-    """When an action ended, and its uuid; that of a join is the last end before it."""
+    """The end of an action in seconds, and its uuid; for a join, the last of the ends before it."""
 
     at_s: float
     uuid: str
@@ -35,12 +35,12 @@ class LastEnd(NamedTuple):
 
 _FIRST_START = "the first start: a run begins with checks"
 _NOTHING_KNOWN = "no limit was reached"
-#: The end of nothing.
+#: The last end for an action that has no predecessors.
 _BEGINNING = LastEnd(0.0, "")
 
 
 class Waiting(NamedTuple):
-    """The waits of an action, and the action whose end let it start, if there is one."""
+    """The waits of an action, and the uuid of the action whose end let it start, if any."""
 
     waits: tuple[Wait, ...]
     after: str | None
@@ -48,10 +48,10 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunLimits:
-    """What may run at once, and what else held actions back.
+    """The limits of a run: what may run at once, and holds by windows, pauses and other plans.
 
-    ``held`` are the resources that other plans hold now, with a text about each, and ``holds`` the
-    times in which the whole plan was held back, or actions with a token were.
+    ``held`` maps each resource that another plan holds now to a text about that. ``holds`` are the
+    times in which no action of the plan, or none with a certain token, could start.
     """
 
     concurrency: Concurrency
@@ -60,18 +60,21 @@ class RunLimits:
 
 
 def waits(plan: ActionPlan, found: Times, limits: RunLimits) -> dict[str, Waiting]:
-    """Return what each action that runs waited for; the others wait for nothing."""
+    """Return, by uuid, the waits of each action that ran or is expected to run."""
     return _Waits(plan, found, limits).all()
 
 
 def are_unexplained(waiting: Mapping[str, Waiting]) -> bool:
-    """Return whether an action waited, and nothing that is known so far held it back."""
+    """Return whether a wait has no known reason, or only that a run begins with checks."""
     found = (wait.what for one in waiting.values() for wait in one.waits)
     return any(what in (_FIRST_START, _NOTHING_KNOWN) for what in found)
 
 
 def critical_path(found: Times, waiting: Mapping[str, Waiting]) -> tuple[str, ...]:
-    """Return the chain of actions that decided the end: each was let start by the one before."""
+    """Return the uuids of the actions that determined the end of the plan, in the order of starts.
+
+    It is the chain back from the action that ended last: each started when the one before it ended.
+    """
     runs = [uuid for uuid in found.intervals if uuid in found.runs]
     path: dict[str, None] = {}
     last = max(runs, key=lambda uuid: found.intervals[uuid].end_s, default=None)
@@ -106,8 +109,8 @@ class _Waits:
             for token, actions in holders.items()
             if (limit := self._gates.limit(token)) is not None
         }
-        #: The last end of each set of links, and the first good one, by the id() of its tuple:
-        #: actions share these objects.
+        #: The last end of each tuple of uuids, and the first end that was good, by the id() of the
+        #: tuple: many actions share these objects.
         self._lasts: dict[int, LastEnd] = {}
         self._firsts: dict[int, LastEnd] = {}
         self._ends: dict[str, LastEnd] = {}
@@ -158,7 +161,10 @@ class _Waits:
     def _for_room(
         self, action: Action, ready: float, start: float, hold: Hold | None
     ) -> tuple[Wait, str | None]:
-        """Return the wait of an action that could run, and the action whose end was the last."""
+        """Return the wait of an action whose predecessors have ended.
+
+        Also return the uuid of the action whose end freed a token or a worker for it, if any.
+        """
         if hold is not None:
             return Wait(ready, start, hold.reason, hold.what), None
         if action.state is ActionState.PENDING:
@@ -173,7 +179,7 @@ class _Waits:
         if action.uuid not in self._workerless:
             busy = self._all_workers
             reached.append((busy.seconds(ready, start), Reason.WORKER, "", busy))
-        # Of equal ones, the first: a token rather than a worker.
+        # Of equal ones, max() returns the first: a token rather than a worker.
         taken, reason, token, most = max(reached, key=lambda r: r[0], default=_NO_LIMIT)
         if most is None or taken < (start - ready) / 2:
             return Wait(ready, start, Reason.OTHER, self._other(start)), None
@@ -184,7 +190,7 @@ class _Waits:
         return Wait(ready, start, reason, what), None if last == action.uuid else last
 
     def _other(self, start: float) -> str:
-        """Return what an action waited for that nothing known held back."""
+        """Return the text about a wait without a known reason."""
         if start <= self._first_start_s + self._slight_s:
             return _FIRST_START
         return _NOTHING_KNOWN
@@ -193,7 +199,7 @@ class _Waits:
         return self._actions[end.uuid].label if end.uuid else ""
 
     def _end(self, uuid: str) -> LastEnd:
-        """Return the end of an action, or the last end before a join."""
+        """Return the end of an action; for a join, the last end of the actions before it."""
         if uuid not in self._ends:
             action = self._actions[uuid]
             if action.action_type == JOIN:
@@ -209,7 +215,7 @@ class _Waits:
         return self._lasts[id(uuids)]
 
     def _first_well(self, group: tuple[str, ...]) -> LastEnd:
-        """Return the first end of a group of which one has to end well."""
+        """Return the first good end of a group of which one must end well; else its last end."""
         if id(group) not in self._firsts:
             well = [self._end(u) for u in group if self._actions[u].state in WELL | OPEN]
             self._firsts[id(group)] = min(well, key=_at, default=self._last(group))
@@ -221,7 +227,7 @@ def _at(end: LastEnd) -> float:
 
 
 def _latest(ends: Iterable[LastEnd]) -> LastEnd:
-    """Return the last end; of equal ones the first, whatever its uuid."""
+    """Return the last end; of equal ones, the first in order, whatever its uuid."""
     return max(ends, key=_at, default=_BEGINNING)
 
 

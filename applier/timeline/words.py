@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of a timeline: titles for the mouse and screen readers, names that are safe in XML."""
+"""The texts of a timeline: titles of bars, and names that are cut to a width and escaped."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from planner.model import Action, ActionPlan
 from planner.render.svg import text_width
 from planner.states import PlanState
 
-#: The names that the title of a bar of several actions lists, and the longest text in it.
+#: The maximum number of names in the title of a bar of several actions, and of characters per line.
 _NAMED, _LONGEST = 8, 300
-#: The width of a letter in a small text, as a part of that in a normal one.
+#: The width of a letter in small text, relative to normal text.
 _SMALL = 11 / 12
 #: The states in which nobody runs a plan that has begun and is not over.
-_STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
+STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
 
 
 def shown(text: str) -> str:
-    r"""Return a text on one line in which what cannot be printed is written as Python escapes it.
+    r"""Return a text on one line, with unprintable characters written as Python escapes.
 
     >>> print(shown("a <b>\n\x1b[2J\ufffe"))
     a <b> \x1b[2J\ufffe
@@ -33,17 +33,19 @@ def shown(text: str) -> str:
 
 
 def written(text: str) -> str:
-    """Return a text as it is written in XML."""
+    """Return a text on one line, escaped for XML."""
     return escape(shown(text))
 
 
 def small_width(text: str) -> float:
-    """Estimate the width of a small text; rather too large than too small."""
+    """Estimate the width of a small text in pixels; the estimate is rather too large."""
     return text_width(text) * _SMALL
 
 
 def cut(text: str, width: float) -> str:
-    """Return as much of a small text as fits, with a mark if that is not all; else nothing.
+    """Return as much of a small text as fits a width in pixels, with an ellipsis if it was cut.
+
+    An empty text is returned if not even two characters would be left.
 
     >>> cut("netconfig", 80), cut("netconfig", 40), cut("netconfig", 15)
     ('netconfig', 'netco…', '')
@@ -56,7 +58,7 @@ def cut(text: str, width: float) -> str:
 
 
 def times(chart: Chart, start_s: float, end_s: float) -> str:
-    """Return a start, an end and the time between them."""
+    """Return a text with a start, an end and the duration; times of day if the plan has begun."""
     took = end_s - start_s
     first, last = (_moment(chart.began, at_s, chart.span_s) for at_s in (start_s, end_s))
     return f"{first} to {last} ({duration(took)})" if took > 0 else f"at {first}"
@@ -69,11 +71,11 @@ def _moment(began: datetime | None, at_s: float, span_s: float) -> str:
 
 
 def taken(plan: ActionPlan, began: datetime, now_s: float | None, end_s: float) -> str:
-    """Return for how long a plan has run: to its end, until now, or until it stood still.
+    """Return a text with the time that a plan took, has run until now, or ran before it stopped.
 
     ``now_s`` is None if all its actions have ended, the last one at ``end_s``.
     """
-    if plan.state in _STILL:
+    if plan.state in STILL:
         ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
         ran_s = (max(ends, default=began) - began).total_seconds()
         return f"ran {duration(max(0.0, ran_s))}, and stands still"
@@ -81,7 +83,7 @@ def taken(plan: ActionPlan, began: datetime, now_s: float | None, end_s: float) 
 
 
 def title(chart: Chart, bar: Bar) -> list[str]:
-    """Return the lines about a bar: names, state, times, waits, messages."""
+    """Return the lines of the title of a bar: names, state, times, waits, messages. Not escaped."""
     many, first = len(bar.actions), bar.actions[0]
     lines = [f"{first.label if many == 1 else f'{many} x {bar.name}'}: {bar.state}"]
     if many == 1 and first.description:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watcher's action plugins as ours: any class of ``watcher_actions`` runs unchanged."""
+"""Adapts Watcher's action plugins (``watcher_actions``) to ActionPlugin; they run unchanged."""
 
 from __future__ import annotations
 
@@ -28,26 +28,29 @@ from planner.states import Outcome
 
 LOG = logging.getLogger(__name__)
 
-#: The types whose work is the same if it is done twice.
+#: The types that may run again after an interrupted attempt without harm.
 RERUN_SAFE = frozenset({"nop", "sleep", "change_nova_service_state"})
 
 
 class WatcherAction(ActionPlugin):
-    """One action of Watcher: pre_condition, execute and post_condition, in one worker.
+    """Base class of the adapted types: calls pre_condition, execute and post_condition of Watcher.
 
-    ``make`` creates Watcher's object. ``on_begin`` is called with the action's uuid after its
-    pre_condition has passed. The messages are those of Watcher's own engine.
+    ``make`` creates Watcher's object of the action. ``on_begin`` is called with the action's uuid
+    after its pre_condition has passed. The messages are those of Watcher's own engine.
     """
 
     SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
-    #: Watcher's actions have run to their end since 2026.1, also when their plan is cancelled.
+    #: Since Watcher 2026.1, running actions are not aborted when their plan is cancelled.
     STOPPABLE = False
     REVERTIBLE = True
     make: ClassVar[Callable[[], Any]]
     on_begin: ClassVar[Callable[[str], None]]
 
     def precheck(self) -> None:
-        """Call pre_condition; ActionSkipped becomes AlreadyDone."""
+        """Call pre_condition; raise AlreadyDone if it raises ActionSkipped, else ActionFailed.
+
+        After other errors than ActionSkipped, post_condition is called.
+        """
         try:
             self._work = self._made()
             self._work.pre_condition()
@@ -59,7 +62,7 @@ class WatcherAction(ActionPlugin):
         type(self).on_begin(self.context.name)
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Call execute, then post_condition, whatever execute did."""
+        """Call execute, then post_condition in any case; raise ActionFailed if either fails."""
         try:
             if self._work.execute() is not True:
                 raise ActionExecutionFailure(action_id=self.context.name)
@@ -73,12 +76,12 @@ class WatcherAction(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Find out whether the work of an interrupted attempt is done, by the rule of its type."""
+        """Apply the rule of the type in VERIFIERS; return IN_DOUBT for a type without a rule."""
         rule = VERIFIERS.get(self.TYPE)
         return rule(self._made()) if rule else Verified.IN_DOUBT
 
     def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Call revert."""
+        """Call revert; raise ActionFailed if it does not return true."""
         if not self._made().revert():
             raise ActionFailed(f"{self.TYPE} could not be reverted")
         return Outcome.CHANGED
@@ -90,7 +93,7 @@ class WatcherAction(ActionPlugin):
         return made
 
     def _clean_up(self) -> None:
-        """Call post_condition after a failure, which is reported in any case."""
+        """Call post_condition after a failure; log its error, because the failure is reported."""
         try:
             if hasattr(self, "_work"):
                 self._work.post_condition()
@@ -103,8 +106,9 @@ class WatcherAction(ActionPlugin):
 class WatcherTypes(Mapping[str, type[ActionPlugin]]):
     """Watcher's action types by name; each is imported when it is first accessed.
 
-    What actions touch is known from our own type of that name, else from ``touches``. ``osc``
-    returns the clients that Watcher's actions share.
+    The touches of a type are those of its entry in ``touches``, else those of the ActionPlan type
+    of that name, else none. ``osc`` returns the OpenStack clients that Watcher's actions share.
+    ``on_begin`` is that of :class:`WatcherAction`.
     """
 
     def __init__(
@@ -121,7 +125,7 @@ class WatcherTypes(Mapping[str, type[ActionPlugin]]):
         self._loaded: dict[str, type[ActionPlugin]] = {}
 
     def __getitem__(self, name: str) -> type[ActionPlugin]:
-        """Return the class for a type; raises KeyError or BrokenPlugin."""
+        """Return the class of a type; raise KeyError if it is missing, BrokenPlugin if unusable."""
         if name not in self._names:
             raise KeyError(name)
         if name not in self._loaded:
@@ -154,7 +158,7 @@ class WatcherTypes(Mapping[str, type[ActionPlugin]]):
         return type(f"Watcher_{name}", (WatcherAction,), members | self._planned(name))
 
     def _planned(self, name: str) -> dict[str, Any]:
-        """Return the methods that say what actions of a type touch, and describe them."""
+        """Return the methods ``touches`` and ``describe`` of a type, as far as they are known."""
         line = self._touches.get(name)
         if line is not None:
             return {"touches": staticmethod(partial(_configured, line))}
@@ -168,7 +172,7 @@ class WatcherTypes(Mapping[str, type[ActionPlugin]]):
 
 @cache
 def _say_unknown(name: str) -> None:
-    """Log, once in the life of the process, that it is not known what a type touches."""
+    """Log a warning, once per process and type, that the touches of a type are not known."""
     LOG.warning(
         "What actions of type %s touch is not known: they keep their order, and hold no resources. "
         "It can be said in the option touches of [watcher_workflow_engines.actionplan].",
@@ -181,7 +185,10 @@ def _configured(line: TypeTouches, parameters: Mapping[str, Any]) -> Sequence[To
 
 
 def _failed(phase: str, reason: Exception) -> ActionFailed:
-    """Return the failure of a phase; of an unexpected error, its class is named."""
+    """Return the ActionFailed for an error in a phase, such as ``execute``.
+
+    Its message names the class of an error that is not one of Watcher's.
+    """
     text = str(reason).partition("\n")[0]
     if not isinstance(reason, WatcherException):
         text = f"{type(reason).__name__}: {text}" if text else type(reason).__name__

@@ -18,7 +18,7 @@ from applier.watcher import database
 from applier.watcher.tables import runs
 
 PLANS = models.ActionPlan.__table__
-#: The states in which Watcher's handler gives a plan to an engine, or a user cancels it then.
+#: The states that a plan may have when Watcher's handler calls the engine, or a user cancels it.
 _CLAIMABLE = ("PENDING", "ONGOING", "CANCELLING")
 
 
@@ -28,7 +28,7 @@ def naive(moment: datetime) -> datetime:
 
 
 def plan_row(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Any:
-    """Return the row of a plan, locked for the transaction if asked; raises PlanNotFound."""
+    """Return the row of a plan; with ``lock``, lock it for the transaction. Raises PlanNotFound."""
     query = sa.select(PLANS).where(PLANS.c.uuid == uuid)
     row = connection.execute(query.with_for_update() if lock else query).first()
     if row is None:
@@ -40,9 +40,10 @@ def plan_row(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Any
 def claim(
     uuid: str, claimant: Claimant, *, service_host: str, hostname: str | None, now: datetime
 ) -> str:
-    """Claim a plan that nobody runs, and set its ``hostname``; return the claim.
+    """Claim a plan that nobody runs, set its ``hostname``, and return the claim, a new uuid.
 
-    Raises PlanConflict.
+    A PENDING plan becomes ONGOING. Raises PlanConflict if the plan has a claimant or is not in one
+    of the states in which it can be run, and PlanNotFound.
     """
     token = str(uuid4())
     values = {
@@ -75,7 +76,7 @@ def claim(
 
 @database.translated
 def claimant(uuid: str) -> Claimant | None:
-    """Return who runs a plan, None if nobody does."""
+    """Return the process that runs a plan; None if no process of this engine does."""
     with database.reading() as connection:
         row = run_row(connection, uuid)
     return None if row is None or row.claim is None else claimant_of(row)
@@ -83,14 +84,14 @@ def claimant(uuid: str) -> Claimant | None:
 
 @database.translated
 def last_claimant(uuid: str) -> Claimant | None:
-    """Return who ran a plan last, None if it was never run by this engine."""
+    """Return the process that claimed a plan last, also if it runs it now; None if none did."""
     with database.reading() as connection:
         row = run_row(connection, uuid)
     return None if row is None else claimant_of(row)
 
 
 def run_row(connection: sa.Connection, uuid: str) -> Any:
-    """Return the row of a plan's run, None if there is none."""
+    """Return the row of a plan in the table of runs; None if this engine never ran it."""
     return connection.execute(sa.select(runs).where(runs.c.plan_uuid == uuid)).first()
 
 
@@ -106,7 +107,7 @@ def claimant_of(row: Any) -> Claimant:
 
 
 def hold(connection: sa.Connection, uuid: str, token: str, now: datetime) -> None:
-    """Write a heartbeat, and lock the claim for the transaction; raises PlanConflict."""
+    """Write a heartbeat, and lock the claim for the transaction; raise PlanConflict if it ended."""
     mine = sa.update(runs).where(runs.c.plan_uuid == uuid, runs.c.claim == token)
     if connection.execute(mine.values(heartbeat_at=naive(now))).rowcount != 1:
         raise lost_claim(uuid, plan_row(connection, uuid).state)
@@ -120,7 +121,10 @@ def release(connection: sa.Connection, uuid: str, token: str) -> None:
 
 
 def end(connection: sa.Connection, uuid: str, seen: Claimant) -> None:
-    """End the claim of a claimant that has died; raises PlanConflict if it was heard of since."""
+    """End the claim of a process that has died.
+
+    Raises PlanConflict if a heartbeat was written after ``seen`` was read, or the claim has ended.
+    """
     dead = sa.update(runs).where(
         runs.c.plan_uuid == uuid,
         runs.c.claim.is_not(None),

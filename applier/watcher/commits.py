@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch of reports changes in the rows of actions and attempts. Pure."""
+"""Computes the new rows of actions and attempts from a batch of reports. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END = ("ended_at", "ended_under", "state", "outcome", "message")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportBatch:
-    """The plan, the claim and the time of the reports that are written at once.
+    """The plan, the claim and the time of reports that are written in one transaction.
 
     ``host`` is the ``[DEFAULT] host`` of the applier.
     """
@@ -32,7 +32,10 @@ class ReportBatch:
 
 @dataclass(kw_only=True, slots=True)
 class Changes:
-    """New values of rows: of actions by uuid, and attempts, which replace those of their number."""
+    """New column values of actions by uuid, and new rows of attempts by action and number.
+
+    A row of an attempt replaces the one with the same action and number, if there is one.
+    """
 
     actions: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempts: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
@@ -44,12 +47,13 @@ def changes(
     rows: Mapping[str, Any],
     attempts: Mapping[str, Mapping[str, Any]],
 ) -> Changes:
-    """Return what reports change, in their order.
+    """Return the changes by reports, which are applied in their order.
 
-    ``rows`` are the actions by uuid, with ``action_type``, ``state`` and ``status_message``.
-    ``attempts`` has the last one of each action. Raises ActionNotFound, or PlanConflict if an
-    action is not in the old state of its report. Watcher may have cancelled an action that was
-    running: its end counts; and if it took this applier for dead, so does its start.
+    ``rows`` are the rows of actions by uuid, with ``action_type``, ``state`` and
+    ``status_message``. ``attempts`` has the row of the last attempt of each action. Raises
+    ActionNotFound, or PlanConflict if an action is not in the old state of its report. Of an action
+    that Watcher has CANCELLED, ends are accepted all the same. A start is accepted as well if
+    Watcher cancelled it because it took this applier for dead.
     """
     made = Changes()
     last = {row: attempts[row] for row in rows if row in attempts}
@@ -83,7 +87,7 @@ def _state(row: Any, last: Mapping[str, Any] | None) -> ActionState:
 def _attempt(
     batch: ReportBatch, report: Report, row: Any, last: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return the attempt that a report starts, ends or takes up again; None if there is none."""
+    """Return the new row of the attempt that a report starts, ends or continues, if any."""
     if report.state is ActionState.ONGOING and report.old is ActionState.PENDING:
         return {
             "plan_uuid": batch.plan,

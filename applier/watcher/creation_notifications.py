@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watcher's notifications of a plan that was stored: ``action_plan.create``, ``action.create``.
 
-Watcher's own function for ``action.create`` reads audit and strategy anew for each action.
+Watcher's own function for ``action.create`` is not used, because it reads the audit and the
+strategy from the database for each action.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from planner.states import PlanState
 
 
 def send(context: Any, plan: Any) -> None:
-    """Send the notifications that Watcher's planners send, in the same order, if any are wanted.
+    """Send the notifications that Watcher's planners send for a new plan, in the same order.
 
-    ``plan`` is Watcher's object of a plan, with its audit and strategy.
+    ``plan`` is Watcher's object of a plan, with its audit and strategy. Nothing is sent if
+    ``[DEFAULT] notification_level`` is empty.
     """
     if not cfg.CONF.notification_level:
         return
@@ -40,7 +42,7 @@ def send(context: Any, plan: Any) -> None:
 
 
 def _payload(plan: Any) -> Any:
-    """Return the plan as it is part of the notification of each of its actions."""
+    """Return the description of the plan that the notification of each of its actions contains."""
     strategy, everything = None, watcher_context.make_context(show_deleted=True)
     if plan.audit.strategy_id:
         strategy = objects.Strategy.get(everything, plan.audit.strategy_id).uuid

@@ -20,9 +20,10 @@ from applier.watcher.tables import REVISIONS, VERSION_TABLE
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
-#: The thread's transactions. Those of Watcher's own objects are separate ones.
+#: The open transaction of each thread. Watcher's own objects use other transactions.
 _CONTEXT = threading.local()
-#: By database: how one process keeps others from changing the tables meanwhile.
+#: By SQL dialect: the statements that lock the tables of ActionPlan against changes by other
+#: processes, and release them.
 _LOCKS = {
     "mysql": ("SELECT GET_LOCK('actionplan_watcher', 60)", "DO RELEASE_LOCK('actionplan_watcher')"),
     "postgresql": (
@@ -49,7 +50,7 @@ def writing() -> Iterator[sa.Connection]:
 def translated(function: Called) -> Called:
     """Decorate a function that uses transactions: its database errors become StoreError.
 
-    If a deadlock ended its transaction, the function is called again.
+    If a deadlock ends its transaction, the function is called again, up to five times.
     """
     again = wrap_db_retry(max_retries=5, retry_interval=0.05, retry_on_deadlock=True)(function)
 
@@ -83,7 +84,7 @@ def prepare() -> None:
 
 
 def _version(connection: sa.Connection) -> str | None:
-    """Return the version of the tables, None if there are none; raises StoreError."""
+    """Return the version of the tables; None without tables. Raises StoreError for a newer one."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     column: sa.ColumnClause[str] = sa.column("version_num")
@@ -98,13 +99,17 @@ def _version(connection: sa.Connection) -> str | None:
 
 @contextmanager
 def _alone(connection: sa.Connection) -> Iterator[None]:
-    """Lock out other processes that change the tables. SQLite, for one process, has no lock."""
+    """Hold the lock on the tables of ActionPlan for the block; wait until no other process has it.
+
+    Raises StoreError if MySQL has not granted the lock in 60 s. SQLite has no such lock.
+    """
     lock, release = _LOCKS.get(connection.dialect.name, (None, None))
     if lock is None or release is None:
         yield
         return
     with connection.begin():
-        connection.exec_driver_sql(lock)
+        if connection.exec_driver_sql(lock).scalar() == 0:
+            raise StoreError("another process has changed the tables of ActionPlan for 60 s")
     try:
         yield
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds actions that may be what kills the applier, so that they do not kill the next one."""
+"""Fails actions that may have killed their applier several times, so that they do not run again."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from planner.states import Outcome
 MESSAGE = f"it was interrupted {DEATHS} times in a row, and may be what kills the applier"
 
 
-def settle(connection: sa.Connection, actions: sa.Table, plan: str, now: datetime) -> None:
-    """Make running actions FAILED whose last attempts were all interrupted.
+def fail_repeatedly_interrupted(
+    connection: sa.Connection, actions: sa.Table, plan: str, now: datetime
+) -> None:
+    """Make each running action FAILED whose last DEATHS attempts were all interrupted.
 
-    The next run verifies other running actions, and may run them again. An action that is only in
-    doubt would be verified as well.
+    Its open attempt ends as FAILED, too. The next run verifies the other running actions, and may
+    run them again. It would do the same with an action in doubt.
     """
     found = sa.select(attempts).where(attempts.c.plan_uuid == plan).order_by(attempts.c.number)
     by_action: dict[str, list[Any]] = defaultdict(list)
@@ -41,7 +43,7 @@ def settle(connection: sa.Connection, actions: sa.Table, plan: str, now: datetim
 
 
 def _is_deadly(rows: list[Any]) -> bool:
-    """Return whether an action runs, and its last attempts were interrupted."""
+    """Return whether the last of these attempts runs, and the last DEATHS were interrupted."""
     last = rows[-DEATHS:]
     cut_off = all(row.outcome in (None, Outcome.ERROR) for row in last)
     return len(last) == DEATHS and cut_off and last[-1].ended_at is None

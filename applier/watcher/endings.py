@@ -23,7 +23,7 @@ from applier.watcher.tables import attempts
 from planner.states import ActionState, PlanState
 
 PLANS, ACTIONS = claims.PLANS, models.Action.__table__
-#: The states of Watcher's actions that have not ended, and of those that were begun.
+#: Watcher's states of actions that have not ended, and those of actions that are running.
 OPEN, BEGUN = ("PENDING", "ONGOING", "CANCELLING"), ("ONGOING", "CANCELLING")
 
 
@@ -54,7 +54,7 @@ def _any(uuid: str, states: tuple[str, ...]) -> bool:
 
 @database.translated
 def is_claimed_by(uuid: str, token: str | None) -> bool:
-    """Return whether a claim on a plan has not ended."""
+    """Return whether ``token`` is the current claim on a plan; False if it is None."""
     with database.reading() as connection:
         row = claims.run_row(connection, uuid)
     return token is not None and row is not None and row.claim == token
@@ -62,10 +62,11 @@ def is_claimed_by(uuid: str, token: str | None) -> bool:
 
 @database.translated
 def refuse(uuid: str, reason: str, token: str | None) -> None:
-    """Record why a plan cannot be run, or not to its end; its handler makes it FAILED.
+    """Record why a plan cannot be run, or not to its end; Watcher's handler makes it FAILED.
 
-    What had not begun is CANCELLED, what runs is in doubt. The claim ``token`` ends, if there is
-    one. If another process has claimed the plan, nothing is written.
+    PENDING actions become CANCELLED. Running ones become FAILED with the message of an action in
+    doubt. The claim ``token`` ends, if it is not None. If another process has claimed the plan,
+    nothing is written.
     """
     now = datetime.now(UTC)
     with database.writing() as connection:
@@ -86,10 +87,11 @@ def refuse(uuid: str, reason: str, token: str | None) -> None:
 def take_over(uuid: str, seen: Claimant, *, resume: bool) -> None:
     """End the claim of a claimant that has died.
 
-    With ``resume``, the next run verifies the actions that were begun; see also
-    :mod:`applier.watcher.deadly`.
-    Else the plan is CANCELLED as Watcher does when an applier starts again. A cancel by a user is
-    finished. Raises PlanConflict if the claimant was heard of meanwhile.
+    If a user has cancelled the plan, the cancel is completed. Otherwise, with ``resume``, running
+    actions are left to the next run, which verifies them, except for those that
+    :mod:`applier.watcher.deadly` fails. Without ``resume``, the plan and its open actions become
+    CANCELLED, as Watcher does when an applier starts again. Raises PlanConflict if a heartbeat was
+    written after ``seen`` was read, or the claim has ended.
     """
     now = datetime.now(UTC)
     with database.writing() as connection:
@@ -101,7 +103,7 @@ def take_over(uuid: str, seen: Claimant, *, resume: bool) -> None:
             _end_attempts(connection, uuid, now)
             _set_plan(connection, row, PlanState.CANCELLED, row.status_message, now)
         elif resume:
-            deadly.settle(connection, ACTIONS, uuid, now)
+            deadly.fail_repeatedly_interrupted(connection, ACTIONS, uuid, now)
         else:
             host = claims.run_row(connection, uuid).service_host
             _settle(connection, row, OPEN, "CANCELLED", stopped_action(host), now)
@@ -132,13 +134,13 @@ def _settle(
     message: str | None,
     now: datetime,
 ) -> None:
-    """Change the state of all actions of a plan that are in one of these."""
+    """Change all actions of a plan that are in one of ``states`` to the state ``new``."""
     values = {"state": new, "status_message": cut(message), "updated_at": claims.naive(now)}
     connection.execute(sa.update(ACTIONS).where(*_mine(row, states)).values(**values))
 
 
 def _end_attempts(connection: sa.Connection, uuid: str, now: datetime) -> None:
-    """Record that it is not known how the attempts ended that had not ended."""
+    """End the open attempts of a plan as UNKNOWN."""
     left = sa.update(attempts).where(attempts.c.plan_uuid == uuid, attempts.c.ended_at.is_(None))
     doubt = {"state": str(ActionState.UNKNOWN), "message": DOUBT}
     connection.execute(left.values(ended_at=claims.naive(now), **doubt))

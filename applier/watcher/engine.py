@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``[watcher_applier] workflow_engine = actionplan``: Watcher's plans, run by our engine."""
+"""Watcher's workflow engine ``actionplan``: runs the actions of Watcher's plans by our engine."""
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,13 +13,12 @@ from oslo_config import cfg
 from watcher.applier.workflow_engine.base import BaseWorkFlowEngine
 from watcher.common.exception import ActionPlanCancelled, WorkflowExecutionException
 
-from applier.contracts import Claimant
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, ApplierError, PlanConflict
-from applier.run.liveness import has_died, this_host
+from applier.run import this_process
+from applier.run.liveness import has_died
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
-from applier.run.user import user
 from applier.scheduling.verdict import OnFailure
 from applier.watcher import database, endings, verify
 from applier.watcher.actions import WatcherTypes
@@ -34,14 +32,15 @@ from planner.states import PlanState
 
 CONF = cfg.CONF
 LOG = logging.getLogger(__name__)
-#: Never set: used to wait.
+#: Never set; its ``wait`` is used to sleep.
 _NEVER = threading.Event()
 
 
 class ActionPlanEngine(BaseWorkFlowEngine):
-    """Runs what is left of a plan; a failure stops what needs the failed action, and no more.
+    """Runs the actions of a plan that have not ended.
 
-    A plan that another process runs is not run twice: the engine waits until that one has ended.
+    By default, a failure stops only the actions that need the failed one. While another process
+    runs the plan, the engine waits.
     """
 
     @classmethod
@@ -52,8 +51,9 @@ class ActionPlanEngine(BaseWorkFlowEngine):
     def execute(self, actions: Sequence[Any]) -> None:
         """Run the actions of one plan that have not ended; Watcher's handler computes its state.
 
-        Raises ActionPlanCancelled if the plan was cancelled, and WorkflowExecutionException if it
-        cannot be run; then its ``status_message`` says why.
+        Does nothing if all have ended. Raises ActionPlanCancelled if the plan was cancelled. Raises
+        WorkflowExecutionException if it cannot be run, with the reason in its ``status_message``,
+        and if it FAILED although none of its actions did.
         """
         if not any(action.state in endings.OPEN for action in actions):
             return
@@ -82,7 +82,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
             raise WorkflowExecutionException(error="an action that is needed was cancelled before")
 
     def _run(self, uuid: str, record: WatcherRecord, runner: Callable[[], Runner]) -> str:
-        """Run a plan, or wait while another process does; return the state in which it ended."""
+        """Run a plan, after waiting while another process runs it; return its state at the end."""
         while True:
             self._await_others(record, uuid)
             state = endings.plan_state(uuid)
@@ -96,9 +96,10 @@ class ActionPlanEngine(BaseWorkFlowEngine):
                     return self._broken_off(uuid, record, conflict)
 
     def _broken_off(self, uuid: str, record: WatcherRecord, conflict: PlanConflict) -> str:
-        """Return the state of a plan that Watcher cancelled as if its applier were dead.
+        """End the claim on a plan that Watcher cancelled during its run; return the plan's state.
 
-        Raises the conflict if that was not the reason.
+        Its open actions end as :func:`applier.watcher.endings.refuse` states. Raises the conflict
+        if the plan was not cancelled.
         """
         state = endings.plan_state(uuid)
         if state not in CANCEL_STATES:
@@ -107,9 +108,9 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         return state
 
     def _await_others(self, record: WatcherRecord, uuid: str) -> None:
-        """Return when nobody runs the plan. The claim of a process that has died is ended.
+        """Block until no process runs the plan; end the claim of a process that has died.
 
-        With ``resume``, the plan can be claimed then; else it is CANCELLED, as Watcher does.
+        If it has died, the plan can be claimed with ``resume``, and is CANCELLED without it.
         """
         while (claimant := record.claimant(uuid)) is not None:
             record.set_hostname(uuid)
@@ -122,13 +123,13 @@ class ActionPlanEngine(BaseWorkFlowEngine):
     def _runner(
         self, record: WatcherRecord, types: WatcherTypes, notifier: Notifier
     ) -> Callable[[], Runner]:
-        """Return a function that makes the runner of one run."""
+        """Return a function that makes a new Runner with the options of this engine."""
         workers = self.config.max_workers
         setup = RunSetup(
             store=record,
             engine=registry.load(registry.ENGINES, "taskflow")(max_workers=workers),
             environment=ActionEnvironment(plugins=types, cloud=_no_cloud),
-            claimant=Claimant(host=this_host(), pid=os.getpid(), user=user()),
+            claimant=this_process.claimant(),
             on_failure=OnFailure(self.config.on_failure),
             listeners=(notifier,),
             heartbeat_interval_s=self.config.heartbeat_interval_s,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of ``[watcher_workflow_engines.actionplan]``; readable without Watcher."""
+"""The options of ``[watcher_workflow_engines.actionplan]``; can be imported without Watcher."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from planner.model import Touch
 from planner.options import LimitsType
 
 SECTION = "watcher_workflow_engines.actionplan"
-#: A parameter of an action in a touch: ``{resource_id}``.
+#: A reference to a parameter of an action in the text of a touch: ``{resource_id}``.
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class TypeTouches(NamedTuple):
-    """What the actions of one type touch; ``texts`` may name parameters: ``instance:{uuid}``."""
+    """The touches of the actions of one type, as texts.
+
+    A reference such as ``{uuid}`` in a text stands for the value of that parameter of an action.
+    """
 
     action_type: str
     texts: tuple[str, ...]
 
     def of(self, parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
-        """Return the touches of one action; those whose parameters it lacks are left out.
+        """Return the touches of one action; leave out those with a missing or empty parameter.
 
         >>> moves = TypeTouches("move", ("instance:{uuid}", "leaves node:{host}"))
         >>> [str(touch.resource) for touch in moves.of({"uuid": "i1", "host": None})]
@@ -42,7 +45,10 @@ class TypeTouches(NamedTuple):
 
 
 class TouchesTable(types.ConfigType):
-    """Option type: ``TYPE: [EFFECT ]KIND:{PARAMETER}, ...`` for each type, by ``;`` or line."""
+    """The type of an option with an entry ``TYPE: [EFFECT ]KIND:{PARAMETER}, ...`` for each type.
+
+    Entries are separated by ``;`` or stand on lines of their own.
+    """
 
     def __init__(self) -> None:
         super().__init__(type_name="touches of action types")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Undoes what Watcher does to a plan whose applier it takes for dead, while that applier runs it.
+"""Undoes Watcher's cancel of a plan whose applier it takes for dead, while that applier runs it.
 
-Watcher cancels the plan and its actions, row by row, when it has not heard of an applier for some
-time, and when an applier of the same name starts. A claim that is held tells that it lives.
+Watcher cancels the plan and its actions, row by row, when an applier has not reported for some
+time, and when an applier with the same host name starts. An applier that still holds the claim on
+the plan is alive.
 """
 
 from __future__ import annotations
@@ -26,16 +27,18 @@ PLANS, ACTIONS = claims.PLANS, models.Action.__table__
 def is_one(row: Any, host: str) -> bool:
     """Return whether Watcher has cancelled a plan because it takes the applier ``host`` for dead.
 
-    It is a false alarm if that applier asks.
+    ``row`` is the row of the plan. If that applier itself calls this, the cancel is a false alarm.
     """
     return bool(row.state == "CANCELLED" and row.status_message == stopped_plan(host))
 
 
 @database.translated
 def undo(uuid: str, token: str, host: str, now: datetime) -> None:
-    """Make a plan ONGOING again; raises PlanConflict if the claim ``token`` has ended.
+    """Make a plan ONGOING again that Watcher has cancelled because of a false alarm.
 
-    Its actions become what they were when the run begins or ends them.
+    Its cancelled actions are not changed: the run overwrites their states when it starts or ends
+    them. Does nothing if there was no false alarm. Raises PlanConflict if the claim ``token`` has
+    ended.
     """
     with database.writing() as connection:
         claims.hold(connection, uuid, token, now)
@@ -48,9 +51,9 @@ def undo(uuid: str, token: str, host: str, now: datetime) -> None:
 
 
 def restore_ended(connection: sa.Connection, row: Any, host: str, now: datetime) -> None:
-    """Give actions of a plan that Watcher cancelled after their end the states in which they ended.
+    """Restore the states of actions that had ended when Watcher cancelled them by a false alarm.
 
-    ``row`` is the row of the plan.
+    The states are those of their last attempts. ``row`` is the row of the plan.
     """
     cancelled = sa.select(ACTIONS.c.uuid).where(
         ACTIONS.c.action_plan_id == row.id,

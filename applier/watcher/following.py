@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds plans whose applier has died, and hands them to the appliers until one claims them.
+"""Finds plans whose applier has died, and sends them to the appliers until one has claimed them.
 
-A message to a queue that nobody reads is lost, so it is sent again. An applier that gets a plan
+A message to a queue without a reader is lost, so it is sent again. An applier that receives a plan
 twice runs it once.
 """
 
@@ -20,14 +20,15 @@ from applier.watcher.states import CANCEL_STATES
 
 Value = TypeVar("Value")
 
-#: Seconds before a plan that nobody has claimed is sent again: the first time, and at most.
+#: Seconds before an unclaimed plan is sent again: the first pause, and the longest.
 FIRST_S, LONGEST_S = 5.0, 60.0
 
 
 class Follower:
-    """Looks at all plans, or ``only`` at one, in rounds.
+    """Watches the claimants of all plans, or of the plan ``only``, in calls of :meth:`look`.
 
-    ``cast`` sends a plan to the appliers, and ``tell`` is called with sentences for the user.
+    ``cast`` sends the uuid of a plan to the appliers. ``tell`` is called with sentences for the
+    user.
     """
 
     def __init__(
@@ -39,19 +40,20 @@ class Follower:
     ) -> None:
         self._cast, self._tell, self._only, self._clock = cast, tell, only, clock
         self._watch = SilenceWatch(clock)
-        #: The claimants at the first look.
+        #: The claimants at the first look, by plan.
         self._first: dict[str, Claimant] | None = None
-        #: By plan that waits: when it is sent again, and the delays after that.
+        #: By unclaimed plan: when it is to be sent again, and the delays after that, in seconds.
         self._sent: dict[str, tuple[float, Iterator[float]]] = {}
 
     def reset(self) -> None:
-        """Restart all counts: no heartbeat can be written while the database is unreachable."""
+        """Reset the counts of missed heartbeats, after a time in which none could be written."""
         self._watch.reset()
 
     def look(self) -> bool:
-        """Look once; return whether a plan waits, or a claimant was not heard of since the start.
+        """Reopen the plans of claimants that have died, and send unclaimed plans to the appliers.
 
-        Such a claimant is alive, or has died: later looks tell.
+        Return whether another look is needed: because a plan waits for an applier, or because a
+        claimant has written no heartbeat since the first look and may still turn out to be dead.
         """
         found = self._mine(reopening.claimed())
         if self._first is None:

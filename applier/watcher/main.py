@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan-watcher``: our views of Watcher's plans, and what lets them go on."""
+"""The program ``actionplan-watcher``: shows and resumes the plans of Watcher."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class WatcherProgram(Program):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``actionplan-watcher``; returns the exit code."""
+    """Run ``actionplan-watcher``; return its exit code, which is 1 without Watcher."""
     if find_spec("watcher") is None:
         sys.stderr.write(
             "actionplan-watcher reads the database of OpenStack Watcher, which is not installed "
             "here: install ActionPlan into the environment of Watcher's services\n"
         )
         return 1
-    # Watcher imports deprecated libraries, about which its operators can do nothing.
+    # Warnings of the deprecated libraries that Watcher imports go to the log, not to the terminal.
     logging.captureWarnings(True)
     return command_line.main(argv, _program)
 

@@ -31,8 +31,9 @@ class Notifier:
     """A Listener that sends notifications in the order of the commits, from a thread of its own.
 
     ``actions`` are those of one plan, as Watcher's applier loads them. ``cancel_begins`` is called
-    when the plan is being cancelled. As a context manager, it waits at the end until everything is
-    sent. Nothing is sent, and nothing read, if ``[DEFAULT] notification_level`` is empty.
+    in the thread when the plan becomes CANCELLING. As a context manager, it waits at the end until
+    all notifications are sent. If ``[DEFAULT] notification_level`` is empty, nothing is sent or
+    called, and the database is not read.
     """
 
     def __init__(
@@ -51,16 +52,16 @@ class Notifier:
         self._thread.shutdown()
 
     def begun(self, uuid: str) -> None:
-        """Send that an action begins, after its pre_condition has passed."""
+        """Queue the notifications of the start of an action, whose pre_condition has passed."""
         self._later(partial(self._begin, uuid))
 
     def on_plan(self, state: PlanState, message: str | None) -> None:  # noqa: ARG002
-        """Handle a committed change of the state of the plan."""
+        """Queue the call of ``cancel_begins`` if the plan becomes CANCELLING."""
         if state is PlanState.CANCELLING:
             self._later(self._cancel_begins)
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Send what has changed; a start is sent when its pre_condition has passed."""
+        """Queue the notifications of ends and retries; :meth:`begun` queues those of starts."""
         for report in reports:
             if report.state is not ActionState.ONGOING:
                 self._later(partial(self._end, report))
@@ -131,7 +132,7 @@ class Notifier:
         ).emit(self._context)
 
 
-#: The fields of an action that a notification has, or that name the action.
+#: The fields of an action that its notifications contain.
 _FIELDS = (
     "uuid",
     "action_type",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of ``watcher.conf`` that Watcher's services read for us; readable without Watcher.
+"""The sections of ``watcher.conf`` with options of ActionPlan; can be imported without Watcher.
 
-Our own commands know them as well, in a file that both read.
+Watcher's services read them. The commands of ActionPlan accept them in a file that both read.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the parameters of Watcher's actions by their schema, which itself is checked once."""
+"""Validates the parameters of Watcher's actions; checks each schema only once per class."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import jsonschema
 from watcher.applier.actions.base import BaseAction
 
-#: A validator by class of actions.
+#: The validators of the schemas that were checked, by class of actions.
 _validators: dict[type, Any] = {}
 
 
 def check(work: Any) -> None:
-    """Do what ``validate_parameters`` of Watcher's actions does; raises ValidationError.
+    """Validate the input parameters of Watcher's object of an action; raises ValidationError.
 
-    That checks the schema for each action, which takes longer than all else of a no-op. A class
-    with a method of its own is left to that.
+    Watcher's own ``validate_parameters`` also checks the schema for each action, which takes longer
+    than the rest of a no-op. It is called only if the class of the action overrides it.
     """
     kind = type(work)
     if kind.validate_parameters is not BaseAction.validate_parameters:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``watcher_planners: actionplan``: the solution of a strategy, planned by one of our planners."""
+"""Watcher's planner ``actionplan``: plans the solution of a strategy with a planner of ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOG = log.getLogger(__name__)
 
 
 class ActionPlanPlanner(base.BasePlanner):
-    """Stores a plan of our planners in Watcher's tables: all of it, or nothing."""
+    """Makes a plan from a solution, and stores it in Watcher's tables in one transaction."""
 
     @classmethod
     def get_config_opts(cls) -> list[cfg.Opt]:
@@ -32,10 +32,10 @@ class ActionPlanPlanner(base.BasePlanner):
         return list(OPTIONS_IN_WATCHER)
 
     def schedule(self, context: Any, audit_id: int, solution: Any) -> Any:
-        """Plan a solution, and return Watcher's object of the stored plan.
+        """Plan a solution, store the plan, and return Watcher's object of it.
 
-        Everything is checked before anything is written. A solution without actions gives a plan
-        that is SUCCEEDED. Raises PlannerError, ConfigurationError.
+        Everything is checked before anything is written. The plan of a solution without actions is
+        SUCCEEDED. Raises PlannerError, ConfigurationError, StoreError.
         """
         plan = plan_solution(solution.actions, self.config.planner, _configuration(), _host_of)
         if not plan.actions:
@@ -58,9 +58,9 @@ class ActionPlanPlanner(base.BasePlanner):
 
 
 def _configuration() -> cfg.ConfigOpts:
-    """Read the files of Watcher's configuration as our own commands do.
+    """Read the files of Watcher's configuration again, with the option types of our own commands.
 
-    In Watcher's own configuration the same names have other types: there, weights are texts.
+    Watcher's own configuration has some of the options with other types: weights as text.
     """
     files = [str(file) for file in files_of(cfg.CONF)]
     return configuration.load(files or [os.devnull], checked=False)

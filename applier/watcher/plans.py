@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns Watcher's rows into an action plan. Pure.
+"""Converts Watcher's rows of a plan and its actions to an action plan. Pure.
 
-Watcher keeps one kind of link, ``parents``. Needs and tokens are found anew from what the types
-touch, as when our planners make a plan.
+Watcher stores only one kind of link, ``parents``. Needs and tokens are computed from the touches of
+the actions, as when our planners make a plan.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from planner.states import ActionState, Outcome, PlanState
 
 #: The planner of plans that were read from Watcher's database.
 PLANNER = "watcher"
-#: The cloud of these plans, whose actions connect to it by Watcher's own configuration.
+#: The name of the cloud of these plans; Watcher's own configuration defines it.
 CLOUD = "the one of OpenStack Watcher"
 _OUTCOMES = {ActionState.SUCCEEDED: Outcome.CHANGED, ActionState.FAILED: Outcome.FAILED}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Uuids(Surroundings):
-    """Surroundings that give the actions the uuids that they have already."""
+    """Surroundings for a draft whose actions get the ``known`` uuids, in the order of drafting."""
 
     known: Sequence[str]
 
     def new_ids(self, number: int) -> list[str]:
-        """Return the first uuids."""
+        """Return the first ``number`` of the known uuids."""
         return list(self.known[:number])
 
 
@@ -50,8 +50,8 @@ def plan_of(
 ) -> ActionPlan:
     """Return the plan of a row of ``action_plans`` and its rows of ``actions``, ordered by ``id``.
 
-    ``begun`` holds the attempts of each action that has any. Actions are named by their uuid.
-    Raises InvalidPlan if parents are unknown or make a loop.
+    ``begun`` holds the attempts of each action that has any, oldest first, by uuid. The name of
+    each action is its uuid. Raises InvalidPlan if parents are unknown or form a cycle.
     """
     rows = _in_order(action_rows)
     proposed = [_proposed(row, types.get(row.action_type)) for row in rows]
@@ -86,7 +86,7 @@ def plan_of(
 
 
 def with_state(action: Action, row: Any, attempts: Sequence[Attempt]) -> Action:
-    """Return an action with the state of its row and of its attempts."""
+    """Return an action with the state, times and outcome from its row and its attempts."""
     last = attempts[-1] if attempts else None
     state = state_of(row.state, row.status_message, last.state if last else None)
     ran = last is not None and state is not ActionState.PENDING
@@ -136,5 +136,5 @@ def _proposed(row: Any, kind: type[ActionPlugin] | None) -> ProposedAction:
 
 
 def aware(moment: datetime | None) -> datetime | None:
-    """Return a moment of a column, which is in UTC, with its time zone."""
+    """Convert the value of a column, which is in UTC without a zone, to a moment with the zone."""
     return None if moment is None else moment.replace(tzinfo=UTC)

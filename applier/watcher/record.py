@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the store contract that a run uses, on Watcher's tables and those beside them.
+"""A RunStore, which runs of plans use, on Watcher's database.
 
-The rows of actions are Watcher's; claims and attempts are in :mod:`applier.watcher.tables`.
-Watcher's handler also writes the state of the plan; both write the same.
+Plans and actions are in Watcher's tables; claims and attempts are in those of
+:mod:`applier.watcher.tables`. At the end of a run, Watcher's handler writes the same state of the
+plan as the run.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ class WatcherRecord:
     ) -> None:
         self._types, self._limits = types, limits
         self._service_host, self._resume = service_host, resume
-        #: The claim of this run, once it is made.
+        #: The claim of this run; None before the plan is claimed.
         self.token: str | None = None
-        #: By plan, the last attempt of each action as the last commit left it, unless that failed.
+        #: By plan: the row of the last attempt of each action after the last commit. Missing before
+        #: the first commit, and after one that failed.
         self._last: dict[str, dict[str, Mapping[str, Any]]] = {}
 
     @database.translated
@@ -83,7 +85,11 @@ class WatcherRecord:
         )
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """Claim a plan that Watcher's handler has made ONGOING, and that nobody runs."""
+        """Claim a plan that no other process runs; see :func:`applier.watcher.claims.claim`.
+
+        Unlike other stores, it accepts an ONGOING plan, because Watcher's handler sets that state
+        before it calls the engine.
+        """
         host = self._service_host
         self._last.pop(uuid, None)
         self.token = claims.claim(
@@ -93,14 +99,14 @@ class WatcherRecord:
 
     @database.translated
     def set_hostname(self, uuid: str) -> None:
-        """Write the host of whoever runs a plan into its row; none if it is to be resumed."""
+        """Set the ``hostname`` of a plan to the host of its applier, or to NULL with ``resume``."""
         host = sa.select(runs.c.service_host).where(runs.c.plan_uuid == uuid).scalar_subquery()
         with database.writing() as connection:
             row = sa.update(PLANS).where(PLANS.c.uuid == uuid)
             connection.execute(row.values(hostname=None if self._resume else host))
 
     def claimant(self, uuid: str) -> Claimant | None:
-        """Return who runs a plan, None if nobody does."""
+        """Return the process that runs a plan; None if no process of this engine does."""
         return claims.claimant(uuid)
 
     @database.translated
@@ -146,7 +152,7 @@ class WatcherRecord:
         read: int | None = None,
         history: HistoryEntry | None = None,  # noqa: ARG002
     ) -> None:
-        """See :meth:`applier.store.runs.RunStore.move_claimed`; the message is that of Watcher."""
+        """See :meth:`applier.store.runs.RunStore.move_claimed`; messages are those of Watcher."""
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)
             row = claims.plan_row(connection, uuid)
@@ -176,18 +182,19 @@ class WatcherRecord:
         *,
         now: datetime,
     ) -> None:
-        """Only check the claim: Watcher has no reservations between plans."""
+        """Write a heartbeat; raises PlanConflict. Watcher has no reservations between plans."""
         self.beat(uuid, claim, now=now)
 
     def held_by_others(self, uuid: str) -> list[Reservation]:  # noqa: ARG002
-        """Return nothing: Watcher has no reservations between plans."""
+        """Return an empty list: Watcher has no reservations between plans."""
         return []
 
     @database.translated
     def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """Return the one request that Watcher has: the cancel of the plan that this run claimed.
+        """Return a cancel with the number 1 if a user has cancelled the plan, else an empty list.
 
-        A cancel because Watcher takes this applier for dead is undone.
+        Watcher has no other requests. The list is also empty before this run has claimed the plan.
+        A cancel that Watcher made because it takes this applier for dead is undone.
         """
         if after or self.token is None:
             return []
@@ -219,13 +226,13 @@ class WatcherRecord:
 
 
 def _actions_of(plan_id: Any) -> Any:
-    """Return the query for the actions of a plan, in the order in which they were planned."""
+    """Return the query for the actions of a plan that are not deleted, in the order of the plan."""
     kept = (ACTIONS.c.action_plan_id == plan_id, ACTIONS.c.deleted_at.is_(None))
     return sa.select(ACTIONS).where(*kept).order_by(ACTIONS.c.id)
 
 
 def _states_of(plan_id: Any) -> Any:
-    """Return the same query for what changes, and the types."""
+    """Return the same query with only the columns uuid, action_type, state and status_message."""
     columns = (ACTIONS.c.uuid, ACTIONS.c.action_type, ACTIONS.c.state, ACTIONS.c.status_message)
     return _actions_of(plan_id).with_only_columns(*columns)
 
@@ -233,7 +240,7 @@ def _states_of(plan_id: Any) -> Any:
 def _write(
     connection: sa.Connection, plan: str, made: Changes, last: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Write the new values of actions, and attempts, which replace their earlier rows."""
+    """Update the rows of actions, and replace or insert the rows of attempts."""
     if made.actions:
         by_uuid = sa.update(ACTIONS).where(ACTIONS.c.uuid == sa.bindparam("of_uuid"))
         columns = next(iter(made.actions.values()))
@@ -267,7 +274,7 @@ def _last_attempts(connection: sa.Connection, plan: str) -> dict[str, Mapping[st
 def _attempt_rows(
     connection: sa.Connection, plan: str, actions: Sequence[str] | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the attempts of actions, oldest first, by action; of all if ``actions`` is None."""
+    """Return the rows of attempts by action, oldest first; None means those of all actions."""
     query = sa.select(attempts).where(attempts.c.plan_uuid == plan).order_by(attempts.c.number)
     if actions is not None:
         query = query.where(attempts.c.action_uuid.in_(actions))
@@ -298,7 +305,11 @@ def _attempt(row: Mapping[str, Any]) -> Attempt:
 def _durations(
     connection: sa.Connection, name: str, before: datetime | None, most: int
 ) -> list[Sample]:
-    """Return the latest attempts of a type that did their work; their nodes are not known."""
+    """Return the durations of the latest attempts of a type that did their work, latest first.
+
+    Attempts that ended under another claim than they started do not count. The sizes and nodes of
+    the samples are None, because Watcher does not store them.
+    """
     query = (
         sa.select(attempts.c.started_at, attempts.c.ended_at)
         .where(attempts.c.action_type == name, attempts.c.state == "SUCCEEDED")

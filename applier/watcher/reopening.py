@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes plans PENDING again whose applier has died, or that ended without doing all of their work.
 
-The next run verifies actions that had begun. What SUCCEEDED or was SKIPPED never runs again.
+The next run verifies actions that were running. Actions that SUCCEEDED or were SKIPPED never run
+again.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from applier.watcher.states import DOUBT
 from applier.watcher.tables import attempts, runs
 
 PLANS, ACTIONS = claims.PLANS, models.Action.__table__
-#: The states of plans that can go on; the last two only if their applier has died.
+#: The states of plans that can become PENDING; from the last two only if their applier has died.
 RESUMABLE = ("PENDING", "CANCELLED", "FAILED", "ONGOING", "CANCELLING")
 
 
 @database.translated
 def reopen(uuid: str, seen: Claimant | None, *, not_begun: bool = False) -> None:
-    """Make a plan PENDING; ``seen`` is its claimant, which has died, or None.
+    """Make a plan PENDING; ``seen`` is its claimant, which has died, or None without a claimant.
 
-    ``not_begun`` is the word of an operator: see :mod:`applier.watcher.unclaimed`. Raises
-    PlanConflict if the plan cannot go on, or if somebody else changed it meanwhile.
+    ``not_begun`` is true if an operator states that no action had begun (see
+    :mod:`applier.watcher.unclaimed`). Raises PlanNotFound, and PlanConflict if the plan cannot
+    become PENDING or if another process changed it meanwhile.
     """
     now = datetime.now(UTC)
     with database.writing() as connection:
@@ -37,7 +39,7 @@ def reopen(uuid: str, seen: Claimant | None, *, not_begun: bool = False) -> None
         run = claims.run_row(connection, uuid)
         if seen is not None:
             claims.end(connection, uuid, seen)
-            deadly.settle(connection, ACTIONS, uuid, now)
+            deadly.fail_repeatedly_interrupted(connection, ACTIONS, uuid, now)
         why = _refusal(row, run, seen) or (
             unclaimed.refusal(connection, row, run, not_begun=not_begun) if seen is None else None
         )
@@ -55,7 +57,7 @@ def reopen(uuid: str, seen: Claimant | None, *, not_begun: bool = False) -> None
 
 
 def _refusal(row: Any, run: Any, seen: Claimant | None) -> str | None:
-    """Return why a plan cannot go on, None if its state and its claim allow it."""
+    """Return why a plan cannot become PENDING; None if its state and its claim allow it."""
     if seen is None and run is not None and run.claim is not None:
         return f"process {run.pid} on {run.host} runs it"
     if row.state not in RESUMABLE:
@@ -64,10 +66,12 @@ def _refusal(row: Any, run: Any, seen: Claimant | None) -> str | None:
 
 
 def _resets(connection: sa.Connection, row: Any) -> Sequence[tuple[Sequence[str], str, str | None]]:
-    """Return which actions get which state and message.
+    """Return three triples: uuids of actions, and the state and the message that they get.
 
-    If the applier has died, failed actions stay as they are, because nobody decided to try them
-    again.
+    Actions with an open attempt become ONGOING: the next run verifies them. Those whose last
+    attempt is UNKNOWN become FAILED, in doubt. The others that did not do their work become
+    PENDING. If the applier has died, FAILED actions are left out, because nobody decided to retry
+    them.
     """
     begun = _last_attempts(connection, row.uuid)
     columns = (ACTIONS.c.uuid, ACTIONS.c.state)
@@ -99,7 +103,7 @@ def _last_attempts(connection: sa.Connection, plan: str) -> Mapping[str, Any]:
 
 @database.translated
 def claimed() -> dict[str, Claimant]:
-    """Return who runs which plan, by uuid, also those who have died."""
+    """Return the claimants of all claimed plans, by plan; also those that have died."""
     with database.reading() as connection:
         rows = connection.execute(sa.select(runs).where(runs.c.claim.is_not(None)))
         return {row.plan_uuid: claims.claimant_of(row) for row in rows}
@@ -107,9 +111,9 @@ def claimed() -> dict[str, Claimant]:
 
 @database.translated
 def waiting(also: str | None = None) -> list[str]:
-    """Return the PENDING plans that nobody runs, and that this engine has run before.
+    """Return the uuids of PENDING plans without a claimant that this engine has run before.
 
-    ``also`` is a plan that it may never have run.
+    The plan ``also`` is included if it is PENDING without a claimant, even if it never ran here.
     """
     with database.reading() as connection:
         pending = sa.select(PLANS.c.uuid).where(

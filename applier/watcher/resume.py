@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb ``actionplan-watcher resume``: lets plans of Watcher go on."""
+"""The verb ``actionplan-watcher resume``: makes plans PENDING, and sends them to the appliers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Resume(Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan, or --all, or --follow."""
+        """Add the arguments: a plan, or --all, or --follow; and --not-begun for a plan."""
         parser = super().get_parser(prog_name)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("plan", metavar="PLAN", nargs="?", help="uuid of a plan of Watcher")
@@ -45,7 +45,10 @@ class Resume(Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make the plans PENDING, and send them to the appliers until one has claimed each."""
+        """Make the plans PENDING, and send them to the appliers until one has claimed each.
+
+        With --follow, it ends only after SIGTERM.
+        """
         if parsed_args.not_begun and not parsed_args.plan:
             raise ApplierError("--not-begun is said of one PLAN, not of all")
         over = threading.Event()
@@ -61,7 +64,10 @@ class Resume(Command):
         return 0
 
     def _follow(self, follower: Follower, over: threading.Event) -> None:
-        """Look until told to end. While the database cannot be reached, nobody counts as dead."""
+        """Call :meth:`applier.watcher.following.Follower.look` each second until ``over`` is set.
+
+        A StoreError is printed, and resets the counts of missed heartbeats.
+        """
         while not over.is_set():
             try:
                 follower.look()
@@ -71,7 +77,10 @@ class Resume(Command):
             over.wait(LOOK_S)
 
     def _reopen(self, uuid: str, over: threading.Event, *, not_begun: bool) -> None:
-        """Make one plan PENDING, after its claimant was watched; raises PlanConflict."""
+        """Make one plan PENDING; before that, wait until its claimant, if any, counts as dead.
+
+        Raises PlanConflict if the claimant is alive, or if the plan cannot be resumed.
+        """
         claimant = claims.claimant(uuid)
         if claimant is not None and not liveness.has_died(
             claims, uuid, claimant, tell=self._say, wait=over.wait

@@ -19,21 +19,24 @@ if TYPE_CHECKING:
 
 
 class WatcherSession(Session):
-    """As the session of ``actionplan``, with the plans of Watcher in place of its own."""
+    """A session whose store contains the plans of Watcher instead of those of ActionPlan."""
 
     def __init__(self, config_files: Sequence[str] = ()) -> None:
         super().__init__(config_files or cfg.find_config_files(project="watcher"))
 
     @cached_property
     def store(self) -> Store:
-        """The plans of Watcher, which are only read."""
+        """The plans of Watcher, for reading; raises ConfigurationError, StoreError."""
         self.open()
         from applier.watcher.stored_plans import StoredPlans
 
         return cast("Store", StoredPlans(self._types, self.conf[ENGINE].limits))
 
     def open(self) -> None:
-        """Let Watcher read its configuration; raises ConfigurationError."""
+        """Load the configuration files into Watcher's configuration; register its objects.
+
+        Raises ConfigurationError.
+        """
         conf = self.conf
         from watcher import objects
         from watcher.common import config, service  # noqa: F401  (registers options)
@@ -45,7 +48,7 @@ class WatcherSession(Session):
 
     @property
     def record(self) -> str:
-        """The name of the database in messages."""
+        """The words that name the database in messages, after "in the record"."""
         return "of Watcher"
 
     @cached_property
@@ -56,18 +59,18 @@ class WatcherSession(Session):
 
     @property
     def action_types(self) -> ActionTypes:
-        """Watcher's action types by name."""
+        """Watcher's action types by name, as planners use them."""
         types: Any = self._types
         return cast("ActionTypes", types)
 
     @property
     def plugins(self) -> Any:
-        """Watcher's action types by name."""
+        """Watcher's action types by name, as the applier runs them."""
         return self._types
 
     @property
     def route(self) -> None:
-        """Nothing: inside Watcher, actions run in its applier."""
+        """None: actions of Watcher's plans run in its applier, not at workers elsewhere."""
 
     @property
     def max_workers(self) -> int:

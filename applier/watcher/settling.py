@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets the state of an action of which an operator has found out what became of it."""
+"""Sets the state of an action to what an operator has found out about its work."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ ACTIONS = models.Action.__table__
 
 @database.translated
 def settle(plan: str, action: str, new: ActionState, *, now: datetime, message: str) -> None:
-    """Set the state of an action in doubt; SUCCEEDED is accepted for one that FAILED as well.
+    """Set the state of an action in doubt to SUCCEEDED or FAILED, or of a FAILED one to SUCCEEDED.
 
-    The attempt ends with it, under no claim. Raises PlanConflict if somebody runs the plan, if this
-    engine never ran it, or for an action in another state; raises ActionNotFound.
+    Its last attempt gets the same state and message; its duration does not count from then on.
+    Raises PlanConflict if an applier has the plan, if this engine never ran it, or if the action is
+    in another state. Raises InvalidTransition for another new state, PlanNotFound, ActionNotFound.
     """
     require_settling(action, new)
     database.prepare()
@@ -51,13 +52,13 @@ def settle(plan: str, action: str, new: ActionState, *, now: datetime, message: 
 
 
 def _accepted(new: ActionState) -> Sequence[ActionState]:
-    """Return the states that may become a new one."""
+    """Return the states from which an operator may set an action to ``new``."""
     failed = (ActionState.FAILED,) if new is ActionState.SUCCEEDED else ()
     return (ActionState.UNKNOWN, *failed)
 
 
 def _require_idle(connection: sa.Connection, row: Any) -> None:
-    """Raise PlanConflict if somebody runs a plan, or if this engine never ran it."""
+    """Raise PlanConflict if an applier has the plan of a row, or if this engine never ran it."""
     run, why = claims.run_row(connection, row.uuid), None
     if run is None:
         why = "the engine actionplan never ran it"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A solution of a strategy of Watcher as a plan of ours, and the plan as rows for Watcher's tables.
+"""Plans a solution of a strategy of Watcher, and converts the plan to rows of Watcher's tables.
 
-Watcher has one kind of link, the parents of an action, and no joins and no limits of plans.
+These have one kind of link, the parents of an action, and neither joins nor limits of a plan.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def plan_solution(
     conf: cfg.ConfigOpts,
     host_of: Callable[[str], str],
 ) -> ActionPlan:
-    """Plan the actions of a solution with a planner of ours, by the options of ``conf``.
+    """Plan the actions of a solution with the named planner, by the options of ``conf``.
 
-    ``host_of`` returns the host of an instance; it is asked for each instance to be resized if the
-    planner is ``workload_stabilization``, which has to know. Raises PlannerError, which lists every
-    mistake, also for limits of the plan that nobody would keep.
+    ``host_of`` returns the host of an instance. It is called for each instance to be resized if the
+    planner is ``workload_stabilization``, which needs the hosts. Raises PlannerError, which lists
+    every mistake; a limit of the plan that no engine would enforce is one.
     """
     table = conf[ENGINE].touches
     document: dict[str, Any] = {"actions": [_proposed(action, table) for action in actions]}
@@ -45,7 +45,7 @@ def plan_solution(
 
 
 def _proposed(action: Mapping[str, Any], table: Mapping[str, TypeTouches]) -> dict[str, Any]:
-    """Return an action for the document; the touches of a type in ``table`` are from there."""
+    """Return an action in the form of a document, with touches if its type is in ``table``."""
     name, parameters = action["action_type"], action.get("input_parameters") or {}
     proposed = {"action_type": name, "input_parameters": parameters}
     if name in table:
@@ -55,7 +55,7 @@ def _proposed(action: Mapping[str, Any], table: Mapping[str, TypeTouches]) -> di
 
 
 def _require_kept(limits: Mapping[str, int], conf: cfg.ConfigOpts) -> None:
-    """Raise InvalidInput for each limit of a plan that the engine would not keep."""
+    """Raise InvalidInput with all limits of a plan that the configured engine does not enforce."""
     ours = conf.watcher_applier.workflow_engine == IN_WATCHER
     kept: Mapping[str, int] = conf[ENGINE].limits if ours else {}
     lost = []
@@ -73,9 +73,10 @@ def _require_kept(limits: Mapping[str, int], conf: cfg.ConfigOpts) -> None:
 
 
 def action_rows(plan: ActionPlan) -> list[dict[str, Any]]:
-    """Return a row for each action, in the order of the plan; its parents include its needs.
+    """Return a row for each action that is no join, in the order of the plan.
 
-    What comes after a join has all actions before the join as parents.
+    The parents of a row are all predecessors of the action, also those that it needs. In place of a
+    join, they contain all predecessors of the join.
     """
     joins = {a.uuid: a.before() for a in plan.actions if a.action_type == JOIN}
     flattened: dict[tuple[str, ...], list[str]] = {}

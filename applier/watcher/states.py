@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watcher's words for our states and messages, and back. Pure."""
+"""Converts states and messages to those that Watcher stores, and states back. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from planner.states import ActionState, PlanState
 
 #: The longest ``status_message`` of a row, in characters.
 LONGEST = 255
-#: The messages of actions whose state Watcher has no word for begin with these.
+#: The beginnings of the messages of actions in a state for which Watcher has no word.
 NOT_RUN, IN_DOUBT = "not run: ", "in doubt: "
 #: The message of an action in doubt.
 DOUBT = (
     f"{IN_DOUBT}it was interrupted, and nobody knows whether its work is done; look, then: "
     "actionplan-watcher action set PLAN ACTION --state succeeded|failed --reason TEXT"
 )
-#: Watcher's message of a plan with skipped actions.
+#: The message that Watcher writes for a plan with skipped actions.
 SOME_SKIPPED = "One or more actions were skipped."
 #: The states of plans in which Watcher's handler and services start no more actions.
 CANCEL_STATES = ("CANCELLING", "CANCELLED")
 
 _STOPPED = "{} was cancelled because Applier {} was stopped while the action plan was ongoing."
 _REFUSED = re.compile("[\U00010000-\U0010ffff]")
-#: Watcher's own state of an action that it aborts; for us it still runs.
+#: CANCELLING is Watcher's state of an action that is being aborted, and still runs.
 _OURS = {"CANCELLING": ActionState.ONGOING}
 
 
@@ -36,7 +36,7 @@ def stopped_plan(host: str) -> str:
 
 
 def stopped_action(host: str) -> str:
-    """Return the message of an action of such a plan."""
+    """Return the message of an action that Watcher cancels because its applier was stopped."""
     return _STOPPED.format("Action", host)
 
 
@@ -52,8 +52,8 @@ def word(state: ActionState) -> str:
 def state_of(text: str, message: str | None, last_attempt: ActionState | None) -> ActionState:
     """Return our state of an action, from the state and message of its row.
 
-    ``last_attempt`` is the state in which its last attempt ended: it tells an action in doubt from
-    one that failed.
+    ``last_attempt`` is the state in which its last attempt ended, or None. If it is UNKNOWN, a
+    FAILED action is in doubt.
 
     >>> str(state_of("FAILED", "in doubt: ...", ActionState.UNKNOWN))
     'UNKNOWN'
@@ -69,9 +69,9 @@ def state_of(text: str, message: str | None, last_attempt: ActionState | None) -
 
 
 def message_of(report: Report) -> str | None:
-    """Return the ``status_message`` of a reported change, None if it has none.
+    """Return the ``status_message`` of an action for a report; None for none.
 
-    Watcher says nothing at actions that were cancelled with their plan.
+    A CANCELLED action has none, as with Watcher's own engine.
     """
     if report.state is ActionState.CANCELLED:
         return None
@@ -83,9 +83,10 @@ def message_of(report: Report) -> str | None:
 
 
 def cut(text: str | None) -> str | None:
-    """Return a text that fits into a row; a longer one ends in three dots.
+    """Shorten a text to LONGEST characters, the last of them three dots; None stays None.
 
-    Watcher's tables in MySQL refuse characters above U+FFFF: they are replaced, too.
+    Characters that a database cannot store are replaced, also those above U+FFFF, which Watcher's
+    tables in MySQL reject.
 
     >>> len(cut("x" * 300)), cut("short")
     (255, 'short')
@@ -99,7 +100,7 @@ def cut(text: str | None) -> str | None:
 def plan_message(state: PlanState, message: str | None, *, skipped: bool) -> str | None:
     """Return the ``status_message`` of a plan that ends, as Watcher's handler would write it.
 
-    A plan that FAILED also says what became of its actions.
+    Only a plan that FAILED gets ``message``, unless actions were skipped.
     """
     if state is PlanState.CANCELLED:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watcher's plans for the views: found by a beginning of their uuid, and only read."""
+"""Reads Watcher's plans for the verbs of ``actionplan-watcher``, and finds them by references."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.model import ActionPlan
 
 
 class StoredPlans(WatcherRecord):
-    """Watcher's plans, also where no plan has been run by our engine, whose tables are missing."""
+    """Watcher's plans; the tables of ActionPlan may be missing in the database."""
 
     def __init__(self, types: Mapping[str, type[ActionPlugin]], limits: Mapping[str, int]) -> None:
         super().__init__(types, limits)
@@ -29,9 +29,9 @@ class StoredPlans(WatcherRecord):
 
     @database.translated
     def find_plan(self, reference: str) -> str:
-        """Return the uuid of a plan, given that, a beginning of it, or ``last``.
+        """Return the uuid of a plan by a reference: a uuid, a beginning of one, or ``last``.
 
-        Raises PlanNotFound if several match, ApplierError if none does.
+        Raises PlanNotFound if several plans match, ApplierError if none does.
         """
         kept = sa.select(PLANS.c.uuid).where(PLANS.c.deleted_at.is_(None))
         if reference == references.LAST:
@@ -51,9 +51,9 @@ class StoredPlans(WatcherRecord):
 
     @database.translated
     def load_plan(self, uuid: str) -> ActionPlan:
-        """Return a plan, with what our tables tell of its run.
+        """Return a plan, with the attempts of its runs by our engine; raises PlanNotFound.
 
-        Its actions are named by the beginnings of their uuids.
+        The names of its actions are unique beginnings of their uuids. Raises InvalidPlan as well.
         """
         plan = super().load_plan(uuid) if self._is_ours else self._without_our_tables(uuid)
         uuids = sorted(action.uuid for action in plan.actions)
@@ -69,13 +69,13 @@ class StoredPlans(WatcherRecord):
         return plan_of(row, rows, self._types, self._limits, {})
 
     def claimant(self, uuid: str) -> Claimant | None:
-        """Return who runs a plan, None if that is Watcher's own engine, or nobody."""
+        """Return the process that runs a plan; None if no process of our engine does."""
         return super().claimant(uuid) if self._is_ours else None
 
     def durations(
         self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
-        """Return the durations of earlier runs by our engine."""
+        """Return the durations of earlier runs by our engine; nothing without its tables."""
         return super().durations(action_types, before=before, most=most) if self._is_ours else {}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
-#: The table of alembic with the version of these tables; Watcher's is ``alembic_version``.
+#: Alembic's table with the version of these tables; for Watcher's tables it is ``alembic_version``.
 VERSION_TABLE = "actionplan_watcher_version"
 #: All versions of the tables, oldest first.
 REVISIONS = ("0001",)
@@ -27,8 +27,8 @@ Uuid, Word = sa.String(36), sa.String(32)
 
 metadata = sa.MetaData()
 
-#: Who runs a plan: ``claim`` is NULL if nobody does. The other columns then say who did last.
-#: ``service_host`` is the ``[DEFAULT] host`` of the applier.
+#: The process that runs a plan, or ran it last: then ``claim`` is NULL. A plan that our engine
+#: never ran has no row. ``service_host`` is the ``[DEFAULT] host`` of the applier.
 runs = sa.Table(
     "actionplan_watcher_run",
     metadata,
@@ -43,8 +43,9 @@ runs = sa.Table(
     **MYSQL,
 )
 
-#: The attempts of actions; one without ``ended_at`` had begun and has not ended. ``id`` grows with
-#: each write of a row. ``started_under`` and ``ended_under`` are claims.
+#: The attempts of actions; one without ``ended_at`` is open. ``started_under`` and ``ended_under``
+#: are the claims at its start and end. A commit that changes an attempt replaces its row, so that
+#: ``id`` is in the order of the commits.
 attempts = sa.Table(
     "actionplan_watcher_attempt",
     metadata,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides whether a plan can go on of whose last applier there is no claim.
+"""Decides whether a plan can be resumed that has no claim.
 
-Watcher makes a plan ONGOING before the engine is called that claims it: an applier that is killed
-between these leaves a plan of which nothing has begun. Watcher's own engine leaves no claims at
-all, and Watcher then cancels the actions that have begun and those that have not with one message.
-Where the record cannot tell, an operator has to say it.
+Watcher makes a plan ONGOING before it calls the engine, which claims it. If the applier is killed
+between the two, no action of the plan has begun. Watcher's own engine makes no claims, and Watcher
+writes the same message to the actions that it cancels whether they had begun or not. Where the
+database does not show whether actions had begun, an operator has to state that none had.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _SAY_SO = "if nobody runs it, and nothing of it had begun, say so: --not-begun"
 
 
 def refusal(connection: sa.Connection, row: Any, run: Any, *, not_begun: bool) -> str | None:
-    """Return why a plan that has no claimant cannot go on, None if it can.
+    """Return why a plan without a claimant cannot be resumed; None if it can.
 
-    ``row`` and ``run`` are the rows of the plan and of its last run by this engine, or None.
-    ``not_begun`` is the word of an operator, which does not count against the record.
+    ``row`` is the row of the plan. ``run`` is the row of its last run by this engine, or None.
+    ``not_begun`` is true if an operator states that no action had begun. The plan is refused all
+    the same if the database shows that one had.
     """
     if run is not None and row.state not in _RUNNING:
         return None
@@ -48,7 +49,7 @@ def refusal(connection: sa.Connection, row: Any, run: Any, *, not_begun: bool) -
 def _begun_by_others(connection: sa.Connection, row: Any, *, first: bool) -> int:
     """Return how many actions have begun without an attempt of this engine.
 
-    ``first`` says that this engine never ran the plan, so that no action can have ended by it.
+    ``first`` is true if this engine never ran the plan: then actions that have ended count as well.
     """
     ours = sa.select(attempts.c.action_uuid).where(attempts.c.plan_uuid == row.uuid)
     states = (*_RUNNING, "SUCCEEDED", "FAILED") if first else _RUNNING
@@ -59,7 +60,7 @@ def _begun_by_others(connection: sa.Connection, row: Any, *, first: bool) -> int
 
 
 def _unclear(connection: sa.Connection, row: Any) -> bool:
-    """Return whether actions were cancelled of which nobody knows whether they had begun."""
+    """Return whether a plan has CANCELLED actions that may have begun before."""
     mine = (ACTIONS.c.action_plan_id == row.id, ACTIONS.c.deleted_at.is_(None))
     unsaid = sa.or_(
         ACTIONS.c.status_message.is_(None),
@@ -70,7 +71,7 @@ def _unclear(connection: sa.Connection, row: Any) -> bool:
 
 
 def _alive(connection: sa.Connection, host: str | None) -> str | None:
-    """Return that the applier of a plan may live, None if Watcher counts it as down."""
+    """Return a refusal if the applier of a plan may be alive; None if Watcher counts it as down."""
     if not host:
         return f"Watcher does not say which applier has it; {_SAY_SO}"
     mine = (SERVICES.c.name == "watcher-applier", SERVICES.c.host == host)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules by type that say whether the work of an interrupted action is done.
+"""Rules that verify the work of interrupted actions, by action type.
 
-A rule gets Watcher's object of the action, and changes nothing. A type without a rule is in doubt:
-its pre_condition cannot tell, because it also skips actions whose instance does not exist.
+A rule is called with Watcher's object of the action, and changes nothing. Actions of a type without
+a rule are in doubt. Their pre_condition cannot replace a rule, because it also skips actions whose
+instance does not exist.
 """
 
 from __future__ import annotations
@@ -17,20 +18,21 @@ from watcher.common import nova_helper
 from applier.contracts import Verified
 
 CONF = cfg.CONF
-#: Never set: used to wait.
+#: Never set; its ``wait`` is used to sleep.
 _NEVER = threading.Event()
 
 
 def patience_s() -> float:
-    """Return how long a rule may take: as long as Watcher itself waits for a move."""
+    """Return how many seconds a rule may take: 30 more than Watcher waits for a migration."""
     return float(CONF.nova.migration_max_retries * CONF.nova.migration_interval) + 30.0
 
 
 def migrated(action: Any) -> Verified:
-    """Wait until Nova does not move the instance any more; then its host says it.
+    """Wait until Nova has no task for the instance; then decide by the host of the instance.
 
-    It is done on the destination, or without one on any host but the source. A cold move that
-    waits for its confirmation is in doubt.
+    The migration is DONE if that is the destination or, without a destination, any host but the
+    source. It is NOT_DONE if that is the source. It is IN_DOUBT on another host, while a cold
+    migration waits for its confirmation, and if Nova's task does not end in time.
     """
     nova = nova_helper.NovaHelper()
     server = nova.find_instance(action.instance_uuid)
@@ -48,4 +50,5 @@ def migrated(action: Any) -> Verified:
     return Verified.IN_DOUBT
 
 
+#: The rules by action type.
 VERIFIERS: Mapping[str, Callable[[Any], Verified]] = {"migrate": migrated}

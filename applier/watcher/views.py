@@ -15,7 +15,7 @@ from applier.cli.verb import Verb
 from applier.errors import ActionNotFound, ApplierError
 from applier.operations import claim
 from applier.operations.lookup import find_action
-from applier.run.user import user
+from applier.run.this_process import user
 from applier.watcher import resume
 from planner.model import ActionPlan
 from planner.states import ActionState
@@ -25,7 +25,7 @@ PLAN_HELP = "uuid, a unique beginning of one, or 'last'"
 
 @contextmanager
 def _named_here() -> Iterator[None]:
-    """Say with this program's name where the actions of a plan are listed."""
+    """Replace ActionNotFound without candidates by an error that names actionplan-watcher show."""
     try:
         yield
     except ActionNotFound as reason:
@@ -41,7 +41,7 @@ class Show(plan_verbs.Show):
     EXAMPLES = ("show last", "show last --all", "show 7f3a91c2", "show 7f3a91c2 -f json")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan and a format; no cloud is asked about a host."""
+        """Add the arguments: a plan and a format. There is no --node, which would need a cloud."""
         parser = with_plan(Verb.get_parser(self, prog_name))
         parser.add_argument("--all", action="store_true", help="show every action of a long plan")
         parser.set_defaults(node=None)
@@ -49,8 +49,8 @@ class Show(plan_verbs.Show):
         return parser
 
     def about(self, plan: ActionPlan) -> Iterable[str]:
-        """Return lines about who runs the plan; guards are not for plans of Watcher."""
-        return claim.under_way(self.session.store, plan, self.session.record, now())
+        """Return lines about the claimant of a plan; there are no approvals and no windows."""
+        return claim.claimant_lines(self.session.store, plan, self.session.record, now())
 
 
 class Why(why.Why):
@@ -154,7 +154,7 @@ class Resume(resume.Resume):
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Let Watcher read its configuration, and go on."""
+        """Load Watcher's configuration, and resume the plan that the argument refers to, if any."""
         program: Any = self.app
         program.session.open()
         if parsed_args.plan:

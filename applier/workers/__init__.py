@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One plan over many machines: its actions run at workers, and the record tells what becomes."""
+"""Runs the actions of plans as jobs at workers, which write their results into the record."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery as the delivery of messages: its settings, one task, one control command."""
+"""The Celery application that sends messages to workers: settings, a task, a control command."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ from applier.workers import library_log
 
 LOG = logging.getLogger(__name__)
 
-#: The begin of the names of queues at the broker.
+#: The beginning of the names of queues at the broker.
 PREFIX = "actionplan."
 _TASK, _LOOK = "actionplan.perform", "actionplan_look"
-#: Seconds for which the broker keeps a message that nobody takes: jobs are sent again before that.
+#: Seconds for which the broker keeps a message that no worker fetches; jobs are sent again sooner.
 EXPIRES_S = 10.0
 #: Seconds between two tries to reach the broker.
 AGAIN_S = 0.5
 
-#: What a worker does when it is told to look at jobs; set by :func:`on_messages`.
+#: The functions to call for the control command: none, or the one given to :func:`on_messages`.
 _looks: list[Callable[[Sequence[AttemptKey]], None]] = []
 
 
 def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -> Celery:
-    """Return the Celery of a broker, whose workers serve these queues.
+    """Return the Celery application for a broker; its workers serve these queues.
 
-    ``ca_file`` holds the certificates of the authorities by which a broker with TLS is known;
-    without it, those of the system count.
+    ``ca_file`` holds the CA certificates that verify a broker with TLS; None means those of the
+    system.
     """
     library_log.set_up()
     app = Celery("actionplan", broker=broker, set_as_current=False)
     is_redis = broker.startswith("redis")
     app.conf.update(
-        # JSON only: nothing that a message can make a worker execute.
+        # JSON only: a pickled message could make a worker execute any code.
         task_serializer="json",
         accept_content=["json"],
         result_backend=None,
         task_ignore_result=True,
-        # Acknowledged late, a message of RabbitMQ is held by no worker that has no free place. If
-        # it comes again, nothing is to be taken. Over Redis, an acknowledgement after an outage
-        # ends the worker; so it comes early there, and messages are fetched for free places only.
+        # With late acknowledgements, RabbitMQ sends no message to a worker that has no free place.
+        # A message that is delivered twice does no harm: its job can be taken only once. Over
+        # Redis, an acknowledgement after an outage ends the worker; so messages are acknowledged
+        # before the task there, and fetched for free places only.
         task_acks_late=not is_redis,
         worker_disable_prefetch=is_redis,
         task_reject_on_worker_lost=False,
@@ -81,9 +82,9 @@ def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -
 
 
 def _tls(broker: str, ca_file: str | None) -> dict[str, Any] | None:
-    """Return what verifies the certificate of a broker, and that it is of its host.
+    """Return the TLS options that verify a broker's certificate and host name; None without TLS.
 
-    Left to themselves, the libraries verify none over rediss://, and no name over amqps://.
+    By default, the libraries verify no certificate over rediss://, and no host name over amqps://.
     """
     if broker.startswith("rediss"):
         return {
@@ -110,7 +111,11 @@ def on_messages(
     perform: Callable[[AttemptKey], None],
     look: Callable[[Sequence[AttemptKey]], None],
 ) -> None:
-    """Let the worker of this process call ``perform`` for a job, and ``look`` when told to."""
+    """Register the functions that the worker of this process calls for its messages.
+
+    ``perform`` is called for each job that is sent to one of its queues. ``look`` is called with
+    the keys of a broadcast of :meth:`CeleryDelivery.look`; a second registration replaces it.
+    """
 
     @app.task(name=_TASK)  # type: ignore[untyped-decorator]
     def task(plan: str, action: str, attempt: int) -> None:
@@ -126,9 +131,10 @@ def _look_at(_state: Any, jobs: Sequence[Sequence[Any]]) -> None:
 
 
 def refusal(app: Celery) -> str | None:
-    """Return why the broker does not accept its user or virtual host; None if it may do.
+    """Return the error with which the broker rejects the user or virtual host; None without one.
 
-    A broker that cannot be reached may come later.
+    None is also returned if the broker cannot be reached: it may be started later. Blocks until the
+    connection is made or fails.
     """
     with app.connection_for_write() as connection:
         try:
@@ -141,9 +147,10 @@ def refusal(app: Celery) -> str | None:
 
 
 class CeleryDelivery:
-    """See :class:`applier.workers.delivery.JobDelivery`; it has one connection, in a thread.
+    """See :class:`applier.workers.delivery.JobDelivery`; a thread sends over one connection.
 
-    What cannot be sent now is dropped: the record knows of it, and it is sent again.
+    While the broker cannot be reached, messages are dropped. That does no harm: appliers send the
+    jobs that wait in the record again, and workers read stops from the record.
     """
 
     def __init__(self, app: Celery) -> None:
@@ -156,15 +163,15 @@ class CeleryDelivery:
         self._thread.start()
 
     def send(self, queue: str, key: AttemptKey) -> None:
-        """Tell a worker of a queue about a job."""
+        """Queue a message about a job for one of the workers that serve a queue."""
         self._messages.put((queue, key))
 
     def look(self, keys: Sequence[AttemptKey]) -> None:
-        """Tell all workers to look at jobs; who has one of them does."""
+        """Queue a broadcast: each worker that holds one of the jobs reads whether it is to stop."""
         self._messages.put(list(keys))
 
     def close(self) -> None:
-        """Send what is left, if the broker is there, and end."""
+        """Send the queued messages if the broker can be reached, and end; wait for at most 2 s."""
         self._over.set()
         self._messages.put(None)
         self._thread.join(timeout=2.0)
@@ -175,7 +182,7 @@ class CeleryDelivery:
                 self._send_all()
             except Exception as reason:
                 # The libraries of brokers raise errors of many kinds. Without this thread, workers
-                # would hear of nothing.
+                # would get no messages.
                 if not self._is_away:
                     LOG.warning("The broker cannot be reached; retrying: %s", reason)
                 self._is_away = True

@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what a configuration says of workers."""
+"""Checks the section ``[workers]`` of a configuration, and makes the RemoteRuns from it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
 from applier import configuration
-from applier.engines.taskflow_engine import CELERY
 from applier.errors import ConfigurationError
-from applier.run.worker_jobs import LocalRuns
 from applier.scheduling.queue_limits import DEFAULT_QUEUE
 from applier.store.worker_jobs import WorkerJobStore
 
-#: Seconds after which a job that nobody took is sent again.
+#: Seconds after which a job that no worker took is sent again.
 RESEND_S = 5.0
 
-#: What addresses of brokers begin with.
+#: The accepted schemes of the URLs of brokers.
 BROKERS = ("amqp", "amqps", "redis", "rediss")
 
 if TYPE_CHECKING:
@@ -33,19 +31,11 @@ def release() -> str:
     return version("actionplan")
 
 
-def is_wanted(engine_options: Mapping[str, Any]) -> bool:
-    """Return whether the options of the engine say that actions run at workers."""
-    return engine_options.get("workers") == CELERY
-
-
-def check(conf: cfg.ConfigOpts, engine_options: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError if actions are to run at workers, and cannot."""
-    if is_wanted(engine_options):
-        require(conf)
-
-
 def require(conf: cfg.ConfigOpts) -> None:
-    """Raise ConfigurationError if no actions can be run at workers, or no jobs as a worker."""
+    """Raise ConfigurationError if a configuration does not allow actions to run at workers.
+
+    It applies to the applier, which offers the jobs, and to a worker. Connects to nothing.
+    """
     if configuration.connection(conf).startswith("sqlite"):
         raise ConfigurationError(
             "[actionplan] connection: workers need a record on a server, postgresql:// or "
@@ -61,7 +51,10 @@ def require(conf: cfg.ConfigOpts) -> None:
 
 
 def _require_address(broker: str | None) -> None:
-    """Raise ConfigurationError if this is no address of a broker; it is secret."""
+    """Raise ConfigurationError if this is not the URL of a broker.
+
+    The error does not contain the URL, which may contain a password.
+    """
     try:
         parts = urlsplit(broker or "")
         if parts.scheme in BROKERS and parts.hostname and parts.port != 0:
@@ -83,18 +76,13 @@ def _celery() -> object:
     return celery_app
 
 
-def runs_at(
-    conf: cfg.ConfigOpts,
-    engine_options: Mapping[str, Any],
-    store: WorkerJobStore,
-    cloud: Callable[[], str],
-) -> LocalRuns | RemoteRuns:
-    """Return where the actions of runs are executed; ``cloud`` returns the name of the cloud.
+def remote_runs(
+    conf: cfg.ConfigOpts, store: WorkerJobStore, cloud: Callable[[], str]
+) -> RemoteRuns:
+    """Return the RemoteRuns of a configuration; ``cloud`` returns the name of the cloud.
 
-    Raises ConfigurationError, and what ``cloud`` raises.
+    Raises ConfigurationError, and any error that ``cloud`` raises.
     """
-    if not is_wanted(engine_options):
-        return LocalRuns(store)
     require(conf)
     from applier.workers.celery_app import CeleryDelivery, celery_app
     from applier.workers.remote import RemoteSettings

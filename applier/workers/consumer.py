@@ -12,11 +12,11 @@ LOG = logging.getLogger(__name__)
 
 
 class LastingConsumer(Consumer):  # type: ignore[misc]
-    """Connects again whatever the libraries raise when a connection breaks.
+    """Reconnects also after an AttributeError, which kombu may raise for a broken connection.
 
-    Seen with kombu 5.7 and Redis: it closes a connection that is closed, and that ends a worker
-    with "'NoneType' object has no attribute 'hostname'". Other such errors are reported for both
-    brokers (https://github.com/celery/celery/issues/4652, 9250).
+    Seen with kombu 5.7 and Redis: a connection is closed a second time, which raises "'NoneType'
+    object has no attribute 'hostname'", and Celery's own consumer ends the worker then. Similar
+    errors are reported for both brokers (https://github.com/celery/celery/issues/4652, 9250).
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -25,7 +25,7 @@ class LastingConsumer(Consumer):  # type: ignore[misc]
         self.connection_errors = (*self.conninfo.connection_errors, AttributeError)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
-        """Close the broken connection; a next one is made in any case."""
+        """Close the broken connection; log an error of that, because a new one is made anyway."""
         try:
             super().on_connection_error_after_connected(exc)
         except self.connection_errors as reason:

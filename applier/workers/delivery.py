@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of what brings messages to workers."""
+"""The interface for sending messages to workers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from applier.store.worker_jobs import AttemptKey
 
 
 class JobDelivery(Protocol):
-    """Tells workers that there may be something to do; a message may be lost, or come twice.
+    """Sends messages to workers about jobs in the record; a message may be lost, or arrive twice.
 
-    No method waits for the broker or raises an error because of it.
+    No method raises an error of the broker. Only :meth:`close` waits for it, for a limited time.
     """
 
     def send(self, queue: str, key: AttemptKey) -> None:
-        """Tell a worker of a queue about a job."""
+        """Send a message about a job to one of the workers that serve a queue."""
 
     def look(self, keys: Sequence[AttemptKey]) -> None:
-        """Tell the workers that hold these jobs to look whether they are to stop."""
+        """Make the workers that hold these jobs read from the record whether they are to stop."""
 
     def close(self) -> None:
         """Close the connection to the broker, after what was sent."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that find out what became of jobs whose workers were lost on this machine."""
+"""Threads that follow or verify the jobs whose workers were lost on this machine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from collections.abc import Callable
 from applier.store.worker_jobs import AttemptKey
 
 
-class Finders:
-    """One thread for each job, beside the places of the worker: its command has a place already."""
+class LostJobThreads:
+    """Carries out lost jobs, each in a thread that does not count against the worker's places.
+
+    The command of a lost job may still run on this machine, where it takes up a place already.
+    """
 
     def __init__(self, perform: Callable[[AttemptKey], None]) -> None:
         self._perform = perform
@@ -19,7 +22,7 @@ class Finders:
         self._is_over = False
 
     def find(self, key: AttemptKey) -> None:
-        """Find out what became of a job, unless a thread does already or the worker ends."""
+        """Start a thread that performs a job, unless one for it runs or :meth:`end` was called."""
         with self._lock:
             self._threads = {k: t for k, t in self._threads.items() if t.is_alive()}
             if self._is_over or key in self._threads:
@@ -30,7 +33,7 @@ class Finders:
             thread.start()
 
     def end(self) -> None:
-        """Begin nothing more, and wait for what was begun."""
+        """Start no more threads, and wait without a time limit until those that run have ended."""
         with self._lock:
             self._is_over = True
         for thread in self._threads.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows the jobs of one run in the record: their ends, and leases that run out."""
+"""Polls the record for the ends of the jobs of one run, and for leases that have run out."""
 
 from __future__ import annotations
 
@@ -28,30 +28,34 @@ from planner.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
 
-#: The shortest and the longest pause between two looks for ends, in seconds. It grows while
-#: nothing ends.
+#: The shortest and the longest pause between two looks for ended jobs, in seconds. It grows while
+#: no job ends.
 SHORTEST_S, LONGEST_S = 0.005, 0.25
-#: The pause between two looks for leases that ran out, and for jobs that nobody took, in seconds.
+#: Seconds between two looks for leases that ran out, and for jobs that no worker took.
 CARE_S = 0.5
-#: A job that nobody takes that is to be found or verified is given up after so many leases.
+#: After so many leases in which no worker has taken it, a job that is to be found is offered to be
+#: verified, and a job that is to be verified is given up.
 WAITS_LEASES = 2
-#: How often the worker of a job may be lost that finds out what became of it.
+#: How often a job whose worker was lost is offered again, to be found or verified. At the next
+#: loss, its action is UNKNOWN.
 LOSSES = 3
 
 
 def offer_of(job: WorkerJob) -> JobOffer:
-    """Return the offer of a job that is on record, without its payload."""
+    """Return the offer of a job that is on record, with an empty payload."""
     return JobOffer(job.key.attempt, job.queue, job.action_type, {})
 
 
 class JobFollower:
-    """Passes the report of each job that it follows to ``done`` when the job is over, once.
+    """Passes the report of each followed job to ``done``, once, in the thread of the follower.
 
-    A job whose lease ran out is offered again to be verified, whose end is its report then. If it
-    may have run commands on the machine of its worker, a worker there is to find them; if none
-    comes for two leases, any worker verifies it. If that is lost several times as well, or nobody
-    takes it for two leases, the action is UNKNOWN. Leases count only while the record was within
-    reach for a whole lease: before that, workers could not renew them either.
+    A job whose lease ran out is offered again. If its commands run on the machine of its worker,
+    another worker on that machine must find them. Otherwise, or if none takes it for two leases,
+    any worker verifies the attempt. The action is UNKNOWN if its job is lost again after
+    :data:`LOSSES` such offers, or if no worker takes the job for two leases. A lease can run out
+    only after the record was reachable for a whole lease: before, workers could not renew it.
+
+    ``tell`` is called with a sentence when the queues change that no worker serves.
     """
 
     def __init__(
@@ -72,26 +76,26 @@ class JobFollower:
         self._jobs: dict[str, tuple[AttemptKey, JobOffer]] = {}
         #: The actions whose commands run on the machines of workers.
         self._at_workers: set[str] = set()
-        #: Since when lost jobs wait for a worker to find or verify them.
+        #: By action, the time since which a lost job waits for a worker to find or verify it.
         self._lost: dict[str, float] = {}
-        #: How often the workers of jobs were lost.
+        #: By action, how often its job was offered again because its worker was lost.
         self._losses: Counter[str] = Counter()
-        self._next_count = clock() + lease_s
+        self._next_search = clock() + lease_s
         self._lock = threading.Lock()
         self._wake, self._over = threading.Event(), threading.Event()
         self._within_reach_since = self._last_answer = clock()
         self._next_care = clock() + min(CARE_S, resend_s)
-        #: The queues of which was told that nobody serves them, and when they are looked at again.
+        #: The unserved queues that were reported last, and when the workers are read again.
         self._unserved: set[str] = set()
         self._next_queues = 0.0
         self._thread = threading.Thread(target=self._loop, name="job-follower", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow jobs, in a thread."""
+        """Start the thread that follows jobs."""
         self._thread.start()
 
     def close(self) -> None:
-        """End; jobs that are not over are followed by nobody."""
+        """End the thread and wait for it; jobs that are not over yet get no report."""
         self._over.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -100,7 +104,7 @@ class JobFollower:
     def follow(self, key: AttemptKey, offer: JobOffer, *, at_worker: bool = False) -> None:
         """Follow a job that is on record.
 
-        ``at_worker`` says that its commands run on the machine of its worker.
+        ``at_worker`` is true if its commands run on the machine of its worker.
         """
         with self._lock:
             self._jobs[key.action] = (key, offer)
@@ -109,21 +113,25 @@ class JobFollower:
         self._wake.set()
 
     def leave(self, action: str) -> None:
-        """Follow the job of an action no more."""
+        """Stop following the job of an action, if it is followed."""
         with self._lock:
             self._jobs.pop(action, None)
             self._at_workers.discard(action)
 
     def wake(self) -> None:
-        """Look soon."""
+        """Wake the thread, so that it reads at once which jobs are over."""
         self._wake.set()
 
     def pause(self, seconds: float) -> None:
-        """Wait, unless it is the end."""
+        """Block for some seconds, or until :meth:`close` is called."""
         self._over.wait(seconds)
 
     def look(self) -> bool:
-        """Look for jobs that are over; return whether there were any. Raises StoreError."""
+        """Report the followed jobs that are over; return whether any was reported.
+
+        A lost job that is offered again is not reported. When it is time, leases that ran out are
+        fenced, and jobs that no worker took are sent again. Raises StoreError, DamagedRecord.
+        """
         found = False
         for job in self._store.jobs_of(self._plan, OVER):
             with self._lock:
@@ -132,20 +140,20 @@ class JobFollower:
                 found = self._take_in(job, offer) or found
         self._answered()
         if self._clock() >= self._next_care:
-            self._care()
+            self._fence_and_resend()
             self._next_care = self._clock() + min(CARE_S, self._resend_s)
         return found
 
     def _answered(self) -> None:
-        """Note that the record answered; an answer that took long tells of an outage."""
+        """Store the time of an answer of the record; a long gap since the last means an outage."""
         now = self._clock()
-        # Of the shortest leases, a quarter is no longer than the pause between two looks.
+        # A quarter of a very short lease is shorter than the pause between two looks.
         if now - self._last_answer > max(self._lease_s / 4, 2 * LONGEST_S):
             self._within_reach_since = now
         self._last_answer = now
 
     def _take_in(self, job: WorkerJob, offer: JobOffer) -> bool:
-        """Report a job that is over; return whether that was done."""
+        """Report a job that is over; return False if it was lost and is offered again instead."""
         if job.state is WorkerJobState.LOST:
             return self._lost_job(job, offer)
         if job.state is WorkerJobState.ENDED:
@@ -182,7 +190,7 @@ class JobFollower:
         return False
 
     def _in_doubt(self, job: WorkerJob, offer: JobOffer, message: str) -> None:
-        """Report an attempt of which something may still run: its tokens stay held."""
+        """Report an attempt as UNKNOWN that may still run somewhere; its tokens stay held."""
         self._end(job, offer, ActionState.UNKNOWN, message, given_up=True)
 
     def _end(
@@ -214,8 +222,11 @@ class JobFollower:
         self._losses.pop(report.uuid, None)
         self._done(report)
 
-    def _care(self) -> None:
-        """Fence what was lost, and send again what nobody took."""
+    def _fence_and_resend(self) -> None:
+        """Fence leases that ran out, and send jobs again that no worker took.
+
+        Also report the followed jobs that are missing, and the queues that no worker serves.
+        """
         if self._clock() - self._within_reach_since >= self._lease_s:
             self._store.fence_jobs(self._plan)
         unsent = self._store.unsent_jobs(self._plan, self._resend_s)
@@ -224,22 +235,22 @@ class JobFollower:
                 self._waited_long(job)
             else:
                 self._delivery.send(job.queue, job.key)
-        if self._clock() >= self._next_count:
-            self._next_count = self._clock() + self._lease_s
-            self._count()
-        # Last, because what workers say of themselves may be damaged.
+        if self._clock() >= self._next_search:
+            self._next_search = self._clock() + self._lease_s
+            self._report_missing()
+        # Last, because it reads the rows that workers write, and may raise an error for them.
         self._tell_unserved({job.queue for job in unsent})
 
     def _waited_long(self, job: WorkerJob) -> None:
-        """Let any worker verify a job that none on its machine has found; else give it up."""
+        """Offer a job that was to be found to any worker; give up one that was to be verified."""
         if job.task is JobTask.VERIFY:
             self._store.stop_jobs([job.key], StopReason.ABORT)
         elif self._store.verify_job(job.key):
             self._lost[job.key.action] = self._clock()
             self._delivery.send(job.queue, job.key)
 
-    def _count(self) -> None:
-        """Report actions whose jobs are not on record any more: nobody else would end them."""
+    def _report_missing(self) -> None:
+        """Report followed actions whose jobs are no longer on record, as UNKNOWN."""
         with self._lock:
             followed = list(self._jobs.values())
         known = {job.key for job in self._store.jobs_of(self._plan)}
@@ -259,9 +270,9 @@ class JobFollower:
                 )
 
     def _tell_unserved(self, waiting: set[str]) -> None:
-        """Tell once that nobody serves a queue in which jobs wait, and once that all are served."""
+        """Log a change of the set of unserved queues with waiting jobs, and pass it to ``tell``."""
         now = self._clock()
-        # After an outage of the record, workers have to report first.
+        # After an outage of the record, workers need time to report themselves again.
         knows = now - self._within_reach_since >= self._resend_s
         if not knows or not (waiting or (self._unserved and now >= self._next_queues)):
             return
@@ -276,7 +287,7 @@ class JobFollower:
         self._unserved = found
 
     def _waited_s(self, job: WorkerJob) -> float:
-        """Return for how long nobody has taken a job that is to be verified."""
+        """Return for how many seconds no worker has taken a job that is to be found or verified."""
         now = self._clock()
         return now - self._lost.setdefault(job.key.action, now)
 

@@ -30,28 +30,29 @@ from applier.store.worker_jobs import (
     WorkerJobStore,
 )
 from applier.workers.payloads import action_of, require_able, result_of, task_of
+from planner.errors import short
 from planner.states import ActionState, Outcome
 
 LOG = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
-#: The shortest and the longest pause between two tries to reach the record, in seconds.
+#: The shortest and the longest pause before a call of the record is repeated, in seconds.
 SHORTEST_S, LONGEST_S = 0.05, 1.0
-#: How many threads ask the record at once: each needs a connection then.
+#: How many threads may use the record at once; each needs a database connection.
 ASKING = 8
-#: The part of a lease after which a worker that could not renew it counts its job as lost: before
-#: the lease runs out, so that nobody else finds out meanwhile what became of the job.
+#: The part of a lease after which a worker that could not renew it gives its job up. It is less
+#: than 1, so that no other worker takes the job before that.
 LOST_AT = 0.9
 
 
 def _seconds() -> float:
-    """Return the time since the start of the machine; it goes on while the machine sleeps."""
+    """Return the seconds since the start of the machine, also those in which it was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capacities:
-    """What a worker is able to do, and as whom.
+    """The names by which a worker takes jobs, and the environment in which it runs their actions.
 
     ``name`` is the name of the worker, ``host`` that of its machine, ``cloud`` that of its cloud,
     ``release`` that of ActionPlan there. ``environment`` has open machines, if it has any.
@@ -66,10 +67,11 @@ class Capacities:
 
 @dataclass(slots=True)
 class _Held:
-    """A job that was taken here.
+    """A job that this worker took.
 
-    ``task`` is None until it is made, and once it has ended. ``why`` is why the job is to stop.
-    ``is_lost`` says that the job may belong to somebody else by now.
+    ``task`` is None before the action begins and after it has ended. ``why`` is the reason for
+    which the job is to stop; None if it is not. ``is_lost`` is true if another worker may hold the
+    job by now.
     """
 
     key: AttemptKey
@@ -81,8 +83,8 @@ class _Held:
 class JobRunner:
     """Carries out jobs, each in the thread that calls :meth:`perform`, until they have ended.
 
-    A result is kept until the record has it. A :class:`applier.workers.lease_keeper.LeaseKeeper`
-    renews the leases meanwhile.
+    The write of a result is repeated until the record answers. Meanwhile, a
+    :class:`applier.workers.lease_keeper.LeaseKeeper` has to renew the leases.
     """
 
     def __init__(
@@ -95,23 +97,27 @@ class JobRunner:
     ) -> None:
         self._store, self._own = store, capacities
         self._lease_s, self._clock = lease_s, clock
-        #: By token: one job may be taken again while its last attempt has not stopped yet.
+        #: By token: a lost job may be taken here again while its action still stops.
         self._held: dict[str, _Held] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._asking = threading.BoundedSemaphore(ASKING)
 
     def end(self) -> None:
-        """Stop trying to reach the record: the process ends."""
+        """Stop repeating failed calls of the record: from now on, they raise StoreError."""
         self._over.set()
 
     def held(self) -> list[HeldJob]:
-        """List the jobs that run here and are not ended yet."""
+        """List the jobs that this worker took and whose results are not on record yet."""
         with self._lock:
             return [HeldJob(held.key, token) for token, held in self._held.items()]
 
     def perform(self, key: AttemptKey) -> None:
-        """Carry out a job, if it is still to be taken; return when its end is on record."""
+        """Take a job and carry it out; return when the record has accepted or rejected its result.
+
+        Return at once if the job cannot be taken, because another worker has it or it is over.
+        Raises StoreError if the record cannot be reached and :meth:`end` was called.
+        """
         token = str(uuid4())
         with log_fields.about(plan=key.plan, action=key.action):
             asked_at = self._clock()
@@ -130,7 +136,10 @@ class JobRunner:
                 left.forget()
 
     def stop(self, job: HeldJob, why: StopReason) -> bool:
-        """Tell a job to stop that runs here; return whether it runs and was not told before."""
+        """Stop a job that runs here; return whether it runs and was not stopped before.
+
+        If its action has not begun, return False, and stop the action when it begins.
+        """
         with self._lock:
             held = self._held.get(job.token or "")
             if held is None or held.why is not None:
@@ -146,7 +155,7 @@ class JobRunner:
     def lose(self, job: HeldJob) -> bool:
         """Give up a job that may be lost; return whether it runs and was not given up before.
 
-        Its work is stopped; its commands go on, for who finds out what became of the attempt.
+        Its action is aborted. Its commands go on, so that the next worker can find them.
         """
         with self._lock:
             held = self._held.get(job.token or "")
@@ -172,14 +181,17 @@ class JobRunner:
                 del self._held[token]
 
     def _take(self, key: AttemptKey, token: str) -> TakenJob | None:
-        """Take a job; if it was taken with this token before, renew its lease."""
+        """Take a job, or renew the lease of one that is held with this token; else return None."""
         name, lease_s = self._own.name, self._lease_s
         return self._insist(
             lambda: self._store.take_job(key, worker=name, token=token, lease_s=lease_s)
         )
 
     def _ended(self, held: _Held, token: str, report: Report) -> bool:
-        """Write how a job ended; return whether that counts."""
+        """Record the result of a job; return whether it was accepted.
+
+        Of a job that was lost, only a success is recorded.
+        """
         if held.is_lost and report.state is not ActionState.SUCCEEDED:
             return False  # it was given up, and that is no result
         result = result_of(report)
@@ -188,7 +200,12 @@ class JobRunner:
     def _carried_out(
         self, held: _Held, token: str, taken: TakenJob, asked_at: float
     ) -> tuple[ActionTask | AttemptMachines | None, Report]:
-        """Carry out what is asked for; return what can be forgotten afterwards, and the report."""
+        """Run or verify a job that was taken; return its report as the second value.
+
+        The first value is the task or the machines whose ``forget`` is to be called once the report
+        is on record; None if there are none. ``asked_at`` is when the job was asked for, by the
+        clock of this object.
+        """
         key, payload = held.key, taken.payload
         is_new = taken.task is JobTask.ACT
         environment = replace(self._own.environment, plan=key.plan)
@@ -206,7 +223,7 @@ class JobRunner:
         task = task_of(key, payload, environment, continued_s)
         if is_new:
             if not task.permit():
-                text = "not started: there is no room for its permit, see the log of the worker"
+                text = "not started: its permit cannot be written, see the log of the worker"
                 return None, self._unable(key, taken, ActionFailed(text))
             if not self._is_still_held(key, token, asked_at):
                 task.forget()
@@ -216,22 +233,25 @@ class JobRunner:
         return task, task.execute()
 
     def _is_still_held(self, key: AttemptKey, token: str, asked_at: float) -> bool:
-        """Return whether a job is held here, some time after it was asked for.
+        """Return whether this worker still holds a job that it asked for at ``asked_at``.
 
-        This process may have been stopped since. From now on the permit of the attempt can be
-        withdrawn, so that nothing begins that was lost later.
+        The record is read only if most of a lease has passed since, as after a SIGSTOP. A job that
+        is lost later does not begin either: its permit is written by now, and can be withdrawn.
         """
         if self._clock() - asked_at < LOST_AT * self._lease_s:
             return True
         return self._take(key, token) is not None
 
     def _unable(self, key: AttemptKey, taken: TakenJob, reason: ActionFailed) -> Report:
-        """Return the report of a job that cannot be carried out here."""
+        """Return the report of a job that cannot be carried out here.
+
+        It is FAILED for a job that was to be run, and UNKNOWN for one that was to be verified.
+        """
         text = f"worker {self._own.name} cannot carry it out: {reason}"
         LOG.error("Action %s: %s", key.action, text)
         if taken.task is JobTask.ACT:
             return _report(key, ActionState.FAILED, text, Outcome.ERROR)
-        doubt = in_doubt(action_of(key, taken.payload))
+        doubt = in_doubt(taken.payload.get("name") or short(key.action))
         text = f"its worker {taken.lost_worker} was lost; {text}; {doubt}"
         return _report(key, ActionState.UNKNOWN, text)._replace(given_up=True)
 
@@ -246,7 +266,7 @@ class JobRunner:
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
     ) -> Findings:
-        """Find out what became of an attempt whose worker was lost."""
+        """Verify the attempt of a lost worker; see :func:`applier.run.verify.verify_all`."""
         lost = taken.lost_worker or self._own.name
         return verify_all(
             [action_of(key, taken.payload)],
@@ -257,7 +277,10 @@ class JobRunner:
         )
 
     def _insist(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask the record until it answers; each question may be repeated."""
+        """Call ``ask``, and repeat it with growing pauses while it raises StoreError.
+
+        The error is raised after :meth:`end`. The call must be one that may be repeated.
+        """
         told = False
         for delay_s in delays_s(SHORTEST_S, LONGEST_S):
             try:
@@ -273,9 +296,10 @@ class JobRunner:
 
 
 def worker_name(host: str, pid: int, origin: str) -> str:
-    """Return a new name for a worker: where it runs, and letters that no other has.
+    """Return a unique name for a worker: ``HOST:PID:LETTERS``.
 
-    The first of them are the ``origin`` of its permits; see :func:`applier.machines.permit.origin`.
+    The letters are the ``origin`` of its permits (see :func:`applier.machines.permit.origin`) and
+    four random ones.
     """
     return f"{host}:{pid}:{origin}{uuid4().hex[:4]}"
 
@@ -286,7 +310,7 @@ def _origin(worker: str) -> str:
 
 
 def _claimant(worker: str | None) -> Claimant | None:
-    """Return where a worker ran, by its name; None if it is not known."""
+    """Return the host and process in the name of a worker; None for another form or no name."""
     try:
         host, pid, _ = (worker or "").rsplit(":", 2)
         return Claimant(host=host, pid=int(pid), user="")

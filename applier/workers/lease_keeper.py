@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renews the leases of the jobs of a worker, and looks whether they are to stop."""
+"""Renews the leases of the jobs of a worker, and stops jobs with a recorded stop reason."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ RENEWALS = 3
 
 
 class LeaseKeeper:
-    """Keeps the jobs of one worker; as a context manager, in threads of its own.
+    """Renews the leases of one worker, reports the worker, and stops jobs as the record states.
 
-    ``worker`` is what is told about the worker. ``drain`` is called once if the record says that
-    it is to take no more jobs; :meth:`drains` is called when a signal says so. ``find`` is called
-    for each job that is to be looked for on this machine, because its worker was lost here.
+    As a context manager, it does so in two threads, and removes the worker from the record at the
+    end. ``worker`` is the registration. ``drain`` is called once if the record tells the worker to
+    drain, unless :meth:`request_drain` was called before. ``find`` is called with the key of each
+    job whose worker was lost on this machine, at each renewal until one has taken it.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class LeaseKeeper:
         self._wake, self._over = threading.Event(), threading.Event()
         self._threads = [
             threading.Thread(target=self._loop, name="lease-keeper", daemon=True),
-            # The record may let the other one wait for longer than a lease.
+            # A call of the record may block the first thread for longer than a lease.
             threading.Thread(target=self._watch, name="lease-watch", daemon=True),
         ]
 
@@ -78,20 +79,23 @@ class LeaseKeeper:
             LOG.warning("The worker could not be deregistered: %s", reason)
 
     def wake(self) -> None:
-        """Look at once whether jobs are to stop."""
+        """Wake the thread, so that it reads at once whether jobs are to stop."""
         self._wake.set()
 
     def wake_for(self, keys: Collection[AttemptKey]) -> None:
-        """Look at once, if one of these jobs runs here."""
+        """Call :meth:`wake` if one of these jobs runs here."""
         if not {job.key for job in self._runner.held()}.isdisjoint(keys):
             self._wake.set()
 
-    def drains(self) -> None:
-        """Record soon that the worker takes no more jobs; a signal handler may call it."""
+    def request_drain(self) -> None:
+        """Record at the next look that the worker takes no more jobs; safe in a signal handler."""
         self._was_signalled = True
 
     def look(self) -> None:
-        """Renew leases and report if it is time, and stop what is to stop."""
+        """Renew the leases and report the worker when it is time; stop jobs as the record states.
+
+        If the record cannot be read, log that once, and let the next look try again.
+        """
         held = {job.token or "": job for job in self._runner.held()}
         began = self._clock()
         try:
@@ -115,7 +119,7 @@ class LeaseKeeper:
         self._compare(held, known)
 
     def _known(self, held: Collection[HeldJob]) -> list[HeldJob]:
-        """Return the jobs on record that this worker took last, and those of others that it had."""
+        """Return the jobs on record that this worker took last, or that are among ``held``."""
         if not held:
             return []
         found = self._store.held_jobs(self._worker.name)
@@ -127,14 +131,17 @@ class LeaseKeeper:
         return found
 
     def _compare(self, held: Mapping[str, HeldJob], known: Mapping[AttemptKey, HeldJob]) -> None:
-        """Stop jobs that are told to, and leave those that belong to somebody else by now."""
+        """Stop held jobs that have a stop reason on record, or no record in two looks in a row.
+
+        Give up those that this worker does not hold any more.
+        """
         missing = set()
         for token, job in held.items():
             own = known.get(job.key)
             if own is None:
                 missing.add(token)
-                # A job that is lost is out of sight for a moment. One that stays away is removed,
-                # and nobody will look for its commands.
+                # A job that is lost may be missing in one look. One that is missing in the next
+                # look, too, was removed: no worker will be sent to find its commands.
                 if token in self._missing and self._runner.stop(job, StopReason.ABORT):
                     LOG.warning("Action %s is stopped: its job was removed", job.key.action)
             elif own.token != token:
@@ -145,7 +152,7 @@ class LeaseKeeper:
         self._missing = missing
 
     def look_at_time(self) -> None:
-        """Give up the jobs whose leases could not be renewed in time."""
+        """Give up all held jobs if leases were not renewed for the part LOST_AT of a lease."""
         if self._clock() - self._renewed_at > LOST_AT * self._lease_s:
             for job in self._runner.held():
                 if self._runner.lose(job):

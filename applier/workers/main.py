@@ -11,10 +11,11 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 from warnings import filterwarnings
 
 try:
-    # Celery's relatives import eventlet wherever it is installed; it takes long and warns.
+    # Libraries of Celery import eventlet where it is installed; that is slow, and logs a warning.
     sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     import celery  # noqa: F401 - so that users get a sentence instead of a traceback
 except ImportError:
@@ -25,19 +26,18 @@ from oslo_log import log
 from applier import configuration
 from applier.assembly import Assembly
 from applier.errors import ConfigurationError
-from applier.run import liveness
-from applier.run.user import user
+from applier.run.this_process import this_host, user
 from applier.service import log_file
 from applier.service.opening import opened
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 from applier.wording import one_line
-from applier.workers import configured
-from applier.workers.finders import Finders
+from applier.workers import configured, library_log
+from applier.workers.finders import LostJobThreads
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper
 from planner.errors import PlannerError
-from planner.visible_text import visible
+from planner.safe_text import visible
 
 LOG = logging.getLogger(__name__)
 NAME = "actionplan-worker"
@@ -49,8 +49,11 @@ Ctrl-C let running actions end, and no more begin; the second Ctrl-C ends it at 
 
 
 def _worker(assembly: Assembly, origin: str) -> Worker:
-    """Return what the record tells about this worker; ``origin`` is that of its permits."""
-    conf, host = assembly.conf, liveness.this_host()
+    """Return the registration of this worker.
+
+    ``origin`` is that of its permits (see :func:`applier.machines.permit.origin`).
+    """
+    conf, host = assembly.conf, this_host()
     return Worker(
         name=worker_name(host, os.getpid(), origin),
         host=host,
@@ -67,9 +70,9 @@ def _worker(assembly: Assembly, origin: str) -> Worker:
 def run(assembly: Assembly, store: SqlStore) -> int:
     """Carry out jobs until a signal ends the worker; return its exit code.
 
-    ``store`` is one for the leases alone.
+    It is 1 if the broker rejects the user. ``store`` is used only for leases and registration.
     """
-    from celery.signals import worker_shutting_down
+    from celery.signals import setup_logging, worker_shutting_down
 
     from applier.workers.celery_app import celery_app, on_messages, refusal
 
@@ -84,42 +87,47 @@ def run(assembly: Assembly, store: SqlStore) -> int:
         environment=replace(assembly.environment, machines=machines),
     )
     runner = JobRunner(assembly.store, capacities, lease_s=lease_s)
-    finders = Finders(runner.perform)
+    finders = LostJobThreads(runner.perform)
     app = celery_app(conf.workers.broker, worker.queues, conf.workers.broker_ca_file)
     if (why := refusal(app)) is not None:
         LOG.error("[workers] broker: it refuses the user or the virtual host: %s", one_line(why))
         return 1
     # Its hint, --uid, is an option of another program; containers often run as root.
     filterwarnings("ignore", "You're running the worker with superuser")
-    with (
-        closing(machines),
-        closing(store),
-        LeaseKeeper(
-            store, runner, worker, lease_s=lease_s, drain=_drain, find=finders.find
-        ) as keeper,
-    ):
-        on_messages(app, runner.perform, lambda keys: keeper.wake_for(keys))
+    keeper = LeaseKeeper(store, runner, worker, lease_s=lease_s, drain=_drain, find=finders.find)
+    on_messages(app, runner.perform, keeper.wake_for)
 
-        def drains(**_: object) -> None:
-            keeper.drains()
+    def drains(**_: object) -> None:
+        keeper.request_drain()
 
-        # Celery keeps a weak reference, which lasts as long as this function.
-        worker_shutting_down.connect(drains)
+    # Celery keeps only a weak reference to it; this function keeps it alive until the end.
+    worker_shutting_down.connect(drains)
+    # A receiver of this signal keeps Celery from changing the handlers and the level of the log.
+    setup_logging.connect(library_log.leave, weak=False)
+    service = _service(app, worker)
+    with closing(machines), closing(store), keeper:
         LOG.info("%s serves the queues %s", worker.name, ", ".join(worker.queues))
-        service = app.Worker(
-            hostname=f"{worker.name.replace(':', '.')}@actionplan",
-            pool="threads",
-            concurrency=worker.places,
-            loglevel="WARNING",
-            quiet=True,
-            without_gossip=True,
-            without_mingle=True,
-            without_heartbeat=True,
-        )
         service.start()
         finders.end()
         runner.end()
     return int(service.exitcode or 0)
+
+
+def _service(app: Any, worker: Worker) -> Any:
+    """Return the worker of Celery; must be called before any thread that uses a database starts.
+
+    Making it sets environment variables. The process may crash if another thread reads one at that
+    moment, as the libraries of databases do: getenv(3) is not safe while setenv(3) runs.
+    """
+    return app.Worker(
+        hostname=f"{worker.name.replace(':', '.')}@actionplan",
+        pool="threads",
+        concurrency=worker.places,
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
 
 
 def _drain() -> None:
@@ -150,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with closing(Assembly(conf)) as assembly:
         never = threading.Event()
         opened(lambda: assembly.store, never)
-        # A store of its own, which does not wait: a lease is renewed in time, or the next time.
+        # A second store, without retries: a renewal that fails is repeated at the next look.
         url = configuration.connection(conf)
         store = opened(lambda: SqlStore(url, patience_s=0.0), never)
         return 0 if store is None else run(assembly, store)

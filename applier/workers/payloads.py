@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an applier and a worker tell each other about an attempt, as JSON."""
+"""Converts an attempt to the JSON payload of a job, and the JSON result of a job to a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 from applier.contracts import JobOffer, Report
@@ -17,12 +18,22 @@ from planner.states import ActionState, Outcome, StateReason, Who, sources
 
 #: The form of the payloads that this release writes, and the newest that it reads.
 FORMAT = 1
+#: The types of the values of a payload, by key.
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "release": str,
+    "cloud": str,
+    "name": (str, NoneType),
+    "action_type": str,
+    "input_parameters": dict,
+    "limit_s": (int, float, NoneType),
+    "cut_off": bool,
+}
 
 
 def payload_of(task: ActionTask, cloud: str, release: str) -> dict[str, Any]:
-    """Return what a worker needs to carry out an attempt.
+    """Return the payload of the job of an attempt, from which a worker makes the task again.
 
-    ``cloud`` is the name of the cloud that it works on, ``release`` that of this release.
+    ``cloud`` is the name of the applier's cloud, ``release`` the release of ActionPlan there.
     """
     action = task.action
     return {
@@ -40,10 +51,17 @@ def payload_of(task: ActionTask, cloud: str, release: str) -> dict[str, Any]:
 def require_able(
     payload: Mapping[str, Any], environment: ActionEnvironment, cloud: str, release: str
 ) -> None:
-    """Raise ActionFailed if a worker with this environment cannot carry out an attempt."""
-    if payload["format"] > FORMAT:
-        other = payload["release"]
+    """Raise ActionFailed if a worker with this environment cannot carry out an attempt.
+
+    It is also raised for a damaged payload, which may lack any key.
+    """
+    known = payload.get("format")
+    if isinstance(known, int) and known > FORMAT:
+        other = payload.get("release")
         raise ActionFailed(f"it has ActionPlan {release}, older than {other} of the applier")
+    wrong = (key for key, kind in _TYPES.items() if not isinstance(payload.get(key, ...), kind))
+    if (first := next(wrong, None)) is not None or not isinstance(known, int):
+        raise ActionFailed(f"its job on record is damaged: {first or 'format'} is missing or wrong")
     kind = payload["action_type"]
     if kind not in environment.plugins:
         raise ActionFailed(f"no plugin there offers the action type {kind}")
@@ -71,7 +89,8 @@ def task_of(
 ) -> ActionTask:
     """Return the task of a job, for the plugins, cloud and machines of a worker.
 
-    ``continued_s`` is how many seconds ago the attempt began that goes on; None for a new one.
+    ``continued_s`` is None for a new attempt. If commands of an attempt were found, it is how many
+    seconds ago they began.
     """
     action = action_of(key, payload)
     begun = {} if continued_s is None else {key.action: continued_s}
@@ -86,7 +105,7 @@ _TEXTS = ("state", "outcome", "state_reason", "message", "output")
 
 
 def result_of(report: Report) -> dict[str, Any]:
-    """Return the result of a job."""
+    """Return the result that a worker writes at the end of a job whose attempt has this report."""
     return {
         "state": str(report.state),
         "outcome": None if report.outcome is None else str(report.outcome),
@@ -100,8 +119,9 @@ def result_of(report: Report) -> dict[str, Any]:
 def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report:
     """Return the report of an action from the result of its job.
 
-    A job that was verified, and whose work was not done, ends PENDING: it runs again. Raises
-    ValueError if it is no result of a worker: who gets hold of an account may write anything.
+    The state PENDING in a result means that a verified attempt is to be repeated. Its report is
+    FAILED with ``again``, so that another attempt follows. Raises ValueError for a result of
+    another form: whoever has the database account of a worker may write anything.
     """
     if set(result) != {*_TEXTS, "given_up"}:
         raise ValueError(f"it has not the keys {', '.join(_TEXTS)}, given_up")

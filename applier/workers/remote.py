@@ -22,17 +22,17 @@ from applier.workers.payloads import payload_of
 
 LOG = logging.getLogger(__name__)
 
-#: How many jobs are told to stop in one transaction and one message.
+#: How many jobs are stopped at most in one transaction per reason, and one message.
 STOPS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemoteSettings:
-    """How jobs are given to workers.
+    """The settings of an applier that offers jobs to workers.
 
-    A lease lasts ``lease_s`` seconds. A job that nobody took is sent again after ``resend_s``.
-    ``route`` are the kinds of tokens that name queues. ``cloud`` and ``release`` are the names of
-    the applier's cloud and of its release.
+    A lease lasts ``lease_s`` seconds. A job that no worker took is sent again after ``resend_s``
+    seconds. ``route`` are the kinds of tokens that name queues, the preferred one first. ``cloud``
+    is the name of the applier's cloud, ``release`` the release of ActionPlan there.
     """
 
     lease_s: float
@@ -45,9 +45,9 @@ class RemoteSettings:
 class RemoteWorkers:
     """See :class:`applier.engines.executor.Executor`; each attempt is a job for some worker.
 
-    ``known`` are the jobs of the plan that are on record already, by action. An adopted attempt
-    that is not among them is followed in a thread of this process. ``tell`` is called with
-    sentences about queues that nobody serves.
+    ``known`` are the jobs of interrupted actions that are on record already, by action. An adopted
+    attempt without such a job is followed in a thread of this process. ``tell`` is called with
+    sentences about queues that no worker serves.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class RemoteWorkers:
         self._stopper = threading.Thread(target=self._stop_all, name="job-stopper", daemon=True)
 
     def offer(self, task: Any) -> JobOffer:
-        """Return the job of an attempt."""
+        """Return the job of an attempt, to be recorded with its start before :meth:`submit`."""
         settings, action = self._settings, task.action
         payload = payload_of(task, settings.cloud, settings.release)
         to_queue = queue_of(action, settings.route)
@@ -90,20 +90,20 @@ class RemoteWorkers:
         return offer
 
     def grow(self, number: int, extra: int = 0) -> None:
-        """Do nothing: workers have their places."""
+        """Do nothing: the number of places is fixed at each worker."""
 
     def replace(self) -> None:
-        """Do nothing: a worker has one place less until the attempt ends."""
+        """Do nothing: the attempt that hangs occupies a place of its worker until it ends."""
 
     def submit(self, task: Any) -> None:
-        """Tell the workers about a job whose start is on record."""
+        """Follow the job of an attempt whose start is on record, and send it to its queue."""
         offer = self._offers.pop(task.action.uuid)
         key = AttemptKey(self._plan, task.action.uuid, offer.attempt)
         self._follower.follow(key, offer, at_worker=_runs_at_worker(task))
         self._delivery.send(offer.queue, key)
 
     def adopt(self, task: Any) -> None:
-        """Follow the job of an attempt, or a command that goes on without one."""
+        """Follow an attempt that goes on: its job on record, else its commands in a thread here."""
         uuid = task.action.uuid
         job = self._known.get(uuid)
         if job is None:
@@ -114,7 +114,7 @@ class RemoteWorkers:
         self._follower.follow(job.key, offer_of(job), at_worker=_runs_at_worker(task))
 
     def stop(self, task: Any, why: StopReason) -> None:
-        """Write that a job is to stop, and tell its worker; in a thread of its own."""
+        """Queue the stop of a job; a thread records it, and sends a message to the worker."""
         if task.action.uuid in self._followed_here:
             self._threads.stop(task, why)
             return
@@ -125,7 +125,10 @@ class RemoteWorkers:
         self._stops.put((AttemptKey(self._plan, task.action.uuid, task.attempt), why))
 
     def let_go(self, task: Any) -> bool:
-        """Leave a job to the next applier: it goes on."""
+        """Stop following an attempt; return True if it goes on without this process.
+
+        That is so for a job. Of an attempt that a thread here follows, only the commands go on.
+        """
         if task.action.uuid in self._followed_here:
             return self._threads.let_go(task)
         self._follower.leave(task.action.uuid)
@@ -142,7 +145,10 @@ class RemoteWorkers:
         self._threads.__exit__(*error)
 
     def _stop_all(self) -> None:
-        """Tell jobs to stop, all that wait for it at once."""
+        """Write the queued stops into the record and send them, in batches, until None is queued.
+
+        If the record cannot be written, queue a batch again after a second.
+        """
         while (first := self._stops.get()) is not None:
             asked = [first, *self._waiting()]
             keys = [key for key, _ in asked]
@@ -159,7 +165,7 @@ class RemoteWorkers:
             self._follower.wake()
 
     def _waiting(self) -> list[tuple[AttemptKey, StopReason]]:
-        """Return the stops that wait besides the first, up to a limit or the end."""
+        """Take at most STOPS_AT_ONCE - 1 further stops from the queue; leave the None in it."""
         found: list[tuple[AttemptKey, StopReason]] = []
         with suppress(queue.Empty):
             while len(found) < STOPS_AT_ONCE - 1:

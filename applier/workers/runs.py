@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the actions of runs be executed at workers."""
+"""Executes the actions of runs at workers: makes an executor for each run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from applier.workers.remote import RemoteSettings, RemoteWorkers
 from planner.model import ActionPlan
 from planner.states import ActionState
 
-#: How many seconds a job may take to end that was told to stop.
+#: Seconds without a report, besides two leases, after which stopped jobs are no longer awaited.
 STOPS_IN_S = 10.0
 
 
 class RemoteRuns:
-    """Makes what executes the actions of one run after another at workers."""
+    """See :class:`applier.run.setup.RunsAt`; all runs send messages over the same connection."""
 
     def __init__(
         self, store: WorkerJobStore, delivery: JobDelivery, settings: RemoteSettings
@@ -41,9 +41,10 @@ class RemoteRuns:
     def executor_of(
         self, plan: ActionPlan, known: Mapping[str, WorkerJob], tell: Callable[[str], None]
     ) -> MakeExecutor:
-        """Return what makes the executor of a run of a plan that has these jobs.
+        """Return a function that makes the executor of a run.
 
-        ``tell`` is called with sentences about queues that nobody serves.
+        ``known`` are the jobs on record of its interrupted actions, as :meth:`jobs_of` returns
+        them. ``tell`` is called with sentences about queues that no worker serves.
         """
         return partial(
             RemoteWorkers,
@@ -56,7 +57,10 @@ class RemoteRuns:
         )
 
     def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
-        """Return the limits that the places of workers are now; raises StoreError."""
+        """Return the places of the workers that serve each queue now, as limits for a forecast.
+
+        Raises StoreError.
+        """
         served = self._store.served_queues()
         return queue_limits(plan.actions, self._settings.route, workerless, served)
 
@@ -87,7 +91,7 @@ class RemoteRuns:
                 report = ended.get(timeout=2 * lease_s + STOPS_IN_S)
                 reports[report.uuid] = report
         except queue.Empty:
-            pass  # told below
+            pass  # jobs without a report are in doubt, see below
         finally:
             follower.close()
         return [reports.get(uuid) or _in_doubt(job) for uuid, job in jobs.items()]

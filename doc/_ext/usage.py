@@ -8,6 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 _CLIFFS_GROUP = re.compile(r"formatters?$", re.IGNORECASE)
+#: How an argument is written that may be left out, or given several times, by its ``nargs``.
+_REPEATED: dict[int | str | None, str] = {
+    argparse.OPTIONAL: "[{0}]",
+    argparse.ZERO_OR_MORE: "[{0} ...]",
+    argparse.ONE_OR_MORE: "{0} [{0} ...]",
+    argparse.REMAINDER: "[{0} ...]",
+}
 
 
 def own_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -44,7 +51,7 @@ def usage(action: argparse.Action) -> str:
     if action.option_strings:
         name = f"{action.option_strings[-1]} {name}".rstrip()
         return name if action.required else f"[{name}]"
-    return f"[{name}]" if action.nargs == "?" else name
+    return _REPEATED.get(action.nargs, "{0}").format(name)
 
 
 def metavar(action: argparse.Action) -> str:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two plans: actions, links, and the fields that change what a run does."""
+"""The differences between two plans: actions, links, and the fields that a digest covers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the fields of actions and plans that a digest covers, and says which of them differ."""
+"""Finds the fields of actions and plans that differ, among those that a digest covers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def of_action(action: Action) -> dict[str, Any]:
 
 
 def of_plan(plan: ActionPlan) -> dict[str, Any]:
-    """Return the fields of a plan that a run uses, with the tolerances by name."""
+    """Return the fields of a plan that a run uses, with the tolerances by name.
+
+    A name that was there before gets a number: ``racks (2)``.
+    """
     times = Counter[str]()
     tolerances = {}
     for tolerance in plan.tolerances:
@@ -50,14 +53,15 @@ def of_plan(plan: ActionPlan) -> dict[str, Any]:
 
 
 def encoded(value: Any) -> str:
-    """Return a value as JSON, which is equal for equal values only: 1 is neither 1.0 nor true."""
+    """Return a value as JSON with sorted keys, in which 1, 1.0 and true are different texts."""
     return _ENCODER.encode(value)
 
 
 def different(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the path of each value that differs; mappings are compared key by key.
 
-    A key that only one of them has is one difference, and so is a list or a secret reference.
+    A key that only one of them has is one difference. Lists and secret references are compared as a
+    whole.
 
     >>> list(different({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 4}, "e": 3}))
     [('a', 'c'), ('d',), ('e',)]

@@ -28,7 +28,7 @@ class LinkSet:
 
 
 class LinkChanges:
-    """Finds what one set of links has and another lacks. ``labels`` are those of actions by number.
+    """Finds the links in one set that another lacks; ``labels`` maps action numbers to labels.
 
     Sets that many actions share are read once, so that the time is linear in actions and links.
     """
@@ -37,11 +37,15 @@ class LinkChanges:
         self._labels = labels
         self._lacking: dict[tuple[Members, Members], tuple[str, ...]] = {}
         self._groups: dict[Members, tuple[str, ...]] = {}
-        #: Equal labels are one object, so that its id stands for them.
+        #: Equal tuples of labels are one object, so that its id identifies them.
         self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def grouped(self, actions: Iterable[tuple[int, LinkSets, LinkSets]]) -> tuple[LinkSet, ...]:
-        """Return the links that are in the first sets of each action and not in the second."""
+        """Return the links of actions that are in their first sets and not in their second.
+
+        ``actions`` has the number of each action and its two sets. Actions that have the same such
+        links are in one :class:`LinkSet`.
+        """
         found: dict[tuple[str, int, tuple[str, ...]], tuple[tuple[str, ...], list[str]]] = {}
         for number, one, other in actions:
             if one != other:
@@ -82,7 +86,7 @@ class LinkChanges:
         return known
 
     def _alternatives(self, group: Members) -> tuple[str, ...]:
-        """Return the label of each member of a group; that of a join names what is behind it."""
+        """Return the label of each member of a group; that of a join names its predecessors."""
         known = self._groups.get(group)
         if known is None:
             names = (
@@ -106,7 +110,7 @@ class LinkChanges:
 
 
 def leaves(members: Members) -> set[Any]:
-    """Return the actions in a set of links, and those in the sets within it.
+    """Return the members of a set of links and of all sets within it, without the sets themselves.
 
     >>> sorted(leaves(frozenset({1, frozenset({2, frozenset({1, 3})})})))
     [1, 2, 3]
@@ -128,5 +132,5 @@ def _number(leaf: Any) -> int:
 
 
 def _place(member: Any) -> list[int]:
-    """Return what to sort a member by: the numbers of its actions."""
+    """Return the sort key of a member: the numbers of its actions."""
     return sorted(map(_number, leaves(frozenset([member]))))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of actions as sets that two plans can be compared by, with joins seen through.
+"""The links of actions as sets, by which two plans are compared, without joins.
 
-The members of a set are numbers of actions. What a join waits for is a set within the set, so that
-n actions before m actions cost n + m members. Equal sets are one object.
+The members of a set are numbers of actions. A join is replaced by a set within the set, which has
+the predecessors of the join, so that n actions before m actions take n + m members. Equal sets are
+one object.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Any, NamedTuple
 
 from planner.model import JOIN, Action, Blocker, Trigger
 
-#: Of numbers, of pairs of a number and how often it was there before, and of such sets.
+#: A set of action numbers, of such sets, and of pairs (number, how often it was a link before).
 Members = frozenset[Any]
 _NONE: Members = frozenset()
 
 
 class LinkSets(NamedTuple):
-    """The links of one action by kind; what is in ``parents`` must have ended."""
+    """The links of one action by kind; actions in ``parents`` must have ended, but may have failed.
+
+    Those in ``needs`` must have succeeded.
+    """
 
     parents: Members = _NONE
     needs: Members = _NONE
@@ -29,15 +33,16 @@ class LinkSets(NamedTuple):
 
 
 def is_join(action: Action) -> bool:
-    """Return whether an action is seen through: a join with nothing but parents and needs."""
+    """Return whether an action is a join that is replaced: one with only parents and needs."""
     links = (action.needs_any, action.triggers, action.blocked_by)
     return action.action_type == JOIN and not any(links)
 
 
 class LinkReader:
-    """Reads the links of the actions of a plan; ``known`` is shared by the readers of two plans.
+    """Reads the links of the actions of a plan.
 
-    ``numbers`` are the numbers of the actions by uuid. Joins have none.
+    ``numbers`` are the numbers of the actions by uuid. Joins have none. ``known`` maps each set to
+    the object that stands for all sets equal to it; the readers of two plans share it.
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class LinkReader:
         return found
 
     def _read(self, parents: Sequence[str], needs: Sequence[str]) -> LinkSets:
-        """Read parents and needs: what a join only waits for need not succeed."""
+        """Return the sets of parents and needs; parents of a needed join are added to parents."""
         ended, well = set(self._members(parents)), set(self._members(needs))
         for uuid in parents:
             if uuid in self._joins:
@@ -98,7 +103,7 @@ class LinkReader:
         return self._behind[uuid]
 
     def _members(self, uuids: Iterable[str]) -> Iterator[Any]:
-        """Yield the number of each action; one that is there again with how often it was."""
+        """Yield the number of each action but joins; of a repeated one, with how often it came."""
         times = Counter[int]()
         for uuid in uuids:
             if uuid not in self._joins:

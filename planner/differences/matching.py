@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matches the actions of two plans: by name, else by type, resource and parameters.
 
-Uuids have no part in it: each plan has its own.
+Uuids are ignored: each plan has its own.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def numbers(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Number the actions of two plans by uuid, so that those that match have equal numbers.
 
-    Actions match if their names are equal and unique in both plans, else if type, resource and
-    parameters are. Several that are equal in these share a number if both plans have such ones.
-    A name that is a type and a number was given by a planner, and is another one once an action is
-    put before: such actions match by name only if nothing else matches. Those with a name alone,
-    such as a ``nop`` without parameters, match by it alone.
+    Actions match if their names are equal and unique in both plans, else if their types, resources
+    and parameters are equal. All actions that are equal in these share a number if both plans have
+    such actions. A name such as ``nop-3``, a type and a number, was made by a planner, and changes
+    when an action is inserted before: actions with such names match by name only if they do not
+    match otherwise. Actions with a name, but no resource and no parameters, match by name only.
 
     >>> old = [Action(uuid="1", action_type="nop", name="a"), Action(uuid="2", action_type="stop")]
     >>> new = [Action(uuid="3", action_type="stop"), Action(uuid="4", action_type="stop", name="a")]
@@ -64,9 +64,10 @@ def numbers(
 def pairs(
     old: Sequence[T], new: Sequence[T], keys: Sequence[Callable[[T], Hashable]]
 ) -> tuple[list[tuple[T, T]], list[T], list[T]]:
-    """Pair those of equal first key, of the others those of equal second key, and so on.
+    """Pair the entries of two lists by equal first keys, the rest by equal second keys, and so on.
 
-    What is left is paired in its order. Returns the pairs, and what is in only one of the lists.
+    Entries that match by no key are paired by position. Return the pairs, the entries that are only
+    in ``old``, and those only in ``new``.
 
     >>> pairs(["a1", "b1"], ["b2", "b1", "c1"], [str, lambda text: text[0]])
     ([('b1', 'b1'), ('a1', 'b2')], [], ['c1'])
@@ -95,14 +96,14 @@ def _content(action: Action) -> str:
 
 
 def _by_name(actions: Iterable[_Known]) -> dict[str, _Known]:
-    """Return the actions whose names are unique."""
+    """Return the actions whose names are unique, by name."""
     known = list(actions)
     times = Counter(action.name for action, _ in known)
     return {a.name: (a, text) for a, text in known if a.name is not None and times[a.name] == 1}
 
 
 def _is_first(one: _Known, other: _Known) -> bool:
-    """Return whether two actions of one name match whatever else there is."""
+    """Return whether two actions of one name match by it, before any other match is tried."""
     return one[1] == other[1] or not (_is_numbered(one[0]) or _is_numbered(other[0]))
 
 

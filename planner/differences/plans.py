@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two plans; the time is linear in actions and links, and no uuid or order counts."""
+"""Compares two plans, without their uuids and their order, in time linear in actions and links."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MovedAction:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanDifference:
-    """What differs between two plans, in everything that a digest covers except the order.
+    """The differences between two plans in all that a digest covers, except the order of actions.
 
     ``paths`` are those of the fields of the plan that differ. All links of an added action are new,
     and all of a removed one lost.
@@ -57,7 +57,7 @@ class PlanDifference:
 
 
 class _Known(NamedTuple):
-    """An action with what it is compared by."""
+    """An action with the values that are compared; ``text`` is its fields as JSON."""
 
     action: Action
     number: int
@@ -143,7 +143,7 @@ def _known(
 def _paired(
     old: Iterable[_Known], new: Iterable[_Known]
 ) -> tuple[list[tuple[_Known, _Known]], list[_Known], list[_Known]]:
-    """Return the actions of both plans in the order of the new one, and those of only one plan."""
+    """Return the pairs of matching actions in the order of the new plan, the removed, the added."""
     sides: dict[int, tuple[list[_Known], list[_Known]]] = {}
     for i, side in enumerate((old, new)):
         for known in side:
@@ -160,7 +160,7 @@ def _paired(
     return both, sorted(removed, key=_place), sorted(added, key=_place)
 
 
-#: By what actions of equal content are paired: everything, then everything but the wave.
+#: The keys by which actions with equal numbers are paired: all values, then all but the wave.
 _ALIKE: Sequence[Callable[[_Known], Hashable]] = (
     lambda known: (known.text, known.links, known.wave),
     lambda known: (known.text, known.links),

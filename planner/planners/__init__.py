@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planners that come with the product."""
+"""The planners that are part of ActionPlan, and the code that they share."""

@@ -29,9 +29,10 @@ class Draft:
         return len(self._proposed)
 
     def add(self, proposed: ProposedAction, parents: tuple[int, ...], reason: str) -> int:
-        """Add an action, whose parents were added before; return its position.
+        """Add an action; return its position, which counts the actions from 0.
 
-        If several actions share a tuple of parents, they also share it in the plan.
+        ``parents`` are positions of actions that were added before. Actions to which the same tuple
+        object is passed also share one tuple of parents in the plan.
         """
         self._proposed.append(proposed)
         self._parents.append(parents)
@@ -39,7 +40,7 @@ class Draft:
         return len(self._proposed) - 1
 
     def join(self, parents: tuple[int, ...], reason: str) -> int:
-        """Add a join that waits for all its parents; return its position."""
+        """Add a join, an action that only waits for all its parents; return its position."""
         name = next(n for k in self._join_numbers if (n := f"join-{k}") not in self._taken)
         return self.add(ProposedAction(name=name, action_type=JOIN), parents, reason)
 
@@ -52,9 +53,10 @@ class Draft:
     ) -> ActionPlan:
         """Return the plan, with the needs that follow from the effects of the actions.
 
-        A need that contradicts the parents is dropped, with a warning. ``precedes(a, b)`` returns
-        whether position ``a`` is an ancestor of ``b`` through parents; without this function the
-        parents are searched. A plan without actions is SUCCEEDED.
+        A need that contradicts the parents or a more important need is dropped, and a warning names
+        it. ``precedes(a, b)`` returns whether position ``a`` is an ancestor of ``b`` through
+        parents; without this function the parents are searched. ``limits`` maps a token to the
+        number of actions that may hold it at once. A plan without actions is SUCCEEDED.
         """
         touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
         settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)

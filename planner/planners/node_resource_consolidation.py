@@ -28,7 +28,10 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
     NAME = "node_resource_consolidation"
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Link the actions; chains are in the order in which their source nodes first occur."""
+        """Return the plan; chains are in the order in which their source nodes first occur.
+
+        Raises InvalidInput for actions of types that are not in TYPES.
+        """
         disables, chains, enables = sort(problem)
         draft = self.draft(problem)
         disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
@@ -62,8 +65,9 @@ def sort(
 ) -> tuple[list[ProposedAction], dict[str | None, list[ProposedAction]], list[ProposedAction]]:
     """Return disabling actions, migrations by source node, enabling actions; each in input order.
 
-    Migrations without a source node form one chain, as in Watcher; only with unchecked parameters
-    can there be any. Raises InvalidInput for actions of other types.
+    Migrations whose source node is not known form one chain, with the key None, as in Watcher. They
+    can occur only if parameters are not checked. Raises InvalidInput for actions of types that are
+    not in TYPES.
     """
     disables: list[ProposedAction] = []
     enables: list[ProposedAction] = []

@@ -13,7 +13,9 @@ from planner import ranges
 
 
 def finite(value: object) -> int | float:
-    """Read a number or its text in ASCII digits; raises ValueError unless it is finite.
+    """Return a number, or the number in a text, as int or float.
+
+    Raises ValueError for infinity, NaN, a bool, and a text with underscores or non-ASCII digits.
 
     >>> [finite(v) for v in (9, "100", "2.5", -5)]
     [9, 100, 2.5, -5]
@@ -39,7 +41,7 @@ def finite(value: object) -> int | float:
 
 
 def at_least_one(value: object) -> int:
-    """Read an integer of 1 or more, or its text; raises ValueError.
+    """Return an integer of 1 to ``ranges.MOST``, read from a number or a text; raises ValueError.
 
     >>> at_least_one("2")
     2
@@ -59,14 +61,17 @@ def at_least_one(value: object) -> int:
 
 
 class NumberByType(types.Dict):
-    """Option type: a number for each action type, as text (``nop:70,sleep:40``) or as a mapping."""
+    """Option type: a number for each action type, as text (``nop:70,sleep:40``) or as a mapping.
+
+    ``read`` converts each number; it raises ValueError for an invalid one.
+    """
 
     def __init__(self, read: Any) -> None:
         super().__init__(value_type=types.String(), bounds=False)
         self.read = read
 
     def __call__(self, value: object) -> dict[str, Any]:
-        """Read all numbers; raises ValueError that names every type with an invalid number."""
+        """Return the numbers by action type; raises one ValueError that names all invalid ones."""
         if not isinstance(value, str | Mapping):
             raise ValueError(f"{value!r} is neither a mapping nor NAME:NUMBER pairs")
         pairs: Mapping[str, object] = (
@@ -95,7 +100,7 @@ def weights_option(default: Mapping[str, int]) -> cfg.Opt:
 
 
 def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
-    """Return the option ``parallelization``: integers of 1 or more."""
+    """Return the option ``parallelization``: how many actions of a type run at once, 1 or more."""
     return cfg.Opt(
         "parallelization",
         type=NumberByType(at_least_one),
@@ -114,7 +119,7 @@ def unnamed(
 ) -> list[str]:
     """Return a warning for each used action type that is not in ``numbers``.
 
-    ``instead`` is the number that is used for it.
+    ``instead`` is the number that is used for it. ``option`` is the name of the option in the text.
     """
     return [
         f"action type {name!r} has no {option}: {instead} is used"

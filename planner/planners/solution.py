@@ -20,7 +20,7 @@ from planner.planners.solution_schema import SCHEMA
 
 
 class SolutionPlanner(Planner[Solution]):
-    """Base class of the planners of solutions; a subclass has to define only ``plan``."""
+    """Base class of the planners of solutions; a subclass defines ``NAME`` and ``plan``."""
 
     KIND = "solution"
     SCHEMA = SCHEMA
@@ -80,7 +80,7 @@ class ActionReader:
                 self._taken.add(own)
 
     def action(self, i: int, raw: Mapping[str, Any]) -> ProposedAction:
-        """Read one action, and append its mistakes."""
+        """Return the proposed action of entry ``i``, and append its mistakes and warnings."""
         name = raw["action_type"]
         action_type = self._type(name, i)
         parameters, resource_id = self._parameters(i, raw)
@@ -187,7 +187,7 @@ class ActionReader:
 
 
 class About(NamedTuple):
-    """The answers of an action type about one action: estimate, description, touched resources."""
+    """The description, touched resources and estimate (seconds) of one action, by its type."""
 
     description: str | None = None
     touches: tuple[Touch, ...] = ()
@@ -195,7 +195,12 @@ class About(NamedTuple):
 
 
 def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any]) -> About:
-    """Call the methods of an action type for one action; for an unknown type, return defaults."""
+    """Return description, touches and estimate of an action, by calling the methods of its type.
+
+    For an unknown type, ``kind`` is None and the fields have their defaults. References to secrets
+    are replaced by labels before the calls. Raises BrokenPlugin if a method raises an exception or
+    the estimate is out of range.
+    """
     if kind is None:
         return About()
     given = secret_references.replaced(parameters, lambda _, text: secret_references.label(text))
@@ -226,7 +231,7 @@ def host_of(action: ProposedAction, facts: Mapping[str, Mapping[str, Any]]) -> s
 
 
 def missing_host(i: int, action: ProposedAction) -> Mistake:
-    """Return the mistake for action ``i`` if the host of its instance is not known."""
+    """Return the mistake that the host of the instance of action ``i`` is not known."""
     own = "source_node is missing, and " if action.action_type == "migrate" else ""
     where = f"facts.instances.{action.resource_id}.host"
     return Mistake(
@@ -236,7 +241,7 @@ def missing_host(i: int, action: ProposedAction) -> Mistake:
 
 
 def _tables(facts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the tables of the facts, without what is said about all of them."""
+    """Return the tables of the facts, without the fields that describe the facts as a whole."""
     others = ("cloud", "at", "totals", "belongs_to")
     return {name: table for name, table in facts.items() if name not in others}
 

@@ -16,11 +16,14 @@ _LABELS = {
 
 
 def _known(**fields: Any) -> dict[str, Any]:
-    """Return the schema of one table of facts, by id: any fields are allowed, these are read."""
+    """Return the schema of a table of facts, which maps each id to a mapping of fields.
+
+    ``fields`` has the schema of each field that is read. Other fields are allowed.
+    """
     return {"type": "object", "additionalProperties": {"type": "object", "properties": fields}}
 
 
-#: Fields that any document may carry, whatever its kind.
+#: Fields that are allowed in documents of every kind.
 COMMON: dict[str, Any] = {
     "kind": {"type": "string", "description": "Chooses the reader; solution where left out."},
     "planner": {"type": "string", "description": "Name of the planner that is to plan this."},
@@ -51,7 +54,7 @@ ACTION: dict[str, Any] = {
         "touches": {
             "type": "array",
             "items": ranges.NAME,
-            "description": "[EFFECT ]KIND:ID; what the action type says where left out.",
+            "description": "[EFFECT ]KIND:ID; default: the touches of the action type.",
         },
         "estimate_s": ranges.SECONDS_OR_NULL,
         "timeout_s": ranges.POSITIVE_SECONDS_OR_NULL,

@@ -77,7 +77,10 @@ class WeightPlanner(SolutionPlanner):
     )
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Make all actions of the previous set the parents of each action of a set."""
+        """Return the plan; each set follows all actions of the previous set.
+
+        With ``ordering = slots``, a join is between them.
+        """
         draft = self.draft(problem)
         levels: list[int] = []
         slots = options.ordering == "slots"
@@ -111,7 +114,7 @@ def sets(
     *,
     whole: bool = False,
 ) -> list[tuple[int | float, int, int, list[ProposedAction]]]:
-    """List the sets in order: weight, number of the set within its weight, number of sets, members.
+    """List the sets in order, as (weight, number within the weight, number of sets, members).
 
     Weights are in descending order. Set k of a weight holds chunk k of each type of that weight, in
     input order. With ``whole``, each weight is one set.

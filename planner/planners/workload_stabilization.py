@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workload stabilization: actions run in parallel unless they use the same instance or host.
 
-Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan), the second of
-its planners, and Watcher's planner of that name: the parents are the same.
+Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan), the second
+planner that it describes, and the planner ``workload_stabilization`` in Watcher, which computes the
+same parents.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
     OPTIONS = (weights_option(WEIGHTS),)
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Add actions by weight, heaviest first, equal weights in input order."""
+        """Return the plan; actions are scheduled by descending weight, equal ones in input order.
+
+        Raises InvalidInput if a host that decides about parents is not known.
+        """
         hosts = hosts_of(problem)
         weights: Mapping[str, int | float] = options.weights
         draft = self.draft(problem)
@@ -71,7 +75,10 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
 
 
 class _Parents:
-    """Finds parents by Watcher's rules, action by action in schedule order."""
+    """Finds parents by Watcher's rules, action by action in schedule order.
+
+    ``hosts`` is the result of :func:`hosts_of`.
+    """
 
     def __init__(self, hosts: Mapping[int, str | None]) -> None:
         self._hosts = hosts
@@ -80,7 +87,10 @@ class _Parents:
         self._resizes_on: dict[str | None, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
 
     def of(self, action: ProposedAction, position: int) -> tuple[int, ...]:
-        """Return the parents of the action that is added at ``position``."""
+        """Return the parents of the action that is added at ``position``, and record the action.
+
+        It has to be called once for each action, in schedule order.
+        """
         match action.action_type:
             case "migrate":
                 self._moves_of[action.resource_id].append(position)
@@ -99,16 +109,16 @@ class _Parents:
 
 
 def _goes_away(action: ProposedAction) -> str | None:
-    """Return the host that an action takes down, by its touches or its resource; else None."""
+    """Return the host that an action takes down: in its touches, else its ``resource_id``."""
     down = [t.resource for t in action.touches if t.effect is Effect.TAKES_DOWN]
     return down[0].partition(":")[2] if down else action.resource_id
 
 
 def hosts_of(solution: Solution) -> dict[int, str | None]:
-    """Map each migration and resize, by ``id``, to the host of its instance before the action.
+    """Map the ``id()`` of each migration and resize to the host of its instance before the action.
 
-    The host of a resize is needed only if some action takes a host down. Raises InvalidInput with
-    every missing fact.
+    The host of a resize is required only if some action takes a host down; otherwise it may be
+    None. Raises InvalidInput with a mistake for each required host that is not known.
     """
     goes_away = some_host_goes_away(solution)
     hosts: dict[int, str | None] = {}
@@ -134,7 +144,10 @@ def some_host_goes_away(solution: Solution) -> bool:
 
 
 def of_unknown_host(solution: Solution) -> list[str]:
-    """Return a warning for each instance of unknown host, if some action takes a host down."""
+    """Return a warning for each action on an instance whose host is not known.
+
+    There are warnings only if some action takes a host down, and none for migrations and resizes.
+    """
     if not some_host_goes_away(solution):
         return []
     return [

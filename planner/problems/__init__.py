@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what should be done from facts alone, as documents that any planner reads."""
+"""Makes solution documents, which any planner of solutions reads, from the facts of a cloud."""

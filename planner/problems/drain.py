@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the solutions that empty hosts, and that take them back into use."""
+"""Makes the solution documents that empty hosts, and those that take hosts back into use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.errors import InvalidInput, Mistake, accepted
 from planner.extent import Members
 from planner.problems.placement import Facts, place
 
-#: How an instance is moved, by its status.
+#: The migration type by the status of an instance. An instance of another status is not moved.
 MIGRATION_TYPES = {"ACTIVE": "live", "SHUTOFF": "cold"}
 
 
@@ -30,11 +30,12 @@ def drain(
     power_off: bool = False,
     scheduler: bool = False,
 ) -> Drained:
-    """Disable the services of hosts, move their instances away, and power the hosts off.
+    """Return a solution document that empties hosts, and the instances that stay on them.
 
-    An instance stays if it cannot be moved. With ``scheduler``, an instance for which no host is
-    found is moved to one that the cloud chooses. A host on which an instance stays is not powered
-    off. Raises InvalidInput, listing all hosts that do not exist.
+    Its actions disable the services of the hosts, move their instances away and, with
+    ``power_off``, power off each host on which no instance stays. An instance stays if it cannot be
+    moved. With ``scheduler``, an instance for which no host is found is moved to one that the cloud
+    chooses. Raises InvalidInput, listing all hosts that do not exist.
     """
     hosts = _existing(facts, hosts)
     on_them = {i: at for i, at in facts["instances"].items() if at.get("host") in hosts}

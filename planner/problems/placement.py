@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds hosts for instances that have to leave theirs: first fit decreasing.
 
-The largest instance comes first, by vcpus, then by memory; each goes to the first host by name that
-has room for it. A host receives instances if its service is enabled and up, it is on, and it is not
-left itself. Room is what is ``free`` in the facts; what a host does not name there, it does not
-limit. A server group of the policy anti-affinity keeps its instances apart. One of the policy
-affinity keeps them together, so that no cloud moves them one by one. Soft policies are wishes, and
-are left to the cloud.
+The largest instance comes first, by vcpus, then by memory, then by disk; each goes to the first
+host by name that has room for it. A host receives instances if its service is enabled and up, it is
+not off, and instances do not have to leave it, too. Its room is ``free`` in the facts; a kind of
+capacity that is missing there is not limited. Of a server group with the policy anti-affinity, a
+host receives only as many instances as the group allows. An instance in a group with the policy
+affinity is not placed if the group has others: the policy forbids to move them one by one. Soft
+policies are ignored.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _receiving(facts: Facts, leaving: Collection[str]) -> Iterator[str]:
 
 
 def _size(facts: Facts, instance: str) -> tuple[Any, ...]:
-    """Return what sorts instances: the largest first, those of one size by name."""
+    """Return the sort key of an instance: the largest first, those of one size by name."""
     need = need_of(facts, instance) or {}
     name = str(facts["instances"][instance].get("name") or "")
     return (*(-need.get(room, 0) for room in ROOM), name, instance)
@@ -114,7 +115,7 @@ def _apart(facts: Facts) -> list[_Group]:
 
 
 def _together(facts: Facts) -> dict[str, str]:
-    """Map the members of groups of affinity that have several to the name of the group."""
+    """Map the members of each affinity group with several existing members to the group's name."""
     found = {}
     for uuid, group in sorted(facts.get("server_groups", {}).items()):
         members = [i for i in group["members"] if i in facts["instances"]]

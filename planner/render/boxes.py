@@ -31,8 +31,8 @@ class Box(NamedTuple):
     """One action, or several equivalent ones.
 
     ``names`` are the names of the actions without that of the lane. If ``serial``, they run one
-    after another, else they may run at the same time. ``times`` is the number of actions that each
-    name means on each machine of the lane.
+    after another, else they may run at the same time. Each name stands for ``times`` actions in
+    each of the equivalent lanes that are drawn as ``lane``.
     """
 
     actions: tuple[Action, ...]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from planner.render.layers import Layers, segments
 
+#: The maximum number of sweeps, the distance between nodes, the space at each side of a lane.
 SWEEPS, SPACE, LANE_SPACE = 40, 12.0, 16.0
 #: The maximum number of moves of all sweeps together. There are at least four sweeps.
 MOVES = 400_000
@@ -34,8 +35,8 @@ def coordinates(
 ) -> tuple[dict[str, float], dict[int, Strip]]:
     """Return the middle of each node within its layer, and the strip of each lane by its number.
 
-    ``sizes`` are those of boxes and points. ``least`` is the space that the title of each lane
-    needs.
+    ``sizes`` are the extents of boxes and points within the layer. ``least`` maps the number of
+    each lane to the space that its title needs. All numbers are pixels.
     """
     size = {name: sizes.get(name, DUMMY) for row in layers.rows for name in row}
     parts = [

@@ -171,7 +171,11 @@ def _merged_lines(
 
 
 def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:
-    """Return whether a line connects two boxes one to one, unless the lanes show that anyway."""
+    """Return whether to label a line as linking each action of one box with one of the other.
+
+    ``ends`` are the pairs of actions that the line stands for. A line that has a label already, or
+    that stays within one lane, needs none.
+    """
     tail, head = boxes.get(line.tail), boxes.get(line.head)
     if tail is None or head is None or line.label or (tail.lane == head.lane is not None):
         return False

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from planner.graph_algorithms import acyclic_part, reachable
 
-#: A point is not replaced if that would make more lines than this.
+#: A node is not replaced by more lines than this, unless it has as many lines itself. A shared set
+#: of predecessors that would make more lines than this gets a point.
 DENSE = 16
 #: Graphs with more nodes than this are not reduced transitively.
 MANY_NODES = 10_000
@@ -42,7 +43,10 @@ class DrawnGraph:
         self._into[name], self._from[name] = {}, {}
 
     def line(self, tail: str, head: str, kind: str, label: str = "") -> None:
-        """Add a line; an order between two nodes that already have a need is left out."""
+        """Add a line, unless it is a loop, or an order between two nodes that have a need.
+
+        A need replaces an order between the same nodes.
+        """
         key = (tail, kind if kind == "any" else label)
         if tail != head and not (kind == "order" and key in self._into[head]):
             self._into[head][key] = kind
@@ -79,7 +83,7 @@ class DrawnGraph:
     def contract(self, passed: Collection[str]) -> None:
         """Replace nodes by lines from their predecessors to their successors, fewest lines first.
 
-        A node for which that would make too many lines is not replaced.
+        A node is kept if that would make more than DENSE lines, and more than it has itself.
         """
         rank = {node: i for i, node in enumerate(self.nodes) if node in passed}
         waiting = [(self._cost(node), i, node) for node, i in rank.items()]
@@ -117,6 +121,7 @@ class DrawnGraph:
         """Remove orders and needs that other lines imply (transitive reduction); return how many.
 
         An order is implied by a path of orders, needs and events, a need by a path of needs alone.
+        A graph with more than MANY_NODES nodes is not changed.
         """
         if len(self.nodes) > MANY_NODES:
             return 0

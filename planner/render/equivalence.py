@@ -8,7 +8,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from planner.render.drawn_graph import DrawnGraph
 
-#: The rounds of colour refinement. More would only change pictures that are too large to read.
+#: The maximum number of rounds of colour refinement. More would only change pictures that are too
+#: large to read.
 ROUNDS = 8
 
 Depth = tuple[int, int]
@@ -17,8 +18,8 @@ Depth = tuple[int, int]
 def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
     """Return the depth of each node, which is greater than that of all its predecessors.
 
-    A box has the depth (wave, 0); waves are numbered from 0. A point behind it has (wave, 1), a
-    point behind that one (wave, 2).
+    A box has the depth (n, 0), where n is the maximum number of boxes before it on a path. A point
+    behind it has (n, 1), a point behind that one (n, 2).
     """
     found: dict[str, Depth] = {}
     for node in graph.order():
@@ -80,7 +81,7 @@ def _firsts(keys: Mapping[str, Hashable]) -> dict[str, str]:
 
 
 def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Invert a mapping to first names: list the names of each group, in order."""
+    """Map the first name of each group to all names of the group, in order: invert ``firsts``."""
     found: dict[str, list[str]] = {}
     for name, first in firsts.items():
         found.setdefault(first, []).append(name)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from planner.render.drawn_graph import Line
 
+#: The number of sweeps that sort the layers.
 SWEEPS = 8
 #: If there would be more nodes and dummies than this, lines are drawn straight, without dummies.
 MANY_NODES = 50_000
@@ -30,7 +31,11 @@ class Route(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """The ordered ids (boxes, points, dummies) of each layer; the layer of each id; the routes."""
+    """Nodes (boxes, points and dummies) in layers, and the routes between them.
+
+    ``rows`` holds the ordered ids of each layer. ``row`` maps each id to the index of its layer,
+    ``lane`` to the number of its lane.
+    """
 
     rows: list[list[str]]
     row: dict[str, int]

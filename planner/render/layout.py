@@ -48,7 +48,10 @@ class LineLabel(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """All positions: the middles of boxes and points, lines, labels, lanes; and the size."""
+    """All positions: the middles of boxes and points, lines, labels, lanes; and the size.
+
+    If ``down``, the layers follow each other downwards, else to the right.
+    """
 
     down: bool
     middles: dict[str, Point]
@@ -67,7 +70,7 @@ class Sizes(NamedTuple):
 
 
 def layout(drawing: Drawing, depth: Mapping[str, Depth], sizes: Sizes) -> Layout:
-    """Lay a drawing out in both directions; return the layout that is larger on a screen."""
+    """Lay a drawing out in both directions; return the layout that a screen can show larger."""
     layers = layered(depth, drawing.lines, _lane_numbers(drawing))
     ways = [_OrientedLayout(drawing, layers, sizes, down).layout() for down in (True, False)]
     return min(ways, key=lambda way: max(way.size[0] / SCREEN, way.size[1]))
@@ -128,7 +131,7 @@ class _OrientedLayout:
         return (self._start[row] + self._end[row]) / 2
 
     def _port_places(self) -> dict[Route, float]:
-        """Return where each route ends on its head; several routes end side by side."""
+        """Map each route to the coordinate of its end across; ends at one box are side by side."""
         found: dict[Route, float] = {}
         into: dict[str, list[Route]] = defaultdict(list)
         for route in self._layers.routes:

@@ -16,7 +16,8 @@ _LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
 def notes(drawing: Drawing) -> list[str]:
     """Return the sentences that explain a drawing, apart from its colours and kinds of lines.
 
-    They give the number of drawn actions, the meaning of ``x N`` in a box, and the lines left out.
+    They contain the number of drawn actions, the meaning of marks and points that occur, and
+    whether lines are left out.
     """
     drawn = sum(len(box.actions) for box in drawing.boxes.values())
     count = f"{drawn} action{'' if drawn == 1 else 's'}"
@@ -40,7 +41,10 @@ def notes(drawing: Drawing) -> list[str]:
 def legend(
     plan: ActionPlan, drawing: Drawing, margin: float, width: float
 ) -> tuple[list[str], float, float]:
-    """Return the SVG elements of title and legend, within a width, and their height and width."""
+    """Return the SVG elements of title and legend, the y of their lower edge, and their width.
+
+    All numbers are pixels. Entries that exceed ``width`` continue in the next row.
+    """
     title = printable(f"{plan.name or plan.planner}: {plan.state}")
     out = [f'<text class="plan" x="{margin:.0f}" y="{margin + 8:.0f}">{escape(title)}</text>']
     x, y, widest = margin, margin + 34, len(title) * 10.5

@@ -60,7 +60,7 @@ def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, st
 
 
 def merged(lines: Sequence[Line], firsts: Mapping[str, str]) -> list[Line]:
-    """Redirect lines to the boxes that remain; duplicates, and lines inside a box, are left out."""
+    """Return the lines with their ends replaced by ``firsts``, without duplicates and loops."""
     moved = (
         line._replace(tail=firsts.get(line.tail, line.tail), head=firsts.get(line.head, line.head))
         for line in lines

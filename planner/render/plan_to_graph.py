@@ -11,7 +11,10 @@ from planner.render.drawn_graph import DENSE, DrawnGraph
 
 
 def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
-    """Return the graph of all actions; a large set that several actions share gets a point."""
+    """Return the graph of all actions; ``ids`` maps their uuids to the names of the nodes.
+
+    A large set of predecessors that several actions share gets a point.
+    """
     graph, shared = DrawnGraph(ids.values()), _Shared(plan)
     for action in plan.actions:
         head = ids[action.uuid]
@@ -57,7 +60,7 @@ class _Shared:
         return groups
 
     def point_of(self, kind: str, group: tuple[str, ...]) -> str | None:
-        """Return the id of the point of a set, or None."""
+        """Return the id of the point of a set, or None if its lines are direct."""
         return self._dense.get((kind, self._number(group)))
 
     def _number(self, group: tuple[str, ...]) -> int:

@@ -16,6 +16,8 @@ from planner.render.equivalence import Depth, depths
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
 from planner.render.legend import legend
 
+#: In pixels: the margin of the picture, the width of a letter, the height of a line of text, the
+#: padding of a box. LONGEST is the maximum number of characters in a line of text.
 MARGIN, LETTER, LINE, PADDING, LONGEST = 16.0, 6.9, 15.0, 9.0, 44
 
 STYLE = """
@@ -46,14 +48,18 @@ path { fill: none; stroke-width: 1.3; }
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
     """Return a plan, or only those of its actions that ``keep`` accepts, as one SVG document.
 
-    The text does not depend on uuids. Layers are waves; lanes are machines, groups or resources. In
-    a plan with more than planner.render.drawing.MANY actions, equivalent actions share a box.
+    The text does not depend on uuids. A layer holds the actions with the same length of the longest
+    path to them. Lanes are machines, groups or resources. In a plan with more than
+    planner.render.drawing.MANY actions, equivalent actions share a box.
     """
     return picture(plan, keep, f"<style>{STYLE}</style>")
 
 
 def picture(plan: ActionPlan, keep: Callable[[Action], bool] | None = None, look: str = "") -> str:
-    """Return the element of a plan, with its style sheet, or for a page that has it."""
+    """Return the ``svg`` element of a plan.
+
+    ``look`` is a ``style`` element to include. Without it, the page has to contain STYLE.
+    """
     drawing = draw(plan, keep)
     found = layout(drawing, _depths(drawing), _sizes(drawing))
     head, top, wide = legend(plan, drawing, MARGIN, max(found.size[0], 620.0))
@@ -102,7 +108,7 @@ def _cut(text: str) -> str:
 
 
 def text_width(text: str) -> float:
-    """Estimate the width of a text; rather too large than too small."""
+    """Estimate the width of a text in pixels; rather too large than too small."""
     return sum(2 * LETTER if east_asian_width(c) in "WF" else LETTER for c in text)
 
 

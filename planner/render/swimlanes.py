@@ -60,7 +60,8 @@ def places_of(planner: str, action: Action) -> list[str]:
 def assign(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
     """Map uuids to lanes; return an empty mapping if lanes would not make the picture clearer.
 
-    There are no lanes if an action has none, or if there are fewer than two actions per lane.
+    There are no lanes if an action has none, or if there are fewer than two actions per lane on
+    average.
     """
     found = {a.uuid: lane_of(plan.planner, a) for a in actions}
     known = {uuid: lane for uuid, lane in found.items() if lane is not None}
@@ -92,7 +93,7 @@ def title(lane_names: Sequence[str], group_names: Iterable[str]) -> str:
 
 
 def spans(names: Sequence[str]) -> str:
-    """Shorten a list of names: consecutive numbers become a range.
+    """Join names to a text: consecutive numbers become a range, a long list is abbreviated.
 
     >>> spans(["rmq.1", "rmq.2", "rmq.3", "x"]), spans(["b", "a"])
     ('rmq.1 to 3, x', 'b, a')

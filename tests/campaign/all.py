@@ -48,6 +48,8 @@ CAMPAIGNS = {
     " --longest 25 --seed SEED",
     "full disk": "appliers.py --trouble kill,full --seed SEED --store small",
 }
+#: How much of the output of a campaign that failed is repeated at the end.
+LAST_LINES = 40
 #: Those with an end of their own.
 WITHOUT_SECONDS = frozenset({"store away", "hundred nodes", "fleet, away"})
 
@@ -91,14 +93,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no campaign {', '.join(unknown)}; there are {', '.join(CAMPAIGNS)}")
     lines = []
-    failed = False
+    failed: list[Ended] = []
     with ThreadPoolExecutor(len(names) if given.at_once else 1) as pool:
         for ended in pool.map(lambda name: run(name, given.seconds, given.seed), names):
             print(f"\n== Campaign: {ended.name}", ended.output, sep="\n", end="", flush=True)
             how = "FAILED" if ended.failed else "ok"
             lines.append(f"{ended.name:22} {how:7} {ended.took:5.0f} s")
-            failed = failed or ended.failed
+            failed += [ended] if ended.failed else []
     print("\n== Campaigns", *lines, sep="\n")
+    # Again, so that who sees only the end of a long output sees the reason.
+    for ended in failed:
+        last = ended.output.splitlines()[-LAST_LINES:]
+        print(f"\n== Failed: {ended.name}", *last, sep="\n")
     return 1 if failed else 0
 
 

@@ -200,7 +200,8 @@ class FleetSite:
                 return
             machine.ended.append(machine.service)
             if not machine.was_killed:
-                self.found.append(f"{machine.name} has ended by itself")
+                how = machine.service.how_it_ended()
+                self.found.append(f"{machine.name} has ended by itself{how}")
         machine.was_killed = False
         self._number += 1
         before = (*WRAPPER, machine.name, self._fault)

@@ -29,6 +29,8 @@ WORKERS, SERVICES = 4, 3
 #: How often the applier that runs the plan is the one in trouble.
 MOSTLY = 0.7
 HEARTBEAT_S = 0.3
+#: How many lines are shown of what a program printed that ended by itself.
+LAST_LINES = 15
 #: Words that no applier may print or log.
 FORBIDDEN = (
     "cannot be preloaded",
@@ -104,6 +106,11 @@ class Applier:
     def told(self) -> str:
         """Return what it has printed so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def how_it_ended(self) -> str:
+        """Return its exit code and the last lines that it printed."""
+        last = "\n  ".join(self.told().splitlines()[-LAST_LINES:])
+        return f", with {self._process.wait()}:\n  {last}"
 
     def wrong(self) -> Iterator[str]:
         """Say what it printed that it must not."""

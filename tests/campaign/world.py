@@ -8,6 +8,7 @@ order of the events.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,7 +48,9 @@ def plan_of(seed: int, size: int, file: Path, longest_s: float, *, rare: int = R
         parameters = {"argv": argv, "timeout_s": longest_s * 20}
         return replace(action, action_type="shell", input_parameters=parameters)
 
-    return replace(plan, actions=tuple(map(command, plan.actions)))
+    # Commands are found by the uuid of their plan: campaigns at once must not find each other's.
+    uuid = f"{plan.uuid}-{os.getpid()}"
+    return replace(plan, uuid=uuid, actions=tuple(map(command, plan.actions)))
 
 
 def read(file: Path) -> list[tuple[str, str]]:
@@ -86,7 +89,7 @@ def wrong_in(plan: ActionPlan, events: Sequence[tuple[str, str]], workers: int) 
 
 #: Said of an action that needs a token of one that may still run.
 HELD = " is held by "
-#: Said of a command that did not begin because there was no room for its job.
+#: Said of a command that did not begin because its job could not be written.
 NO_ROOM = ("No space left", "cannot be written")
 
 

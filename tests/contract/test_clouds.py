@@ -12,7 +12,7 @@ import pytest
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed
-from applier.plan_cloud import SIMULATED
+from applier.run.plan_cloud import SIMULATED
 from applier.testing.cloud_suite import CloudContract, CloudSample
 from planner import registry
 

@@ -86,6 +86,11 @@ class TestWorkers(EngineContract):
         made.append(self._near.enter_context(near_workers(trial._inner, environment)))
         return trial
 
+    @pytest.mark.slow
+    def test_random_plans_end_as_the_rules_say(self) -> None:
+        """Each action ends as it would if all ran one after another; it takes seconds."""
+        super().test_random_plans_end_as_the_rules_say()
+
     def test_a_store_that_fails_lets_nothing_new_start(self) -> None:
         """What runs goes on at its worker, and is left to the next applier."""
         trial, ended = self.trial(pair(), max_workers=2), threading.Event()

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from command_line import PATIENCE_S
 from programs import find
 
 #: sshd of root wants this folder, which is made when a machine starts.
@@ -94,7 +95,9 @@ class Sshd:
         with socket.create_connection((self.host, self.port)) as mark, self._was_told:
             host, port = mark.getsockname()
             told = f" from {host} port {port} "
-            assert self._was_told.wait_for(lambda: any(told in line for line in self.log), 10)
+            assert self._was_told.wait_for(
+                lambda: any(told in line for line in self.log), PATIENCE_S
+            )
             return sum("Accepted publickey" in line for line in self.log)
 
     def known(self) -> str:
@@ -120,7 +123,7 @@ class Sshd:
         listens = threading.Event()
         self._reader = threading.Thread(target=self._read, args=(listens,), daemon=True)
         self._reader.start()
-        assert listens.wait(10), "".join(self.log)
+        assert listens.wait(PATIENCE_S), "".join(self.log)
         assert self._process.poll() is None, "".join(self.log)
 
     def _read(self, listens: threading.Event) -> None:
@@ -149,7 +152,7 @@ class Sshd:
         self.end_sessions()
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join(120)
+        self._reader.join(PATIENCE_S)
         assert self._process.stderr is not None
         self._process.stderr.close()
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from v1_client import Client, api  # noqa: F401
 
 from applier.contracts import Claimant
-from applier.run import liveness
+from applier.run.this_process import this_host
 from applier.testing.sample_plans import MADE, new_plan
 from planner.model import ActionPlan
 from planner.states import PlanState
@@ -30,7 +30,7 @@ def saved(api: Client, state: PlanState = PlanState.RECOMMENDED, **fields) -> Ac
     plan = new_plan("a", "b", **fields)
     if state in (PlanState.ONGOING, PlanState.CANCELLING):
         api.store.save_plan(replace(plan, state=PlanState.PENDING))
-        me = Claimant(host=liveness.this_host(), pid=1, user="wanda")
+        me = Claimant(host=this_host(), pid=1, user="wanda")
         claim = api.store.claim_plan(plan.uuid, me, now=NOW)
         if state is PlanState.CANCELLING:
             api.store.move_claimed(plan.uuid, claim, state, now=NOW)

@@ -124,6 +124,8 @@ def test_a_change_with_an_idempotency_key_is_made_once(api: TestClient) -> None:
     tag = {"If-Match": api.simulate_get(f"/v2/plans/{uuid}").headers["ETag"]}
     skipped = [post(api, path, {"why": "by hand"}, **key, **tag) for _ in range(2)]
     assert [a.status_code for a in skipped] == [200, 200]
+    other = post(api, path, {"why": "by mistake"}, **key)
+    assert is_problem(other, 422, "the key 'k2' was used before, for another body")
     verbs = [e["verb"] for e in api.simulate_get(f"/v2/plans/{uuid}/history").json["history"]]
     assert verbs == ["create", "start", "skip"]
 

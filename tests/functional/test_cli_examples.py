@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 from pathlib import Path
@@ -29,10 +30,41 @@ def test_what_a_run_left_in_the_checkout_is_not_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examples, "__file__", str(tmp_path / "applier" / "cli" / "examples.py"))
-    for name in ("actionplan-applier.service", "examples/a.yaml", "examples/site/made", "other"):
+    left = (
+        "examples/events/site/made",
+        "examples/plugin/build/lib/rackplan/__init__.py",
+        "examples/plugin/rackplan.egg-info/PKG-INFO",
+        "examples/plugin/rackplan/__pycache__/announce.pyc",
+        "examples/.#a.yaml",
+        "examples/a.yaml~",
+        "other",
+    )
+    for name in ("actionplan-applier.service", "examples/a.yaml", *left):
         (tmp_path / "etc" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "etc" / name).touch()
     assert list(examples.files()) == ["etc/actionplan-applier.service", "etc/examples/a.yaml"]
+
+
+def test_what_is_listed_is_what_is_installed() -> None:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    patterns = {
+        (folder, pattern)
+        for folder, lines in parser["options.data_files"].items()
+        for pattern in lines.split()
+        if folder.startswith("share/actionplan")
+    }
+    assert patterns == {
+        ((Path("share/actionplan") / pattern).parent.as_posix(), f"etc/{pattern}")
+        for pattern in examples.OFFERED
+    }
+
+
+@pytest.mark.parametrize("name", ["actionplan-worker.service", "worker-accounts.mariadb.sql"])
+def test_the_files_for_workers_are_listed_with_what_they_are(name: str) -> None:
+    files = examples.files()
+    assert f"etc/{name}" in files
+    assert examples._about(files[f"etc/{name}"])
 
 
 def test_packages_without_their_files_say_so(

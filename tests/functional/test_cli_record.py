@@ -53,6 +53,17 @@ def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandL
     kept.good("show", good)
 
 
+def test_with_a_missing_table_nothing_is_run(kept: CommandLine) -> None:
+    change(kept.record, "DROP TABLE actionplan_attempt")
+    ended = kept.inside("apply", "last", "--yes")
+    assert ended.code == 1
+    assert "is damaged: the table actionplan_attempt is missing; a copy made by" in ended.err
+    assert kept.inside("db", "check").out == "the table actionplan_attempt is missing\n"
+    with closing(sqlite3.connect(kept.record)) as record:
+        states = record.execute("SELECT DISTINCT state FROM actionplan_plan").fetchall()
+    assert states == [("RECOMMENDED",)]
+
+
 def test_a_damaged_plan_is_removed_once_the_question_is_answered(kept: CommandLine) -> None:
     change(kept.record, "UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
     good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()

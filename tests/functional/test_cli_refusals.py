@@ -82,6 +82,28 @@ def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(
     assert "gr\\xf6\\xdfe \\xe4ndern" in ascii_only.out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("x" * 5000,),
+        ("help", "x" * 5000),
+        ("show", "x" * 100_000),
+        ("graph", "last", "--node", "(" * 500),
+        ("graph", "last", "--node", "(" * 5000),
+    ],
+    ids=lambda words: " ".join(words)[:20],
+)
+def test_long_words_are_answered_with_a_short_sentence(
+    actionplan: CommandLine, words: tuple[str, ...]
+) -> None:
+    actionplan.good("create", str(EXAMPLE))
+    ended = actionplan.inside(*words)
+    assert ended.code in (1, 2)
+    assert "bug" not in ended.err
+    assert "LIKE" not in ended.err
+    assert 0 < len(ended.err) < 600
+
+
 def test_what_a_name_does_to_a_terminal_is_not_shown(actionplan: CommandLine) -> None:
     actionplan.document("a.yaml", {"name": "a", "action_type": "nop"}, name="[red]x[/y]")
     out = actionplan.good("apply", "a.yaml", "--yes")

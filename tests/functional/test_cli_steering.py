@@ -192,7 +192,9 @@ def test_what_somebody_runs_is_not_resumed(
     for words in ((), ("--dry-run",)):
         ended = actionplan("resume", "last", *words)
         assert (ended.code, ended.out) == (1, "")
-        assert ended.err.startswith("Refused: ")
+        watched, refused = ended.err.splitlines()
+        assert "may be alive: waiting for its next heartbeat, for up to 30s" in watched
+        assert refused.startswith("Refused: ")
     assert actionplan.plan().state is PlanState.ONGOING
     gate.let_go()
     assert running.wait() == 0

@@ -13,7 +13,7 @@ from command_line import CommandLine
 from falcon.testing import TestClient
 
 from applier.api.v2.idempotency import DONE_BEFORE
-from applier.run.liveness import this_host
+from applier.run.this_process import this_host
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 

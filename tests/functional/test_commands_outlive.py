@@ -159,20 +159,68 @@ def test_an_abort_and_a_cancel_reach_it(actionplan, verb):
     assert jobs(actionplan) == []
 
 
-def test_what_was_killed_with_its_shell_is_in_doubt_and_its_children_are_named(actionplan):
-    command = "setsid sh -c 'echo $$ > number; exec sleep 1000' & wait"
-    begin(actionplan, action("first", actionplan.folder, command))
-    number = (actionplan.folder / "number").read_text().strip()
+#: Its child outlives a kill of its process group.
+WITH_CHILD = "setsid sh -c 'echo $$ > number; echo child; exec sleep 1000' & wait"
+
+
+def kill_shell_of_command(actionplan):
+    """Kill the process group of the one command, but not its child; return the child's number."""
+    number = int((actionplan.folder / "number").read_text())
     place = actionplan.record.parent / "jobs"
-    wrapper = int((place / jobs(actionplan)[0] / "pid").read_text().split()[0])
-    os.killpg(wrapper, signal.SIGKILL)
+    os.killpg(int((place / jobs(actionplan)[0] / "pid").read_text().split()[0]), signal.SIGKILL)
     wait_until(lambda: process.find(place)[0].state == "killed")
+    return number
+
+
+def test_what_outlives_the_shell_of_its_command_is_followed_and_holds_its_place(actionplan):
+    """Then the action is in doubt, because the exit code is lost; the next one starts."""
+    actions = [action("first", actionplan.folder, WITH_CHILD), action("second", actionplan.folder)]
+    (actionplan.folder / "go").touch()
+    begin(actionplan, *actions, options={"parallelization": {"shell": 1}})
+    number = kill_shell_of_command(actionplan)
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(first=ActionState.ONGOING, second=ActionState.PENDING)
+        assert lives(number)
+        os.kill(number, signal.SIGKILL)
+        taker.communicate()
+    first, second = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    assert "command was killed together with its shell; it is not known" in first.status_message
+    assert first.attempts == 1
+    assert second.state is ActionState.SUCCEEDED
+    assert first.ended_at <= second.started_at
+
+
+def test_an_abort_reaches_what_outlives_the_shell_of_its_command(actionplan):
+    begin(actionplan, action("first", actionplan.folder, WITH_CHILD))
+    number = kill_shell_of_command(actionplan)
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
+        actionplan.good("action", "abort", "last", "first")
+        taker.communicate()
+    assert actionplan.plan().actions[0].state is ActionState.CANCELLED
+    assert not lives(number)
+
+
+def test_a_command_that_another_user_of_this_host_has_left_is_in_doubt(actionplan):
+    """Their folders of jobs differ, and nobody sees what is in that of the other."""
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        (left_in,) = record.execute("SELECT claimant_jobs FROM actionplan_plan").fetchone()
+        record.execute("UPDATE actionplan_plan SET claimant_jobs = '/var/other/jobs'")
+    assert left_in == str(place)
+    place.rename(place.with_name("unseen"))
     actionplan.good("resume", "last")
     actionplan("apply", "last", "--yes")
     (first,) = actionplan.plan().actions
     assert first.state is ActionState.UNKNOWN
-    os.kill(int(number), signal.SIGKILL)
-    assert f"processes of it still run: {number}; it is not known" in first.status_message
+    assert f"left it in /var/other/jobs, and the commands of this user are in {place}" in (
+        first.status_message
+    )
+    (actionplan.folder / "go").touch()
 
 
 def test_a_restart_of_the_machine_leaves_it_in_doubt_and_says_so(actionplan):
@@ -311,10 +359,10 @@ def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):
     (old / "pid").write_text("1 1 another-boot 1\n")
     rows = json.loads(actionplan.good("job", "list", "-f", "json"))
     assert sorted((r["action"], r["attempt"], r["state"], r["leftover"]) for r in rows) == [
-        ("a", 1, "restarted", "yes"),
+        ("a", 1, "restarted", "unknown plan"),
         ("first", 1, "runs", "no"),
     ]
-    assert actionplan.good("job", "clean") == "1 leftover removed, 1 kept.\n"
+    assert actionplan.good("job", "clean", "--yes") == "1 leftover removed, 1 kept.\n"
     assert jobs(actionplan) == [name]
     (actionplan.folder / "go").touch()
     wait_until((place / name / "rc").exists)
@@ -345,16 +393,16 @@ def test_a_purge_removes_what_the_commands_of_purged_plans_left_here_and_nothing
 
 def test_processes_that_outlived_the_shell_of_their_command_are_listed_and_keep_it(actionplan):
     """Nobody looks for the action any more, but its work may still be done."""
-    command = "setsid sh -c 'echo $$ > number; exec sleep 1000' & wait"
-    begin(actionplan, action("first", actionplan.folder, command))
-    number = (actionplan.folder / "number").read_text().strip()
+    begin(actionplan, action("first", actionplan.folder, WITH_CHILD))
     place = actionplan.record.parent / "jobs"
-    (name,) = jobs(actionplan)
-    os.killpg(int((place / name / "pid").read_text().split()[0]), signal.SIGKILL)
-    wait_until(lambda: process.find(place)[0].state == "killed")
+    place.rename(place.with_name("unseen"))
     actionplan.good("resume", "last")
     actionplan("apply", "last", "--yes")
     actionplan.good("action", "set", "last", "first", "--state", "failed", "--reason", "seen")
+    shutil.rmtree(place, ignore_errors=True)
+    place.with_name("unseen").rename(place)
+    number = str(kill_shell_of_command(actionplan))
+    (name,) = jobs(actionplan)
     (row,) = json.loads(actionplan.good("job", "list", "-f", "json"))
     assert (row["state"], row["processes"], row["leftover"]) == ("killed", number, "no")
     told = actionplan.good("job", "clean")

@@ -14,6 +14,7 @@ import pytest
 from command_line import CommandLine, wait_until
 from sshd import Sshd, make_key
 
+from applier.machines.job_names import REMOVED
 from planner.states import ActionState, PlanState
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -33,11 +34,25 @@ def node(tmp_path: Path) -> Iterator[Sshd]:
         yield server
 
 
-def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(actionplan, node):
+def address_of(node: Sshd, actionplan: CommandLine) -> str:
+    """Let the command line connect to the node; return its address."""
     folder = actionplan.folder
     (folder / "known_hosts").write_text(node.known())
     actionplan.configure(ssh={"known_hosts": folder / "known_hosts", "key_files": folder / "id"})
-    address = f"{getpass.getuser()}@{node.address}"
+    return f"{getpass.getuser()}@{node.address}"
+
+
+def test_what_an_interrupted_removal_has_left_on_a_node_is_removed(actionplan, node):
+    """Also if the node has no leftover besides."""
+    address = address_of(node, actionplan)
+    jobs = node.folder / ".local/state/actionplan/jobs"
+    (jobs / f"{REMOVED}0-1-2").mkdir(parents=True)
+    assert actionplan.good("job", "clean", address) == "0 leftovers removed, 0 kept.\n"
+    assert list(jobs.iterdir()) == []
+
+
+def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(actionplan, node):
+    folder, address = actionplan.folder, address_of(node, actionplan)
     given = {
         "node": "1",
         "address": address,

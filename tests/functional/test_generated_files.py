@@ -40,6 +40,20 @@ def test_every_verb_is_a_section_of_the_manual_page() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "actionplan drain HOST [HOST ...]",
+        "actionplan undrain HOST [HOST ...]",
+        "actionplan job clean [ADDRESS ...]",
+        "actionplan job list [ADDRESS ...]",
+        "actionplan show PLAN",
+    ],
+)
+def test_what_may_be_repeated_or_left_out_is_shown_so(line: str) -> None:
+    assert line in PAGE.read_text(encoding="utf-8")
+
+
 @pytest.mark.needs("groff")
 def test_man_reads_it_without_a_warning() -> None:
     read = ["groff", "-man", "-Tutf8", "-ww", "-z", str(PAGE)]

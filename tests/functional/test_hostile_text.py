@@ -18,8 +18,8 @@ from applier.store.subscriptions import DeadEvent, Trouble
 from applier.store.worker_jobs import Worker
 from planner import make_plan
 from planner.model import ActionPlan
+from planner.safe_text import HIDDEN
 from planner.states import ActionState
-from planner.visible_text import HIDDEN
 
 #: Sets the title of a window, moves the cursor, turns the direction of text, hides letters.
 HOSTILE = "x\x1b]0;owned\x07\x9b2J\x7f\r\x08\u202e\u2066\u200b\ufeff\u2028z"

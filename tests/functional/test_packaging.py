@@ -25,6 +25,23 @@ ROOT = Path(__file__).resolve().parents[2]
 TAG = "9.8.7"
 #: What a source distribution holds besides the files of the checkout.
 WRITTEN = {"PKG-INFO"}
+#: What builds, runs and editors leave in a checkout, and is never packed.
+LEFT = (
+    "applier/.applier.swp",
+    "applier/__pycache__/digest.cpython-311.pyc",
+    "build/lib/applier/__init__.py",
+    "changes/.DS_Store",
+    "doc/_build/html/index.html",
+    "etc/compose.yaml~",
+    "etc/examples/#solution.yaml#",
+    "etc/examples/.#solution.yaml",
+    "etc/examples/events/conf/rmq.conf.orig",
+    "etc/examples/events/site/made",
+    "etc/examples/plugin/build/lib/rackplan/__init__.py",
+    "etc/examples/plugin/rackplan.egg-info/PKG-INFO",
+    "etc/examples/plugin/rackplan/.mypy_cache/made",
+    "tests/.pytest_cache/made",
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -72,11 +89,19 @@ def unpack(archive: Path, into: Path) -> None:
 
 def source_distribution(folder: Path, into: Path) -> Path:
     """Build one of the files in a folder; returns the folder that it unpacks to."""
+    leave_behind(folder)
     build = "import sys; from setuptools import build_meta as b; b.build_sdist(sys.argv[1])"
     run_in(folder, sys.executable, "-c", build, into)
     (packed,) = into.glob("*.tar.gz")
     unpack(packed, into)
     return into / packed.name.removesuffix(".tar.gz")
+
+
+def leave_behind(folder: Path) -> None:
+    """Make what builds, runs and editors leave in a checkout."""
+    for name in LEFT:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
 
 
 def files_in(folder: Path) -> set[str]:
@@ -124,6 +149,7 @@ def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy of the unpacked source distribution."""
     folder = tmp_path_factory.mktemp("wheel")
     source = shutil.copytree(unpacked, folder / "source")
+    leave_behind(source)
     offline = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
     run_in(folder, sys.executable, "-m", "pip", "wheel", *offline, "--wheel-dir", ".", source)
     (built,) = folder.glob("*.whl")
@@ -209,6 +235,31 @@ def test_without_a_tag_the_version_counts_the_commits(tagged: Path, tmp_path: Pa
     git(tmp_path, "clone", "--quiet", "--no-tags", str(tagged), "clone")
     assert version_of(tmp_path / "clone").startswith("0.1.0.dev1+g")
     assert version_of(archived(tmp_path / "clone", tmp_path)) == "0.1.0.dev0"
+
+
+def test_only_a_tag_like_a_version_is_one(tagged: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(tagged), "clone")
+    clone = tmp_path / "clone"
+    for tag in ("release-candidate-2", "1.2.3-try-4", "v2", "2026-11-25", "seen.1.2.3"):
+        git(clone, "commit", "--quiet", "--allow-empty", "--message", "More")
+        git(clone, "tag", tag)
+    assert version_of(clone).startswith("9.8.8.dev5+g")
+    assert version_of(archived(clone, tmp_path)).startswith("9.8.8.dev5+g")
+    git(clone, "tag", "v10.0.1")
+    assert version_of(clone) == "10.0.1"
+
+
+def test_an_old_python_is_refused_in_a_sentence() -> None:
+    old = "import runpy, sys; sys.version_info = (3, 10, 13); sys.version = '3.10.13 (main)'; "
+    ended = subprocess.run(
+        [sys.executable, "-c", old + "runpy.run_path('setup.py')"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "ActionPlan needs Python 3.11 or newer; this is Python 3.10.13\n"
 
 
 # The wheel

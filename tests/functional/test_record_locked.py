@@ -8,12 +8,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from command_line import CommandLine, Gate
 
+from applier.storage import lock_holders
+from applier.storage.schema_version import LONGEST_S
+from applier.storage.sql import SqlStore
 from planner.states import PlanState
 
 WRITER = """
@@ -29,6 +33,14 @@ from applier.storage.schema_version import alone
 from applier.storage.connection import parse
 with alone(parse(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGSTOP)
+"""
+#: As a program does that wants the file for itself.
+OWNER = """
+import os, signal, sqlite3, sys
+owner = sqlite3.connect(sys.argv[1].removeprefix("sqlite:///"))
+owner.execute("PRAGMA locking_mode = EXCLUSIVE")
+owner.execute("BEGIN EXCLUSIVE")
+os.kill(os.getpid(), signal.SIGSTOP)
 """
 #: Stops where SQLite has written one of the two copies of the header of its index of the log, and
 #: not the other. Byte 120 of the file is the lock of writers (https://sqlite.org/walformat.html).
@@ -85,6 +97,45 @@ def test_who_would_write_is_told_who_is_stopped_in_the_middle_of_a_write(
     holder.send_signal(signal.SIGCONT)
     assert holder.wait() == 0
     assert actionplan(*words).code == 0
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (WRITER, ("db", "upgrade")),
+        (OWNER, ("db", "upgrade")),
+        (OWNER, ("db", "check")),
+        (OWNER, ("db", "backup", "copy.sqlite")),
+    ],
+)
+def test_who_looks_after_the_record_is_told_as_soon_as_all_others(
+    actionplan: CommandLine, holds: Holds, program: str, words: tuple[str, ...]
+) -> None:
+    """A process that is not stopped is waited for for 30 s."""
+    holder = holds(program)
+    began = time.monotonic()
+    ended = actionplan(*words)
+    assert time.monotonic() - began < LONGEST_S - 5
+    assert ended.code == 1
+    assert f"database is locked; process {holder.pid} ({sys.executable} -c " in ended.err
+    assert f"is stopped; let it continue (kill -CONT {holder.pid}) or end it" in ended.err
+    holder.send_signal(signal.SIGCONT)
+    assert holder.wait() == 0
+    assert actionplan(*words).code == 0
+
+
+@pytest.mark.usefixtures("plan")
+def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(
+    actionplan: CommandLine,
+) -> None:
+    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store, ExitStack() as writing:
+        writing.enter_context(store._database.write())
+        with actionplan.start("db", "upgrade") as upgrading:
+            with pytest.raises(subprocess.TimeoutExpired):
+                upgrading.wait(2 * lock_holders.SOON_S)
+            writing.close()
+            assert upgrading.wait() == 0
 
 
 @pytest.mark.usefixtures("plan")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,6 +186,10 @@ def test_a_worker_that_ends_its_last_job_is_listed_as_draining_and_serves_no_que
     assert worker.wait(timeout=30) == 0, processes.told()
     assert processes.ended(plan).state is PlanState.SUCCEEDED
     assert processes.store.workers() == []
+    log = (processes.folder / "actionplan-worker-0.log").read_text(encoding="utf-8")
+    for text in ("serves the queues", "The worker takes no more jobs"):
+        assert text in log
+    assert not re.search(r" (INFO|DEBUG) (celery|kombu|amqp)", log)
 
 
 def test_a_queue_that_nobody_serves_is_told_to_who_watches_and_in_the_log(

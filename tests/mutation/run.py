@@ -3,7 +3,8 @@
 
 Run it: ``python tests/mutation/run.py --sample 40 --seed 1 applier/scheduling``. It prints each
 change that survived the tests, as file:line and difference, and the share of them; it ends with 1
-where a share is not under a tenth. What it needs: ``pip install --editable '.[test,mutation]'``.
+where a share is not under a tenth. It needs the environment of ``./check`` and in it the extra
+``mutation``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TESTS = {
     " tests/property/test_forecast_bound.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"
     " tests/unit/applier/run/test_runner_faults.py tests/contract/test_engines.py"
-    " tests/property/test_engine_oracle.py",
+    " tests/contract/test_executors.py tests/property/test_engine_oracle.py",
     "applier/recording": "tests/unit/applier/recording tests/unit/applier/engines"
     " tests/unit/applier/run/test_runner.py tests/unit/applier/run/test_runner_faults.py",
     "applier/run": "tests/unit/applier/run tests/unit/applier/service"

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,10 +21,16 @@ from planner.states import ActionState, PlanState
 pytestmark = pytest.mark.slow
 
 MADE = "job-1"
-#: How long each action takes in Nova, at least.
-SLOW = {"lab_seconds": "4", "lab_lm_seconds": "6"}
 FAILING = dict.fromkeys(("lab_lm", "lab_resize", "lab_power", "lab_spawn"), "fail")
 NOTHING = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Iterator[Path]:
+    """Yield a path; a file that a test leaves there is removed, so that Nova goes on."""
+    path = tmp_path / "hold"
+    yield path
+    path.unlink(missing_ok=True)
 
 
 class Case(NamedTuple):
@@ -84,7 +91,7 @@ def prepared(lab: NovaLab, **metadata: str) -> Site:
             lab.nova.stop_server(servers[name])
         elif case.before != "ACTIVE":
             # The metadata of a server that is shelved cannot be set; shelving must not fail.
-            known = {"lab_seconds", "lab_spawn"}
+            known = {"lab_hold", "lab_spawn"}
             lab.mark(servers[name], **{k: v for k, v in metadata.items() if k in known})
             lab.nova.shelve_server(servers[name])
     for name, case in CASES.items():
@@ -136,9 +143,16 @@ def in_nova(lab: NovaLab, server: str) -> list[str]:
     return [action.action for action in lab.nova.server_actions(server)]
 
 
-def test_all_are_killed_halfway_go_on_and_are_done_once(lab, on_lab):
+def held(lab: NovaLab, file: Path) -> Site:
+    """Return a prepared site, where Nova ends nothing while the file exists."""
+    site = prepared(lab, lab_hold=str(file))
+    file.touch()
+    return site
+
+
+def test_all_are_killed_halfway_go_on_and_are_done_once(lab, on_lab, hold):
     configured(on_lab)
-    site = prepared(lab, **SLOW)
+    site = held(lab, hold)
     before = {name: len(in_nova(lab, server)) for name, server in site.servers.items()}
     on_lab.document("all.yaml", *site.actions)
     with on_lab.start("apply", "all.yaml", "--yes") as applying:
@@ -146,8 +160,10 @@ def test_all_are_killed_halfway_go_on_and_are_done_once(lab, on_lab):
         assert applying.poll() is None
         os.kill(applying.pid, signal.SIGKILL)
     assert on_lab("resume", "last").code == 0
-    applied = on_lab("apply", "last", "--yes")
-    assert applied.code == 0, applied
+    with on_lab.start("apply", "last", "--yes") as applying:
+        on_lab.wait_for(**dict.fromkeys((*CASES, "create"), ActionState.ONGOING))
+        hold.unlink()
+        assert applying.wait() == 0
     plan = on_lab.plan()
     assert plan.state is PlanState.SUCCEEDED
     assert {a.state for a in plan.actions} == {ActionState.SUCCEEDED}
@@ -173,6 +189,8 @@ STOPPED = {
     "delete": "Nova goes on with it",
     "create": "Nova goes on with it as ",
 }
+#: What a stop leaves to Nova at once. They begin last: when they are stopped, all are.
+LEFT = ("stop", "start", "shelve", "unshelve", "delete", "create")
 
 
 def ended_as_told(site: Site, on_lab: CommandLine, state: ActionState, why: str) -> None:
@@ -193,24 +211,28 @@ def ended_as_told(site: Site, on_lab: CommandLine, state: ActionState, why: str)
         lab.until(lambda n=name, a=after: lab.server(site.servers[n]).status == a, name)
 
 
-def test_all_are_stopped_by_their_time_out(lab, on_lab):
+def test_all_are_stopped_by_their_time_out(lab, on_lab, hold):
     configured(on_lab, timeout_s=2.5)
-    site = prepared(lab, **SLOW)
+    site = held(lab, hold)
     on_lab.document("all.yaml", *site.actions)
-    applied = on_lab("apply", "all.yaml", "--yes")
-    assert applied.code == 3, applied
+    with on_lab.start("apply", "all.yaml", "--yes") as applying:
+        on_lab.wait_for(**dict.fromkeys(LEFT, ActionState.FAILED))
+        hold.unlink()
+        assert applying.wait() == 3
     ended_as_told(site, on_lab, ActionState.FAILED, "timed out after 2.5 s")
 
 
-def test_all_are_aborted(lab, on_lab):
+def test_all_are_aborted(lab, on_lab, hold):
     configured(on_lab)
-    site = prepared(lab, **SLOW)
+    site = held(lab, hold)
     on_lab.document("all.yaml", *site.actions)
     with on_lab.start("apply", "all.yaml", "--yes") as applying:
         lab.until(site.is_busy, "work on all servers")
         for action in site.actions:
             asked = on_lab.inside("action", "abort", "last", action["name"])
             assert asked.code == 0, asked
+        on_lab.wait_for(**dict.fromkeys(LEFT, ActionState.CANCELLED))
+        hold.unlink()
         assert applying.wait() == 3
     ended_as_told(site, on_lab, ActionState.CANCELLED, "stopped")
 

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from taskflow import engines
 
 from applier.contracts import Report
-from applier.engines import PlanRun, flow
+from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
+from applier.engines.taskflow_engine import build
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
@@ -87,7 +88,7 @@ def make_flow(plan: ActionPlan, journal: Journal, joins: bool):
     make_task = task_maker(
         plan.actions, ActionEnvironment(plugins={"nop": plugin(journal.work)}, cloud=lambda: None)
     )
-    return flow.build(order.links(plan.actions, joins=joins), make_task)
+    return build(order.links(plan.actions, joins=joins), make_task)
 
 
 def by_taskflow(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, ActionEnd]:

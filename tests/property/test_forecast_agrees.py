@@ -129,7 +129,7 @@ def engine_times(plan, durations, workers, ranks):
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
         saved = store.load_plan(plan.uuid)
-        patch.setattr(threads, "Workers", simulation)
+        patch.setattr(threads, "ThreadPool", simulation)
         patch.setattr(linear.time, "monotonic", simulation.clock)
         # A forecast knows no commits, and no time for which one is put off.
         patch.setattr(linear, "_TOGETHER_S", 0.0)

@@ -375,7 +375,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
                 self.applier.running[uuid] = self.world.work(uuid)
 
 
-TestLifeOfAPlan = LifeOfAPlan.TestCase
+TestLifeOfAPlan = pytest.mark.slow(LifeOfAPlan.TestCase)
 TestLifeOfAPlan.settings = settings(
     max_examples=examples(400), stateful_step_count=40, deadline=None
 )

@@ -15,10 +15,10 @@ from explorer import START, Actor, Scene
 from applier.cli.steering import Cancel, PausePlan, Resume, Start
 from applier.contracts import Claimant, Report, Verified
 from applier.errors import RequestsUnread
-from applier.plan_cloud import SIMULATED
 from applier.recording.recorder import Recorder
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
+from applier.run.plan_cloud import SIMULATED
 from applier.scheduling.decisions import Decisions
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.service.worker_loop import WorkerLoop

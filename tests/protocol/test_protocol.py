@@ -117,7 +117,7 @@ FAULTS = {
     ),
     "start reads the services twice": (
         "start, while a service comes and goes",
-        lambda: [mock.patch.object(services, "awaited", reads_twice)],
+        lambda: [mock.patch.object(services, "pending_lines", reads_twice)],
         "ended by IndexError",
     ),
     "a plan is taken from one that was heard of since": (

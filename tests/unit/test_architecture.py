@@ -48,7 +48,7 @@ LAYERS = (
             "planner.errors",
             "planner.model",
             "planner.ranges",
-            "planner.visible_text",
+            "planner.safe_text",
             "planner.states",
             "planner.differences.*",
             "planner.blast_radius",
@@ -91,7 +91,6 @@ LAYERS = (
             "planner.saved_schema",
             "planner.schema_errors",
             "planner.testing",
-            "planner.text_checks",
             "planner.yaml_text",
         ),
         above=("L0", "L1"),
@@ -103,7 +102,6 @@ LAYERS = (
             "applier",
             "applier.errors",
             "applier.guarding.*",
-            "applier.plan_cloud",
             "applier.store.*",
             "applier.backoff",
             "applier.log_fields",
@@ -133,7 +131,6 @@ LAYERS = (
         third_party=("oslo_config",),
         pure=True,
     ),
-    Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
     Layer(
         "L4a",
         (
@@ -181,7 +178,6 @@ LAYERS = (
             "amqp",
             "celery",
             "cotyledon",
-            "futurist",
             "kombu",
             "opentelemetry",
             "oslo_config",
@@ -211,6 +207,7 @@ LAYERS = (
         (
             "applier.api.*",
             "applier.cli.*",
+            "applier.console_scripts",
             "applier.service.main",
             "applier.workers.main",
             "applier.testing.*",
@@ -739,7 +736,7 @@ def test_two_classes_of_one_name_are_found(tmp_path: Path) -> None:
 ALLOWED = [
     (layers, "planner/model.py", "from planner.states import X\nimport json"),
     (layers, "planner/planners/weight.py", "from oslo_config import cfg"),
-    (layers, "applier/engines/flow.py", "from taskflow.patterns import graph_flow"),
+    (layers, "applier/engines/linear.py", "from taskflow.patterns import graph_flow"),
     (layers, "applier/storage/sql.py", "import time\nfrom applier.storage import rows"),
     (one_writer_of_states, "applier/recording/recorder.py", "row.state = new"),
     (one_writer_of_states, "applier/errors.py", "class A:\n  def f(self): self.state = 'x'"),

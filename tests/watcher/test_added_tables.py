@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from environments import Environment
+from scratch_database import scratch_database
 from watcher_lab import PROGRAMS
 
 from applier.storage.connection import make_engine, parse
@@ -19,29 +20,32 @@ pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.xdist_group("bes
 DRIVERS = {"postgresql": "postgresql+psycopg2", "mysql": "mysql+pymysql"}
 
 
+def adding(
+    environment: Environment, folder: Path, database: sa.URL, *words: str
+) -> subprocess.Popen[str]:
+    """Start the program that adds the tables."""
+    folder.mkdir()
+    known = database.set(drivername=DRIVERS[database.get_backend_name()])
+    program = [environment.python, "-W", "ignore", PROGRAMS / "prepare_tables.py"]
+    return subprocess.Popen(
+        [*program, folder, known.render_as_string(hide_password=False), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize("url", ["mysql_url", "postgresql_url"])
 def test_two_processes_that_add_the_tables_at_once_add_them_once(
     watcher_environment: Environment, request: pytest.FixtureRequest, tmp_path: Path, url: str
 ) -> None:
     database = sa.make_url(request.getfixturevalue(url))
-    known = database.set(drivername=DRIVERS[database.get_backend_name()])
-    program = [watcher_environment.python, "-W", "ignore", PROGRAMS / "prepare_tables.py"]
     with ExitStack() as stack:
-        both = []
-        for name in ("one", "two"):
-            (tmp_path / name).mkdir()
-            words = [tmp_path / name, known.render_as_string(hide_password=False)]
-            both.append(
-                stack.enter_context(
-                    subprocess.Popen(
-                        [*program, *words],
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE,
-                        text=True,
-                    )
-                )
-            )
+        both = [
+            stack.enter_context(adding(watcher_environment, tmp_path / name, database))
+            for name in ("one", "two")
+        ]
         for process in both:
             assert process.stdout
             assert process.stdout.readline() == "ready\n"
@@ -56,3 +60,19 @@ def test_two_processes_that_add_the_tables_at_once_add_them_once(
         found = connection.execute(sa.text("SELECT version_num FROM actionplan_watcher_version"))
         assert found.scalars().all() == ["0001"]
     engine.dispose()
+
+
+def test_who_does_not_get_the_lock_of_mysql_adds_nothing(
+    watcher_environment: Environment, mysql_url: str, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        url = stack.enter_context(scratch_database(mysql_url))
+        engine = make_engine(parse(url))
+        stack.callback(engine.dispose)
+        holder = stack.enter_context(engine.connect())
+        assert holder.exec_driver_sql("SELECT GET_LOCK('actionplan_watcher', 0)").scalar() == 1
+        with adding(watcher_environment, tmp_path / "one", sa.make_url(url), "0") as process:
+            _, said = process.communicate("\n")
+        assert process.returncode == 1, said
+        assert "another process has changed the tables of ActionPlan" in said
+        assert sa.inspect(holder).get_table_names() == []

@@ -15,7 +15,7 @@ import pytest
 from our_api import Api, Client, rows
 
 from applier.contracts import Claimant
-from applier.run import liveness
+from applier.run.this_process import this_host
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
 from applier.store import Service, Store
@@ -118,7 +118,7 @@ def test_a_plan_is_started_by_an_update_and_cancelled_while_it_runs(
 ) -> None:
     updated = client.json("actionplan", "update", plan, "replace", "state=PENDING")
     assert updated["State"] == "PENDING"
-    me = Claimant(host=liveness.this_host(), pid=1, user="wanda")
+    me = Claimant(host=this_host(), pid=1, user="wanda")
     claim = store.claim_plan(plan, me, now=datetime.now(UTC))
     assert client.json("actionplan", "show", plan)["Hostname"] == me.host
     assert client.json("actionplan", "cancel", plan)["State"] == "CANCELLING"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/healthz``: the process answers; ``/readyz``: its record answers as well."""
+"""``/healthz`` responds while the process lives; ``/readyz`` checks the database as well."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from collections.abc import Callable
 
 import falcon
 
-from applier.api.monitoring.one_look import OneLook
+from applier.api.monitoring.shared_call import SharedCall
 from applier.errors import DamagedRecord, StoreError
 
 LOG = logging.getLogger(__name__)
 
-#: The most seconds that ``/readyz`` takes, and those after which a record counts as slow.
+#: The maximum seconds that ``/readyz`` takes, and those from which on the database counts as slow.
 LIMIT_S, SLOW_S = 2.0, 0.5
 DEAD = "The record cannot be reached; the log of the service says why."
 
 
 class Health:
-    """Says that the process answers; never asks the record."""
+    """The resource ``/healthz``, which does not read the database."""
 
     PUBLIC = True
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Answer."""
+        """Respond with the status ``ok``."""
         response.media = {"status": "ok"}
 
 
 class Readiness:
-    """Says whether the record answers: ``ready``, ``slow`` or ``dead``.
+    """The resource ``/readyz``: the state of the database, ``ready``, ``slow`` or ``dead``.
 
-    A record that is slow but answers is good enough for requests: 200.
+    The status is 200 if the database responds within ``limit_s``, even slowly. It is 503 with
+    ``slow`` if it does not respond in time, and 503 with ``dead`` if it raises an error.
     """
 
     PUBLIC = True
@@ -43,11 +44,11 @@ class Readiness:
         limit_s: float = LIMIT_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look, self._limit_s, self._clock = OneLook(ping, limit_s), limit_s, clock
+        self._look, self._limit_s, self._clock = SharedCall(ping, limit_s), limit_s, clock
         self._status = "ready"
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Ask the record, and answer within the limit."""
+        """Query the database, and respond within ``limit_s`` seconds."""
         began = self._clock()
         found, detail = self._found()
         seconds = self._clock() - began
@@ -57,7 +58,7 @@ class Readiness:
         response.media = {**answer, "detail": detail} if detail else answer
 
     def _found(self) -> tuple[str, str | None]:
-        """Return the status, and a sentence if the record did not answer."""
+        """Return the status, and a sentence if the database did not respond in time, else None."""
         try:
             self._look()
         except TimeoutError:
@@ -71,7 +72,7 @@ class Readiness:
         return "ready", None
 
     def _tell(self, status: str, text: str) -> None:
-        """Log a change, once: everybody may ask."""
+        """Store the status, and log ``text`` if the status has changed."""
         if status != self._status:
             LOG.log(logging.INFO if status == "ready" else logging.WARNING, "%s", text)
         self._status = status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/metrics``: the figures of the record, and those of runs where they are at hand."""
+"""``/metrics``: the figures of the database, and those of the process that runs plans, if any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 
 class Metrics:
-    """Answers in the text format of Prometheus."""
+    """The resource ``/metrics``, in the text format of Prometheus.
+
+    ``of_runs`` returns the metrics of the process that runs plans in this format; None to leave
+    them out.
+    """
 
     RULES = {"GET": "metrics:read"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages for people with a browser: the list of plans, and each plan as it goes on."""
+"""HTML pages: the list of plans, and a page for each plan that updates itself while it runs."""
 
 from __future__ import annotations
 

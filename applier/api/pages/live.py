@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of plans that run: each is made once for all who look, and only changes are sent."""
+"""Renders the pages of plans, once for all readers, and finds the parts that have changed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ from applier.report import content, page
 from applier.report.values import ReportContent
 from planner.states import PlanState
 
-#: How many plans are kept, and of each the versions whose readers get only what has changed.
+#: The number of plans whose page is cached, and of versions of each page that are compared with the
+#: latest one: a reader of an older version gets all parts.
 MOST_PLANS, MOST_VERSIONS = 16, 8
-#: A page of a plan that runs is not made again for so many seconds, nor for so many times as long
-#: as making it took.
+#: The page of a running plan is rendered again after LEAST_S seconds at the earliest, and after
+#: TIMES times the seconds that rendering it took.
 LEAST_S, TIMES = 0.5, 2.0
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
 class Rendering(NamedTuple):
-    """The parts of a page by id, and the number of the newest event that was there before."""
+    """A rendered page: ``parts`` are the HTML of its elements by id.
+
+    ``version`` identifies their content. ``number`` is that of the newest event before the plan was
+    read, after which a reader continues.
+    """
 
     version: str
     number: int
@@ -35,7 +40,7 @@ class Rendering(NamedTuple):
 
 
 class _Kept:
-    """What is kept of a plan."""
+    """The cached page of a plan, and when it may be rendered again (``again_at``, monotonic)."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -47,7 +52,7 @@ class _Kept:
 
 
 class LivePages:
-    """Makes the pages of plans, and remembers what their readers have."""
+    """Renders and caches the pages of plans, and keeps hashes of their latest versions."""
 
     def __init__(self, assembly: Assembly, feed: EventFeed) -> None:
         self._assembly, self._feed = assembly, feed
@@ -57,7 +62,10 @@ class LivePages:
         self._prefix, self._numbers = uuid4().hex[:12], count(1)
 
     def now(self, uuid: str) -> Rendering:
-        """Return the page of a plan as it is, or was a moment ago; raises PlanNotFound."""
+        """Return the page of a plan, rendered now or a moment ago; raises PlanNotFound.
+
+        Blocks while another thread renders the page of the same plan.
+        """
         kept = self._kept(uuid)
         with kept.lock:
             number, last = self._feed.newest(), kept.rendering
@@ -68,9 +76,10 @@ class LivePages:
             return self._made(uuid, kept, number)
 
     def changed(self, rendering: Rendering, version: str) -> dict[str, str]:
-        """Return the parts that differ from those of a version; all, if it is forgotten.
+        """Return the parts of a page, by id, that differ from those of an earlier version.
 
-        The part around the rows is never sent: its rows are parts of their own.
+        All parts are returned for an unknown version. The part ``actions`` is always left out: it
+        is the table around the rows, which are parts of their own.
         """
         versions = self._kept(rendering.report.uuid).versions
         before, after = versions.get(version, {}), versions.get(rendering.version, {})

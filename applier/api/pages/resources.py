@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/plans`` and ``/plans/ID``: what a browser asks for."""
+"""``/plans`` and ``/plans/ID``: the HTML pages, and the files that they load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from applier.api.v2.feed import EventFeed
 from applier.report import page
 from applier.report.plan_list import listed
 
-#: A page may load and ask for only what is of this server, and is in no frame of another.
+#: Browsers let a page load and request only URLs of this server, and show it in no frame.
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -54,7 +54,7 @@ class PlanPage:
         self._parts, self._live = parts, live
 
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Show a plan; one that is named otherwise is at the address of its uuid."""
+        """Show a plan; redirect to the URL with its uuid if the request names it otherwise."""
         uuid = self._parts.assembly.store.find_plan(plan)
         if uuid != plan:
             raise falcon.HTTPSeeOther(f"/plans/{uuid}{query_again(request)}")
@@ -76,7 +76,7 @@ class PlanParts:
         self._parts, self._live = parts, live
 
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Answer what differs from the version that the reader has."""
+        """Answer with the parts that differ from the ``version`` in the query, else with all."""
         made = self._live.now(self._parts.assembly.store.find_plan(plan))
         response.media = {
             "version": made.version,
@@ -96,14 +96,14 @@ class StaticFile:
         self._name, self._kind = name, kind
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Answer the file."""
+        """Answer with the file."""
         response.content_type = self._kind
         response.set_header("Cross-Origin-Resource-Policy", "same-origin")
         response.text = page.static(self._name)
 
 
 def query_again(request: falcon.Request) -> str:
-    """Return the token of an address, if it has one, for the address that it leads to."""
+    """Return ``?token=TOKEN`` for a redirect if the request had the right token, else nothing."""
     return str(request.env.get(AGAIN, ""))
 
 

@@ -20,8 +20,8 @@ from planner.errors import InvalidTransition
 from planner.model import Action as OfPlan
 from planner.model import ActionPlan
 
-#: What lists can be sorted by: the fields of Watcher's actions, and of ours in the store. Values of
-#: parameters may be secret, so that nothing is sorted by them.
+#: The sort key of the store for each ``sort_key`` of Watcher's lists of actions. There is none for
+#: parameters, whose values may be secret.
 KEYS = {
     "id": ActionKey.SAVED,
     "uuid": ActionKey.UUID,
@@ -44,7 +44,7 @@ WORDS = frozenset(
 WAITING = ("RECOMMENDED", "PENDING")
 #: An operation on an action, with a reason.
 Change = Callable[[Store, Operator, ActionPlan, OfPlan, str], None]
-#: Why an action is skipped if nobody said it.
+#: The reason for a skip if the request has none.
 NO_REASON = "no reason given"
 
 
@@ -91,7 +91,11 @@ class Action:
         response.media = action_form(self._planned(uuid), types, request)
 
     def on_patch(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Skip the action before its plan runs, or give another reason for that."""
+        """Skip an action, or replace the reason of an earlier skip.
+
+        Raises falcon.HTTPBadRequest for any other patch and below microversion 1.5. Raises
+        falcon.HTTPConflict if the state of the action or of its plan does not allow it.
+        """
         if not versions.knows_messages(request):
             text = f"API microversion {versions.SKIPPED} or higher is required."
             raise falcon.HTTPBadRequest(description=text)
@@ -129,7 +133,7 @@ class Action:
 
 
 def _require_skip(planned: PlannedAction, action: OfPlan, wanted: dict[str, object]) -> None:
-    """Refuse changes other than to skip the action; raises falcon.HTTPConflict."""
+    """Raise falcon.HTTPConflict unless a change skips the action, or rewords an earlier skip."""
     old, plan = action_word(action.state), plan_word(planned.plan_state)
     new = str(wanted.get("state", old))
     message = wanted.get("status_message", action.status_message)

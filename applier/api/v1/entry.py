@@ -17,13 +17,13 @@ RESOURCES = ("actions", "action_plans", "services")
 
 
 class Root:
-    """Which versions of the API there are; open to everybody."""
+    """The list of API versions, which needs no authentication."""
 
     PUBLIC = True
     RULES: Mapping[str, str] = {}
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Answer with the versions; a browser is shown the list of plans."""
+        """Answer with the versions; redirect a browser to the list of plans."""
         if "text/html" in (request.get_header("Accept") or ""):
             raise falcon.HTTPSeeOther(f"/plans{request.env.get(AGAIN, '')}")
         version = {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and actions as Watcher's API shows them, in Watcher's words for their states.
+"""Plans and actions as JSON of Watcher's API, with Watcher's names of states.
 
-A state that Watcher has no word for is shown as the closest one, and the message begins with ours.
+A state that Watcher does not have is replaced by the closest one; the status message then begins
+with our name of the state.
 """
 
 from __future__ import annotations
@@ -22,19 +23,22 @@ from planner.model import Action
 from planner.registry import ActionTypes
 from planner.states import ActionState, PlanState
 
-#: The state of what is damaged so that its own cannot be read.
+#: The state shown for a plan or an action whose rows in the database cannot be read.
 _DAMAGED = "FAILED"
 
 
 def plan_word(state: PlanState | None) -> str:
-    """Return Watcher's word for the state of a plan, None for one that cannot be read."""
+    """Return Watcher's name of the state of a plan; FAILED for None: the state is not readable."""
     return _DAMAGED if state is None else watcher_words.plan_word(state)
 
 
 def plan_form(
     head: PlanHead, request: falcon.Request, *, whole: bool = True, state: str | None = None
 ) -> dict[str, Any]:
-    """Return a plan; ``state`` is shown instead of its own."""
+    """Return a plan as JSON types; ``state``, if it is set, replaces the state of the plan.
+
+    Without ``whole``, only the fields of a short list are included.
+    """
     own = plan_word(head.state)
     form: dict[str, Any] = {
         "uuid": head.uuid,
@@ -58,7 +62,10 @@ def plan_form(
 def action_form(
     planned: PlannedAction, types: ActionTypes, request: falcon.Request, *, whole: bool = True
 ) -> dict[str, Any]:
-    """Return an action. Values that its type hides are replaced."""
+    """Return an action as JSON types, with secret parameter values replaced.
+
+    Without ``whole``, only the fields of a short list are included.
+    """
     action = planned.action or Action(uuid=planned.uuid, action_type="")
     state = action_word(action.state) if planned.action else _DAMAGED
     form: dict[str, Any] = {
@@ -85,7 +92,7 @@ def action_form(
 
 
 def parents(action: Action) -> list[str]:
-    """List what an action waits for: parents, needs, triggers, and groups of which one is needed.
+    """Return the uuids of all predecessors: parents, needs, triggers, and members of ``needs_any``.
 
     >>> parents(Action(uuid="d", action_type="nop", parents=("a",), needs_any=(("a", "b"), ("c",))))
     ['a', 'b', 'c']
@@ -103,7 +110,10 @@ def _message(
 
 
 def _numbers(efficacy: Any) -> list[dict[str, Any]]:
-    """Return the indicators that the client can format: mappings, whose value is a number."""
+    """Return the efficacy indicators that are mappings; a value that is no number becomes None.
+
+    Watcher's client can format no others.
+    """
     return [_indicator(each) for each in efficacy if isinstance(each, Mapping)]
 
 

@@ -9,7 +9,7 @@ import falcon
 
 
 def links(request: falcon.Request, kind: str, name: str = "") -> list[dict[str, str]]:
-    """Return the links of a resource, or of all of its kind."""
+    """Return the links to a resource; without a ``name``, to the list of all of its kind."""
     below = f"{kind}/{quote(name, safe='')}"
     return [
         {"rel": "self", "href": f"{request.prefix}/v1/{below}"},

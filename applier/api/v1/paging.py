@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the query of a list asks for, and the link to the page after it."""
+"""Parses the query of a list, and adds the link to its next page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _LONGEST_NUMBER = 9
 
 
 def arguments(request: falcon.Request, filters: Iterable[str] = ()) -> dict[str, str]:
-    """Return the arguments of the query; raises falcon.HTTPBadRequest for one that is not known.
+    """Return the parameters of the query; raises falcon.HTTPBadRequest for an unknown name.
 
-    What is given several times has its last value, and what is empty is not given.
+    Known are those of pages, and ``filters``. Of a repeated parameter the last value counts. An
+    empty parameter is left out.
     """
     given = {}
     for name, values in request.params.items():
@@ -35,9 +36,10 @@ def arguments(request: falcon.Request, filters: Iterable[str] = ()) -> dict[str,
 
 
 def page_of(given: Mapping[str, str], keys: Mapping[str, str], *, marks_uuids: bool = True) -> Page:
-    """Return the page that a query asks for; raises falcon.HTTPBadRequest.
+    """Return the page that a query selects; raises falcon.HTTPBadRequest for an invalid value.
 
-    ``keys`` are those that can be sorted by, as they are called in the query and in the store.
+    ``keys`` maps each accepted ``sort_key`` to the sort key of the store. The marker must be a UUID
+    if ``marks_uuids``. A limit above MOST becomes MOST, and so does a missing one.
     """
     key, direction = given.get("sort_key", "id"), given.get("sort_dir", "asc")
     if key not in keys:
@@ -63,7 +65,10 @@ def with_next(
     *,
     marker: str = "uuid",
 ) -> dict[str, Any]:
-    """Return a collection; a full page has a link to the next one."""
+    """Return a page as JSON types; a full one gets a link to the next page.
+
+    ``marker`` is the field of the last row that becomes the marker of the next page.
+    """
     collection: dict[str, Any] = {kind: found}
     if len(found) == page.limit:
         sorting = {

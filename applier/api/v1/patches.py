@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the patches (RFC 6902) of Watcher's API: operations on fields, not on what is in them."""
+"""Parses the JSON patches (RFC 6902) of Watcher's API, whose operations set whole fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def steps(request: falcon.Request) -> list[Step]:
-    """Return the operations of a request; raises falcon.HTTPBadRequest."""
+    """Return the operations of a patch; raises falcon.HTTPBadRequest if the body is no patch."""
     try:
         document = request.get_media()
     except RecursionError:
@@ -61,9 +61,10 @@ def _step(given: Any) -> Step:
 def require_fields(
     found: list[Step], *, accepted: Collection[str] = (), internal: Collection[str] = INTERNAL
 ) -> None:
-    """Refuse operations on fields that may not be changed, or not be removed.
+    """Raise falcon.HTTPBadRequest for an operation on a field that it may not change or remove.
 
-    Raises falcon.HTTPBadRequest. Without ``accepted``, any field but the internal ones may be.
+    With ``accepted``, only these fields may be changed, and none may be removed. Without it, all
+    but the ``internal`` ones may be changed and removed.
     """
     for step in found:
         if accepted and step.field not in accepted:
@@ -78,7 +79,7 @@ def require_fields(
 
 
 def require_word(found: list[Step], words: Collection[str]) -> None:
-    """Refuse a state that Watcher does not know; raises falcon.HTTPBadRequest."""
+    """Raise falcon.HTTPBadRequest for a new value of ``/state`` that is none of ``words``."""
     for step in found:
         known = step.value is None or (isinstance(step.value, str) and step.value in words)
         if step.path == "/state" and not known:
@@ -86,7 +87,7 @@ def require_word(found: list[Step], words: Collection[str]) -> None:
 
 
 def refused(step: Step | None, reason: str) -> falcon.HTTPBadRequest:
-    """Return the refusal of a patch, with the operation that is refused."""
+    """Return the error for a patch, with the rejected operation; None means an empty patch."""
     shown = step.shown if step else "[]"
     return falcon.HTTPBadRequest(description=f"Couldn't apply patch '{shown}'. Reason: {reason}")
 

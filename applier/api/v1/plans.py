@@ -17,7 +17,7 @@ from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import PlanState
 
-#: What lists can be sorted by: the fields of Watcher's plans, and of ours in the store.
+#: The sort key of the store for each ``sort_key`` of Watcher's lists of plans.
 KEYS = {
     "id": PlanKey.SAVED,
     "uuid": PlanKey.UUID,
@@ -74,13 +74,13 @@ class Plans:
 
 
 class OnePlan:
-    """What the resources of one plan share."""
+    """The base class of the resources of one plan."""
 
     def __init__(self, parts: Parts) -> None:
         self._assembly = parts.assembly
 
     def _head(self, text: str) -> PlanHead:
-        """Return a plan without its actions; raises falcon.HTTPError."""
+        """Return a plan without its actions; raises falcon.HTTPBadRequest or HTTPNotFound."""
         uuid = paging.uuid_of("action_plan_uuid", text)
         try:
             return self._assembly.store.plan_head(uuid)
@@ -101,7 +101,7 @@ class Plan(OnePlan):
         response.media = plan_form(self._head(uuid), request)
 
     def on_delete(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Remove the plan, unless it waits or runs."""
+        """Mark the plan DELETED; raise falcon.HTTPBadRequest if it waits, runs or is paused."""
         head, operator = self._head(uuid), operator_of(request, [])
         try:
             removal.delete(self._assembly.store, operator, self._plan(head))
@@ -112,11 +112,14 @@ class Plan(OnePlan):
         response.status = falcon.HTTP_NO_CONTENT
 
     def on_patch(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Start or cancel the plan, as the new value of its state says."""
+        """Start the plan if its new state is PENDING; cancel it for CANCELLED and CANCELLING.
+
+        Raises falcon.HTTPBadRequest for any other change: see :data:`ALLOWED`.
+        """
         head, found = self._head(uuid), patches.steps(request)
         patches.require_fields(found, internal=_INTERNAL)
         patches.require_word(found, WORDS)
-        # Of several, the last one holds.
+        # Of several operations on the state, the last one counts.
         step = next((s for s in reversed(found) if s.path == "/state"), None)
         old = plan_word(head.state)
         new = str(step.value) if step else old
@@ -126,7 +129,7 @@ class Plan(OnePlan):
             raise patches.refused(step, reason)
         self._change(request, head, step, new)
         after = self._head(uuid)
-        # A plan that runs is ONGOING until its applier has read that it is to be cancelled.
+        # A plan stays ONGOING until its applier has read the request; Watcher shows CANCELLING.
         asked = new if new == "CANCELLING" and after.state is PlanState.ONGOING else None
         response.media = plan_form(after, request, state=asked)
 
@@ -152,7 +155,10 @@ class Start(OnePlan):
     RULES: ClassVar = {"POST": "plan:run"}
 
     def on_post(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Let an applier service run a RECOMMENDED plan."""
+        """Make a RECOMMENDED plan PENDING, so that an applier service runs it.
+
+        Raises falcon.HTTPBadRequest for a plan in another state.
+        """
         head, operator = self._head(uuid), operator_of(request, [])
         try:
             plan = self._plan(head)
@@ -166,7 +172,7 @@ class Start(OnePlan):
 
 
 def _require_recommended(plan: ActionPlan) -> None:
-    """Refuse what Watcher does not start, such as a plan that is PAUSED; raises PlanConflict."""
+    """Raise PlanConflict unless a plan is RECOMMENDED: Watcher starts no other plan."""
     if plan.state is not PlanState.RECOMMENDED:
         raise PlanConflict(plan.uuid, plan.state, f"the plan is {plan.state}")
 

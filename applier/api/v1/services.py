@@ -17,10 +17,10 @@ from applier.run import liveness
 from applier.store import Service as Registered
 from applier.store.pages import Page
 
-#: The name of all services: what Watcher calls its own that run plans.
+#: The name of every service: that of Watcher's own service that runs plans.
 NAME = "watcher-applier"
-#: A service that was not heard of for longer has FAILED: the default of Watcher's
-#: ``service_down_time``.
+#: A service whose last heartbeat is more than this many seconds old is FAILED: the default of
+#: Watcher's ``service_down_time``.
 DOWN_S = 90
 KEYS = {key: key for key in ("id", "name", "host", "status", "last_seen_up", "created_at")} | {
     "updated_at": "last_seen_up",
@@ -55,7 +55,7 @@ class Service:
         self._assembly = parts.assembly
 
     def on_get(self, request: falcon.Request, response: falcon.Response, name: str) -> None:
-        """Answer with the service of an id, or with one of a name."""
+        """Answer with the service of an id, or with the first of a name, latest heartbeat first."""
         for each in self._assembly.store.services():
             form = _form(each, request)
             if name in (str(form["id"]), form["name"]):
@@ -75,7 +75,7 @@ def _of_page(forms: list[dict[str, Any]], page: Page) -> list[dict[str, Any]]:
 
 
 def _form(service: Registered, request: falcon.Request) -> dict[str, Any]:
-    """Return a service. Its number is made of its uuid, so that it stays the same."""
+    """Return a service as JSON types; its id, a checksum of its uuid, stays the same."""
     number = zlib.crc32(service.uuid.encode()) >> 1
     seen = service.heartbeat_at.astimezone(UTC)
     silent_s = abs((now() - seen).total_seconds())

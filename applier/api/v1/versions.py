@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The microversions of Watcher's API: middleware that reads them, and answers with them."""
+"""The microversions of Watcher's API, and middleware that reads and writes their headers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SKIPPED = Version(1, 5)
 
 
 class Versions:
-    """Refuses versions that are not served, and adds headers to every answer below /v1."""
+    """Middleware that rejects unsupported microversions, and adds version headers, below /v1."""
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002
-        """Refuse a version that is not served."""
+        """Store the version of a request; raise falcon.HTTPNotAcceptable for an unsupported one."""
         if _is_below_v1(request):
             request.context.version = _served(asked(request.get_header(HEADER)))
 
@@ -43,7 +43,7 @@ class Versions:
         resource: Any,  # noqa: ARG002
         succeeded: bool,  # noqa: ARG002
     ) -> None:
-        """Say which versions are served, and which one was used."""
+        """Set the headers with the oldest and newest supported versions, and with the one used."""
         if not _is_below_v1(request):
             return
         response.append_header("Vary", HEADER)
@@ -55,9 +55,10 @@ class Versions:
 
 
 def asked(header: str | None) -> Version:
-    """Return the version that a header asks for; raises falcon.HTTPNotAcceptable.
+    """Return the version in a header; raises falcon.HTTPNotAcceptable for one such as ``1.2.3``.
 
-    Without a number for this service, it is the oldest.
+    A header without a number for this service means the oldest version, and so does ``1``. Of
+    several versions for this service, the last one counts. It may be an unsupported one.
 
     >>> asked("infra-optim 1.5"), asked("compute 2.90"), asked("infra-optim latest")
     (Version(major=1, minor=5), Version(major=1, minor=0), Version(major=1, minor=7))
@@ -76,7 +77,7 @@ def asked(header: str | None) -> Version:
         return OLDEST
     if len(numbers) != 2:
         raise falcon.HTTPNotAcceptable(description=f"Invalid value for {HEADER} header")
-    # Numbers with many digits are not converted: int() refuses those with thousands.
+    # A number of more than 6 digits becomes 10**6, because int() refuses thousands of digits.
     major, minor = (int(number[-6:]) if len(number) < 7 else 10**6 for number in numbers)
     return Version(major, minor)
 
@@ -87,7 +88,7 @@ def knows_messages(request: falcon.Request) -> bool:
 
 
 def _served(version: Version) -> Version:
-    """Return a version that is served; raises falcon.HTTPNotAcceptable."""
+    """Return the version, if it is supported; raises falcon.HTTPNotAcceptable."""
     accepted = f"The supported version range is: [{OLDEST}, {NEWEST}]."
     if version.major != OLDEST.major:
         raise falcon.HTTPNotAcceptable(

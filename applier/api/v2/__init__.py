@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ActionPlan's own API: all that the command line can do with a record."""
+"""ActionPlan's own API, with all operations of the command line on a database of plans."""
 
 from __future__ import annotations
 

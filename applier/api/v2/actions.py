@@ -160,7 +160,7 @@ class Why(Resource):
 
 
 def attempt_of(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as the API answers it."""
+    """Return an attempt as JSON types."""
     return {
         "number": attempt.number,
         "state": str(attempt.state) if attempt.state else None,

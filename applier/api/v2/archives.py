@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and durations as documents for other records, and the removal of old plans for good."""
+"""Export and import of plans and durations for other databases, and deletion of old plans."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _DURATION = schemas.mapping(
         "nine_in_ten_s": schemas.NUMBER,
     }
 )
-#: How many plans a request purges before it answers, so that it ends soon.
+#: The number of deleted plans after which a purge begins no further transaction, and answers.
 PURGED = 1000
 
 
 class Export(Resource):
-    """A plan with all that is known of it."""
+    """A plan with its attempts, requests and history, as a document."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(
@@ -59,12 +59,12 @@ class Export(Resource):
 
 
 class Imports(Resource):
-    """The plans of other records."""
+    """The plans that are imported from other databases."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "POST": Operation(
             rule=_RULE,
-            summary="Take in a plan that was exported, with all that is known of it.",
+            summary="Import a plan that was exported, with its attempts, requests and history.",
             takes_document=True,
             idempotency_key=True,
             status=201,
@@ -76,7 +76,7 @@ class Imports(Resource):
         self._parts = parts
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Import a plan."""
+        """Import a plan; a request that repeats an idempotency key returns the imported one."""
         self.query(request)
         store = self._parts.assembly.store
         given = list[ActionPlan]()
@@ -85,9 +85,9 @@ class Imports(Resource):
             given.append(plan)
             require_allowed(self._parts, request, plan)
 
+        document = document_in(request)
         try:
-            operator = keyed_operator(request, [])
-            made = archiving.import_from(store, document_in(request), operator, require)
+            made = archiving.import_from(store, document, keyed_operator(request, []), require)
         except PlanConflict:
             [plan] = given
             if not was_done(request, store, plan.uuid):
@@ -140,7 +140,7 @@ class Durations(Resource):
 
 
 class DurationsExport(Resource):
-    """The durations that this record has measured."""
+    """The durations that were measured in this database, without imported ones."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators ask for: POST on a plan or an action. The operations decide and tell."""
+"""Changes of a plan or an action by POST, such as start and skip.
+
+The functions of :mod:`applier.operations` make or refuse them, and compose the messages.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
 Body = Mapping[str, Any]
-#: Does what is asked for a plan; raises errors of the applier to refuse it.
+#: Makes a change of a plan, given the body of the request; raises an ApplierError to refuse it.
 OnPlan = Callable[[Assembly, Operator, ActionPlan, Body], None]
 OnAction = Callable[[Assembly, Operator, ActionPlan, Action, Body], None]
 
@@ -49,7 +52,7 @@ def _asked(rule: str, summary: str, body: schemas.Schema) -> Mapping[str, Operat
 
 
 class PlanChange(Resource):
-    """One thing that operators ask for a plan."""
+    """A change of a plan, made by ``make``. ``body`` is the schema of the request body."""
 
     def __init__(
         self,
@@ -63,7 +66,10 @@ class PlanChange(Resource):
         self.OPERATIONS = _asked(rule, summary, body)
 
     def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Do it, and answer what was done."""
+        """Make the change, and answer with the state of the plan and the messages.
+
+        A request that repeats an idempotency key changes nothing.
+        """
         self.query(request)
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
@@ -77,7 +83,7 @@ class PlanChange(Resource):
 
 
 class ActionChange(Resource):
-    """One thing that operators ask for an action."""
+    """A change of an action, made by ``make``. ``body`` is the schema of the request body."""
 
     def __init__(
         self, parts: Parts, make: OnAction, summary: str, body: schemas.Schema = schemas.REASON
@@ -88,7 +94,10 @@ class ActionChange(Resource):
     def on_post(
         self, request: falcon.Request, response: falcon.Response, plan: str, action: str
     ) -> None:
-        """Do it, and answer what was done."""
+        """Make the change, and answer with the state of the plan and the messages.
+
+        A request that repeats an idempotency key changes nothing.
+        """
         self.query(request)
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
@@ -121,7 +130,7 @@ class Rollback(Resource):
         self._parts = parts
 
     def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Make the plan."""
+        """Make and store the plan; a request that repeats an idempotency key returns that one."""
         self.query(request)
         self.body(request)
         assembly = self._parts.assembly
@@ -152,7 +161,7 @@ def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, body: Body)
 
 
 def plan_changes(parts: Parts) -> dict[str, PlanChange]:
-    """Return what can be asked for a plan, by the last part of the path."""
+    """Return the changes of a plan, by the last part of their path."""
     return {
         "start": PlanChange(
             parts,
@@ -198,7 +207,7 @@ def plan_changes(parts: Parts) -> dict[str, PlanChange]:
 
 
 def action_changes(parts: Parts) -> dict[str, ActionChange]:
-    """Return what can be asked for an action, by the last part of the path."""
+    """Return the changes of an action, by the last part of their path."""
     return {
         "skip": ActionChange(
             parts,

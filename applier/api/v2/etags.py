@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tags that change whenever a plan does."""
+"""Entity tags of plans (the headers ETag and If-Match), which change whenever a plan does."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _json = json_text.compact()
 
 
 def of(plan: ActionPlan) -> str:
-    """Return the tag of a plan, as the header ETag has it.
+    """Return the tag of a plan as the value of the header ETag, in quotes.
 
-    What was planned never changes, so only what runs and operators change is covered.
+    Planned fields never change, so it covers only the fields that runs and operators change.
 
     >>> of(ActionPlan(uuid="u", planner="weight", actions=()))[:9]
     '"caa5468f'
@@ -37,7 +37,7 @@ def _text(time: datetime | None) -> str | None:
 
 
 def require(request: falcon.Request, plan: ActionPlan) -> None:
-    """Raise a problem if the header If-Match names another state of the plan."""
+    """Raise Problem (412) if a header If-Match has neither the tag of the plan nor ``*``."""
     given = request.if_match
     if not given or "*" in given:
         return

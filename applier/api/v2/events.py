@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/v2/events``: what happens to plans, as it happens."""
+"""``/v2/events``: the events of plans, by long polling or as a stream."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from applier.notifications.schema import SCHEMA, Event
 from applier.store.subscriptions import EventPage
 
 STREAM = "text/event-stream"
-#: How many events are answered unless the query says another number.
+#: The default of the query parameter ``limit``.
 LISTED = 100
-#: The seconds that a request waits for an event, unless it says otherwise, and at most.
+#: How many seconds a request waits for an event: the default and the maximum.
 WAIT_S, MOST_WAIT_S = 30, 60
-#: After so many seconds a stream says that it lives, and after so many it ends: who reads it then
-#: asks again, and is asked who it is.
+#: A stream without events sends a comment every BEAT_S seconds. It ends after STREAM_S seconds, so
+#: that its reader connects again and is authenticated again.
 BEAT_S, STREAM_S = 15.0, 600.0
 #: The largest number of an event.
 _MOST = 2**53 - 1
 _NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": _MOST}
-#: Set by our server: tells that it ends.
+#: The WSGI variable with the threading.Event that our server sets when it ends.
 ENDING = "actionplan.ending"
 
 
@@ -67,7 +67,10 @@ class Events(Resource):
         self._feed = EventFeed(lambda: parts.assembly.store, keep_s)
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Answer events, or stream them."""
+        """Answer with the events after a number, or stream them if ``Accept`` has STREAM.
+
+        If there are none and ``after`` is set, wait for one for up to ``wait_s`` seconds.
+        """
         query = self.query(request)
         plan = query.get("plan")
         uuid = self._parts.assembly.store.find_plan(plan) if plan else None
@@ -86,7 +89,10 @@ class Events(Resource):
         response.media = {"events": page.events, "last": page.last, "newest": page.newest}
 
     def _page(self, after: int | None, limit: int, plan: str | None) -> EventPage:
-        """Return the events after a number, or all that are kept; raises a problem for a gap."""
+        """Return the events after a number; if it is None, from the oldest stored one on.
+
+        Raises Problem: 410 if events after the number were deleted, 409 if there is no such number.
+        """
         page = self._feed.page(after or 0, limit, plan)
         if after is not None and after < page.deleted:
             text = f"events up to number {page.deleted} were deleted, so some after {after} are"
@@ -100,7 +106,10 @@ class Events(Resource):
     def _waited(
         self, page: EventPage, limit: int, plan: str | None, seconds: int, ending: threading.Event
     ) -> EventPage:
-        """Wait for an event after a page; return the next page, which may be empty."""
+        """Wait for an event after a page; return the next page, which is empty if none came.
+
+        Raises falcon.HTTPServiceUnavailable if too many requests wait.
+        """
         until = time.monotonic() + seconds
         with self._feed.place() as taken:
             if not taken:
@@ -115,7 +124,7 @@ class Events(Resource):
     def _stream(
         self, page: EventPage, limit: int, plan: str | None, ending: threading.Event
     ) -> Iterator[bytes]:
-        """Yield events as server-sent events; a comment says from time to time that it lives."""
+        """Yield events as server-sent events, and a comment every BEAT_S seconds without one."""
         until = time.monotonic() + STREAM_S
         with self._feed.place() as taken:
             if not taken:
@@ -132,7 +141,7 @@ class Events(Resource):
                             yield b": \n\n"
                     page = self._page(page.last, limit, plan)
                 except (StoreError, DamagedRecord, Problem):
-                    return  # who reads it asks again, and is told why
+                    return  # the reader connects again, and gets the error as a response
 
 
 def _left(until: float) -> float:
@@ -156,6 +165,6 @@ def _sent(event: Event) -> bytes:
 
 
 def _last_id(request: falcon.Request) -> int | None:
-    """Return the number of the last event that a browser has got, or None."""
+    """Return the number in the header Last-Event-ID of a browser that connects again, or None."""
     text = request.get_header("Last-Event-ID") or ""
     return int(text) if re.fullmatch("[0-9]{1,16}", text) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for new events: one look at the record serves all requests that wait."""
+"""Waits for new events: one thread polls the database for all requests that wait."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from applier.errors import DamagedRecord, StoreError
 from applier.operations import events
 from applier.store.subscriptions import EventPage, EventStore
 
-#: Seconds between two looks at the record while somebody waits.
+#: Seconds between two polls of the database while a request waits.
 POLL_S = 0.25
 #: Seconds between two renewals of the subscription of readers, and two deletions of old events.
 RENEW_S = 60.0
-#: How many requests may wait at once: the other threads of the server answer.
+#: How many requests may wait at once; the other threads of the server answer other requests.
 MOST_WAITING = 200
 _AFTER_ALL = 2**62
 
 
 class EventFeed:
-    """Reads events for requests, and lets them wait for more.
+    """Reads events for requests, and blocks requests until there are new events.
 
-    Readers count as subscribed from the first request on, and for ``keep_s`` seconds after the last
-    one.
+    Events are recorded only while somebody subscribes. All requests share one subscription: it
+    begins with the first request, and ends about ``keep_s`` seconds after the last one.
     """
 
     def __init__(self, store: Callable[[], EventStore], keep_s: float) -> None:
@@ -37,16 +37,16 @@ class EventFeed:
         self._newest, self._waiting = 0, 0
         self._looks = False
         self._endings: set[threading.Event] = set()
-        #: Never set: the pause between two looks.
+        #: Never set: waiting for it is the pause between two polls.
         self._pause = threading.Event()
 
     def page(self, after: int, limit: int, plan: str | None = None) -> EventPage:
-        """Return the events after a number; readers count as subscribed from now on."""
+        """Return up to ``limit`` events after a number, oldest first; renew the subscription."""
         self._renew()
         return self._store().events(after, limit=limit, plan=plan)
 
     def newest(self) -> int:
-        """Return the number of the newest event; readers count as subscribed from now on."""
+        """Return the number of the newest event; renew the subscription."""
         return self.page(_AFTER_ALL, 1).newest
 
     def _renew(self) -> None:
@@ -60,7 +60,7 @@ class EventFeed:
 
     @contextmanager
     def place(self) -> Iterator[bool]:
-        """Take a place among those that wait, for a block; yields whether there was one."""
+        """Take one of MOST_WAITING places for the ``with`` block; yield False if none is free."""
         taken = self._places.acquire(blocking=False)
         try:
             yield taken
@@ -69,9 +69,9 @@ class EventFeed:
                 self._places.release()
 
     def wait(self, after: int, seconds: float, ending: threading.Event) -> bool:
-        """Wait for an event after a number; return whether there may be one.
+        """Block until there is an event after a number, of any plan; return False if there is none.
 
-        Returns at once when ``ending`` is set, because the server ends.
+        It returns after ``seconds``, or soon after ``ending`` is set, because the server ends.
         """
         with self._changed:
             self._waiting += 1
@@ -86,12 +86,12 @@ class EventFeed:
                 self._waiting -= 1
 
     def _look(self) -> None:
-        """Look for new events as long as somebody waits."""
+        """Poll the number of the newest event while a request waits; wake all if it is new."""
         while True:
             try:
                 newest = self._store().events(_AFTER_ALL, limit=1).newest
             except (StoreError, DamagedRecord):
-                newest = self._newest  # those that wait find out by themselves
+                newest = self._newest  # the requests continue to wait until their time is over
             with self._changed:
                 if newest != self._newest or any(ending.is_set() for ending in self._endings):
                     self._newest = newest

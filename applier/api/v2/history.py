@@ -13,7 +13,7 @@ from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
 from applier.contracts import HistoryEntry
 
-#: How many entries are listed unless the query says another number.
+#: How many entries are listed if the query has no ``limit``.
 LISTED = 100
 ENTRY = schemas.mapping(
     {

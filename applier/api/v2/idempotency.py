@@ -2,8 +2,9 @@
 """Requests that are sent again with the same ``Idempotency-Key`` are carried out once.
 
 No table is needed. A plan that is stored gets a uuid that is derived from the key. A change of a
-plan carries the key in the request id of its entry in the history, which is written in the same
-transaction: it is there if, and only if, the change was made.
+plan carries the key, and a digest of the body, in the request id of its entry in the history, which
+is written in the same transaction: it is there if, and only if, the change was made. The same key
+with another body is refused.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import uuid
 
 import falcon
 
+from applier.api.errors import Problem
 from applier.api.parts import caller_of, operator_of
 from applier.operations import Operator
 from applier.store import HistoryStore
@@ -26,31 +28,50 @@ _SEARCHED = 1000
 
 
 def uuid_of(user: str, key: str, path: str = "") -> str:
-    """Return the uuid that stands for a key of a user, in requests to a path."""
+    """Return the uuid that is derived from a user, an idempotency key and, if set, a path."""
     named = f"{user}\n{key}" + (f"\n{path}" if path else "")
     return str(uuid.uuid5(_KEYS, hashlib.sha256(named.encode()).hexdigest()))
 
 
 def key_of(request: falcon.Request) -> str | None:
-    """Return the uuid that stands for the key of a request in its path; None without a key."""
+    """Return the uuid derived from user, key and path of a request; None without a key."""
     key = request.get_header(HEADER)
     return None if key is None else uuid_of(caller_of(request).user, key, request.path)
 
 
 def keyed_operator(request: falcon.Request, told: list[str]) -> Operator:
-    """Return the operator of a request, whose entries in the history carry its key."""
+    """Return the operator of a request, whose entries in the history carry its key.
+
+    The body must have been read: its digest is recorded as well. Each message is appended to
+    ``told``.
+    """
     operator, key = operator_of(request, told), key_of(request)
-    return operator if key is None else operator._replace(request_id=_named(operator, key))
+    if key is None:
+        return operator
+    mark = f"{operator.request_id} key-{key}-{request.context.body_digest}"
+    return operator._replace(request_id=mark)
 
 
 def was_done(request: falcon.Request, store: HistoryStore, plan: str) -> bool:
-    """Return whether a request with the key of this one has changed a plan before."""
+    """Return whether a request with the key and body of this one has changed a plan before.
+
+    False without a key. Raises Problem (422) if the earlier request had another body. The body of
+    this one must have been read.
+    """
     key = key_of(request)
     if key is None:
         return False
-    entries = store.history(plan, limit=_SEARCHED)
-    return any((entry.request_id or "").endswith(f" key-{key}") for entry in entries)
+    for entry in store.history(plan, limit=_SEARCHED):
+        _, is_keyed, digest = (entry.request_id or "").partition(f" key-{key}")
+        if is_keyed:
+            # Old entries have no digest.
+            if digest not in ("", f"-{request.context.body_digest}"):
+                raise used_before(request, "another body")
+            return True
+    return False
 
 
-def _named(operator: Operator, key: str) -> str:
-    return f"{operator.request_id} key-{key}"
+def used_before(request: falcon.Request, purpose: str) -> Problem:
+    """Return the error (422) for a request whose key was used before, for ``purpose``."""
+    text = f"the key {request.get_header(HEADER)!r} was used before, for {purpose}"
+    return Problem(422, "Idempotency key was used", text)

@@ -17,7 +17,7 @@ from applier.api.v2 import schemas
 from applier.api.v2.operation import DOCUMENTS, Operation, Resource
 from planner import saved_schema
 
-#: What the parts of paths are.
+#: The descriptions of the parameters in paths.
 _PARAMETERS = {
     "new": "The plan that it is compared with, named likewise.",
     "plan": "uuid of a plan, a unique beginning of one, a unique name, or 'last'",
@@ -48,7 +48,7 @@ _PROBLEM: schemas.Schema = {
         },
     },
 }
-#: The answers of every operation to a request that is refused.
+#: The statuses with which every operation may refuse a request.
 _REFUSALS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 502, 503)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation of the API takes and answers: checked at each request, and documented by it."""
+"""Declarations of API operations, by which requests are checked and OpenAPI is generated."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,12 +23,15 @@ DOCUMENTS = ("application/json", "application/yaml", "text/yaml", "application/x
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One method of one path.
+    """An HTTP method of a path.
 
-    ``rule`` names the rule of the policy. ``query`` has a JSON Schema for each parameter of the
-    query. ``body`` is the schema of a JSON body that may be left out if no field is required;
-    None: no body. With ``takes_document``, the body is a document instead. ``answer`` is the
-    schema of the answer, ``media`` its media type. With ``if_match``, ``If-Match`` is observed.
+    Requests are checked by ``rule``, the name of a rule of the policy; by ``query``, a JSON Schema
+    for each parameter of the query; and by ``body``, the schema of a JSON body, which may be left
+    out if no field is required. None means that there is no JSON body.
+
+    The other fields are only documented: whether the body is a document instead; the status, the
+    media type and the schema (``answer``) of a response without an error; and whether the resource
+    follows the headers ``If-Match`` and ``Idempotency-Key``.
     """
 
     rule: str
@@ -84,7 +88,7 @@ def query_of(request: falcon.Request, operation: Operation) -> dict[str, Any]:
 
 
 def _parsed(texts: list[str], schema: Schema) -> Any:
-    """Return the value that the texts of a parameter stand for; raises ValueError."""
+    """Convert the texts of a query parameter to the type of its schema; raises ValueError."""
     kind = schema.get("type")
     if kind == "array":
         return texts
@@ -104,7 +108,7 @@ def _parsed(texts: list[str], schema: Schema) -> Any:
 
 def body_of(request: falcon.Request, operation: Operation) -> dict[str, Any]:
     """Return the checked JSON body, or an empty mapping; raises InvalidInput."""
-    text = request.bounded_stream.read()
+    text = _read(request)
     if operation.body is None:
         if text.strip():
             raise InvalidInput([Mistake("this request has no body", place="body")])
@@ -119,9 +123,16 @@ def body_of(request: falcon.Request, operation: Operation) -> dict[str, Any]:
 
 
 def document_in(request: falcon.Request) -> documents.Document:
-    """Return the document that a request brings; raises InvalidInput."""
+    """Return the body of a request as a document; raises InvalidInput, Problem (415)."""
     require_media(request, DOCUMENTS)
-    return documents.parse(request.bounded_stream.read(), "body")
+    return documents.parse(_read(request), "body")
+
+
+def _read(request: falcon.Request) -> bytes:
+    """Return the body of a request; store its digest in the context for idempotency keys."""
+    text: bytes = request.bounded_stream.read()
+    request.context.body_digest = hashlib.sha256(text.strip() or b"{}").hexdigest()[:16]
+    return text
 
 
 def require_media(request: falcon.Request, known: tuple[str, ...]) -> None:

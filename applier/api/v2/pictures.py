@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan looks like, how long it takes, what it differs in, and what was asked for."""
+"""Views of a plan: graph, timeline, report, comparison, forecast, and requests to its runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from applier.contracts import Request
 from applier.operations import lookup, predictions
 from applier.timeline.values import LaneKind
 from planner.model import JOIN
-from planner.visible_text import visible
+from planner.safe_text import visible
 
 _TIMES = schemas.mapping(
     {
@@ -44,7 +44,7 @@ FORECAST = schemas.mapping(
 
 
 class Graph(Resource):
-    """The picture of a plan."""
+    """The graph of a plan, as SVG."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(
@@ -85,7 +85,7 @@ class TimelinePicture(Resource):
         self._parts = parts
 
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Draw a timeline."""
+        """Answer with the timeline of a plan, drawn as SVG."""
         from applier.operations.timelines import timeline
         from applier.timeline import svg
 
@@ -119,7 +119,7 @@ class ReportPage(Resource):
         self._parts = parts
 
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Write a report."""
+        """Answer with the report as an HTML page."""
         from applier.report import content, page
 
         self.query(request)
@@ -189,7 +189,7 @@ class Simulation(Resource):
 
 
 class Requests(Resource):
-    """What operators asked for while a plan ran."""
+    """The requests of operators to the runs of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(
@@ -203,7 +203,7 @@ class Requests(Resource):
         self._parts = parts
 
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """List requests."""
+        """Answer with the requests to the runs of a plan, oldest first."""
         self.query(request)
         store = self._parts.assembly.store
         found = store.requests(store.find_plan(plan))
@@ -212,7 +212,7 @@ class Requests(Resource):
 
 def _send(response: falcon.Response, picture: str) -> None:
     response.content_type = "image/svg+xml"
-    # The picture has its colours in itself, and runs nothing.
+    # The picture needs its inline styles, and no scripts.
     policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
     response.set_header("Content-Security-Policy", policy)
     response.text = visible(picture)

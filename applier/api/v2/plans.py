@@ -10,7 +10,6 @@ from typing import Any
 
 import falcon
 
-from applier.api.errors import Problem
 from applier.api.parts import Parts, caller_of, operator_of
 from applier.api.policies import COMMANDS
 from applier.api.v2 import etags, idempotency, schemas
@@ -27,9 +26,9 @@ from planner.states import PlanState
 
 _text = json_text.compact()
 
-#: Plans with more actions than this are sent piece by piece, each with so many.
+#: A plan with more actions than this is streamed in pieces of this many actions.
 WHOLE = 100
-#: How many plans are listed unless the query says another number.
+#: How many plans are listed if the query has no ``limit``.
 LISTED = 25
 #: How many plans are counted at most, so that the answer does not wait for a count of all.
 COUNTED = 10_000
@@ -85,7 +84,7 @@ class Plans(Resource):
         }
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Make a plan and store it."""
+        """Make a plan of a document, and store it unless ``dry_run`` is set."""
         query = self.query(request)
         assembly = self._parts.assembly
         document = document_in(request)
@@ -111,7 +110,10 @@ class Plans(Resource):
         show(self._parts, response, plan)
 
     def _stored(self, request: falcon.Request, plan: ActionPlan) -> ActionPlan:
-        """Store a plan; return the one that was stored before with the same idempotency key."""
+        """Store a plan and return it; with a repeated idempotency key, return the stored one.
+
+        Raises Problem (422) if the key was used for another plan.
+        """
         key = request.get_header(idempotency.HEADER)
         store = self._parts.assembly.store
         created = operator_of(request, []).entry("create")
@@ -124,8 +126,7 @@ class Plans(Resource):
         except PlanConflict:
             before = store.load_plan(named.uuid)
             if before.digest != named.digest:
-                text = f"the key {key!r} was used before, for another plan: {named.uuid}"
-                raise Problem(422, "Idempotency key was used", text) from None
+                raise idempotency.used_before(request, f"another plan: {named.uuid}") from None
             return before
         return named
 
@@ -172,7 +173,7 @@ class Plan(Resource):
 
 
 def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> None:
-    """Refuse a plan that runs commands, or reads secrets, for a caller who may not do that."""
+    """Raise HTTPForbidden if a plan runs commands or reads secrets, and the caller may not."""
     if parts.policy.allows(caller_of(request), COMMANDS):
         return
     for action in plan.actions:
@@ -180,7 +181,7 @@ def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> 
             continue
         if _runs_commands(parts, action.action_type, action.input_parameters):
             what = f"{action.label!r} is of the type {action.action_type}, which runs commands"
-        elif action.input_parameters and secret_references.places(action.input_parameters):
+        elif secret_references.has_reference(action.input_parameters):
             what = f"{action.label!r} reads a secret of the applier"
         else:
             continue
@@ -209,7 +210,10 @@ def _filters(query: Mapping[str, Any]) -> PlanFilters:
 
 
 def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
-    """Answer with a plan; one with many actions is sent piece by piece."""
+    """Write a plan with its ETag into a response; secret parameter values are replaced.
+
+    A plan with more than WHOLE actions is streamed.
+    """
     response.set_header("ETag", etags.of(plan))
     response.content_type = falcon.MEDIA_JSON
     pieces = _pieces(parts, plan)
@@ -230,7 +234,7 @@ def _pieces(parts: Parts, plan: ActionPlan) -> Iterator[bytes]:
 
 
 def summary_of(plan: PlanSummary) -> dict[str, Any]:
-    """Return a plan of a list."""
+    """Return the summary of a plan as JSON types."""
     return {
         "uuid": plan.uuid,
         "name": plan.name,
@@ -247,7 +251,7 @@ def summary_of(plan: PlanSummary) -> dict[str, Any]:
 
 
 def _refuse_files(document: Document, planner: str | None, parts: Parts) -> None:
-    """Refuse a document that names files: they would be read on the machine of the service."""
+    """Raise InvalidInput if a document names files, which would be read on the server's machine."""
     value = document.value
     if document.is_plan or not isinstance(value, Mapping):
         return
@@ -270,7 +274,7 @@ def _names_a_file(name: str, target: str, value: Mapping[str, Any]) -> bool:
 
 
 def _runs_commands(parts: Parts, name: str, parameters: Mapping[str, Any]) -> bool:
-    """Return whether an action uses machines; of a type that is not known, it is assumed."""
+    """Return whether actions of a type run commands; True for a type that is not installed."""
     try:
         plugin = parts.assembly.plugins[name]
     except (KeyError, PlannerError):

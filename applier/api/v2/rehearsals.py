@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of a plan would find now, and how it ends when things go wrong."""
+"""Dry runs of a plan, and rehearsals: many simulated runs with injected faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from applier.rehearsal import faults
 from applier.run.prechecks import Precheck
 from planner.errors import InvalidInput, Mistake
 
-#: How often an action is rehearsed at most by one request, over all actions of the plan.
+#: The maximum of rehearsals times actions of the plan in one request.
 MOST = 400_000
 _CHECKED = schemas.mapping(
     {
@@ -40,7 +40,7 @@ _TIMES: schemas.Schema = {"type": "integer", "minimum": 1, "maximum": 100_000}
 
 
 class DryRun(Resource):
-    """What a run would find now."""
+    """The prechecks and guards that a run of a plan would meet now, and the drift of the cloud."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(
@@ -55,7 +55,7 @@ class DryRun(Resource):
         self._parts = parts
 
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Ask for what a run would find."""
+        """Answer with the findings of a dry run, which changes nothing."""
         self.query(request)
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schemas of what the API takes and answers, besides those of documents and plans."""
+"""The JSON Schemas of requests and responses, besides those of documents and plans."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
 
 
 def list_of(name: str, item: Schema, **more: Schema) -> Schema:
-    """Return the schema of an answer that has a list, and the place where it goes on."""
+    """Return the schema of a response with a list, and the URL of its next page if there is one."""
     return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT)
 
 
@@ -48,7 +48,7 @@ SETTLE = mapping({"state": {"enum": ["SUCCEEDED", "FAILED"]}, "why": WHY})
 LIMITS = mapping({"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}})
 LIMITS_WANTED = {**LIMITS, "properties": {**LIMITS["properties"], "why": WHY}}
 
-#: What an operation on a plan answers: the state that it has now, and what was done.
+#: The response to a change: the state that the plan has now, and the messages.
 DONE = mapping({"uuid": TEXT, "state": PLAN_STATE, "messages": LINES})
 SUMMARY = mapping(
     {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/v2/subscriptions`` and ``/v2/dead-events``: who gets events, and what did not arrive."""
+"""``/v2/subscriptions`` and ``/v2/dead-events``: who gets events, and which were given up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import InvalidInput, Mistake, accepted
 
-#: How many events are listed unless the query says another number.
+#: How many events are listed if the query has no ``limit``.
 LISTED = 100
 _COUNT: schemas.Schema = {"type": "integer", "minimum": 0}
 _TROUBLE = schemas.mapping(
@@ -44,7 +44,7 @@ _DEAD = schemas.mapping(
 
 
 class Subscriptions(Resource):
-    """Everybody for whom events are recorded."""
+    """The subscriptions of the receivers and of the readers of events."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(
@@ -83,7 +83,7 @@ class Removal(Resource):
         self._parts = parts
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Remove it; raises InvalidInput for a name that is not known."""
+        """Remove a subscription; raises InvalidInput if there is none of this name."""
         self.query(request)
         name, store = self.body(request)["name"], self._parts.assembly.store
         if was_done(request, store, NO_PLAN):

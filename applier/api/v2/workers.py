@@ -37,7 +37,7 @@ WORKER = schemas.mapping(
 
 
 class RegisteredWorkers(Resource):
-    """The workers that use this record."""
+    """The workers that are registered in the database."""
 
     OPERATIONS: Mapping[str, Operation] = {
         "GET": Operation(
@@ -75,7 +75,7 @@ class DrainedWorker(Resource):
         self._parts = parts
 
     def on_post(self, request: falcon.Request, response: falcon.Response, worker: str) -> None:
-        """Tell it; raises WorkerNotFound."""
+        """Set the worker to take no more jobs, and return at once; raises WorkerNotFound."""
         self.query(request)
         self.body(request)
         told, store = list[str](), self._parts.assembly.store

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from applier.cli.reporters import column_widths
+from applier.cli.reporters.column_widths import wrapped
 from applier.cli.reporters.joins import through
 from applier.store import Attempt
 from applier.wording import count, duration, one_line, some
@@ -106,27 +105,3 @@ def _took(attempt: Attempt) -> float | None:
     if attempt.ended_at is None:
         return None
     return (attempt.ended_at - attempt.started_at).total_seconds()
-
-
-def wrapped(text: str, indent: int, width: int) -> list[str]:
-    """Break a line that is too long; the rest is indented.
-
-    >>> wrapped("- move-web-frontend-1 after it", 4, 14)
-    ['-', '    move-web-', '    frontend-1', '    after it']
-    """
-    rest = " " * indent
-    found = textwrap.wrap(
-        text, width, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
-    return [part for line in found for part in _fitting(line, rest, width)]
-
-
-def _fitting(line: str, rest: str, width: int) -> Iterator[str]:
-    """Yield a line in parts if a word of it is wider than the width."""
-    if len(line) <= width:
-        yield line
-        return
-    words = line.strip()
-    first = line[: len(line) - len(line.lstrip())]
-    for begin, end in column_widths.lines(words, max(width - len(rest), 1)):
-        yield (rest if begin else first) + words[begin:end]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How wide the columns of a table are, and where their texts are broken. Pure.
+"""Computes the widths of the columns of a table, and where texts are broken into lines. Pure.
 
 A text is broken at blanks first. Only if the table does not fit like that, its long words are
 broken after hyphens and slashes, except for those of a date, then after any punctuation, and last
@@ -9,25 +9,28 @@ of all anywhere.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
 
-#: What a word may be broken after, the best first.
+#: Patterns of the parts into which a word is broken, the preferred first; see above.
 _BREAKS = (
     re.compile(r"(?:\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b|[^-/])+[-/]*|[-/]+"),
     re.compile(r"[^-/_.:,=]*[-/_.:,=]+|[^-/_.:,=]+"),
 )
-#: The least width of a column whose words are broken anywhere. A letter may be two cells wide.
+#: The minimum width of a column as a last resort, because a letter may be two cells wide, and the
+#: minimum width that is tried before for columns whose words are broken anywhere.
 _LEAST, _ANYWHERE = 2, 6
 
 
 class Extent(NamedTuple):
-    """What a column needs: ``wanted`` keeps each text on one line.
+    """Widths of a column, in cells. ``wanted`` keeps each text on one line, unless it is bounded.
 
-    ``least`` is the width of its widest part, by how texts are broken: at blanks, after hyphens,
-    after other punctuation, anywhere. ``kept`` is a width that it has if others can be narrower.
+    ``least`` are the minimum widths if texts are broken at blanks only, also after hyphens, also
+    after other punctuation, and anywhere. ``kept`` is one more minimum width, which applies only if
+    the table then fits without broken words.
     """
 
     wanted: int
@@ -36,7 +39,9 @@ class Extent(NamedTuple):
 
 
 def extent(texts: Sequence[str], kept: int = 0, most: int | None = None) -> Extent:
-    """Return what a column of these texts needs, which wants to be at most so wide.
+    """Return the widths of a column of these texts, with ``wanted`` bounded by ``most``.
+
+    A bound that is less than the widest word has no effect.
 
     >>> extent(["move web-frontend now"])
     Extent(wanted=21, least=(12, 8, 8, 6), kept=0)
@@ -52,7 +57,10 @@ def extent(texts: Sequence[str], kept: int = 0, most: int | None = None) -> Exte
 
 
 def widths(columns: Sequence[Extent], room: int) -> list[int]:
-    """Share room among columns: the widest are narrowed first, and no word is broken needlessly.
+    """Return the widths of columns that share ``room`` cells; the widest are narrowed first.
+
+    Words are broken only if the table does not fit otherwise. If there is too little room even
+    then, the sum of the widths is more than ``room``.
 
     >>> widths([extent(["switch-off-compute-1"]), extent(["power it off, nothing is on it"])], 36)
     [20, 16]
@@ -68,7 +76,7 @@ def widths(columns: Sequence[Extent], room: int) -> list[int]:
 
 
 def _narrowed(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Narrow the widest columns that can be, all alike, until they fit."""
+    """Return widths whose sum fits ``room``: the widest are narrowed, but not below ``least``."""
     found = [max(one, bound) for one, bound in zip(wanted, least, strict=True)]
     while (over := sum(found) - room) > 0:
         can_be = [i for i, one in enumerate(found) if one > least[i]]
@@ -84,7 +92,7 @@ def _narrowed(wanted: Sequence[int], least: Sequence[int], room: int) -> list[in
 
 
 def lines(text: str, width: int) -> list[tuple[int, int]]:
-    """Return where the lines of a text begin and end that is broken to fit a width.
+    """Return the begin and the end, as indices, of each line of a text that is broken to a width.
 
     >>> text = "power off switch-off-compute-1"
     >>> [text[begin:end] for begin, end in lines(text, 12)]
@@ -107,7 +115,7 @@ def lines(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def _parts(word: str, width: int, levels: Sequence[re.Pattern[str]] = _BREAKS) -> Iterator[str]:
-    """Yield the parts of a word, each as long as it may be; a word that fits is one part."""
+    """Yield the parts of a word that fit a width, by the first of ``levels`` that suffices."""
     if cell_len(word) <= width:
         yield word
     elif not levels:
@@ -115,3 +123,27 @@ def _parts(word: str, width: int, levels: Sequence[re.Pattern[str]] = _BREAKS) -
     else:
         for part in levels[0].findall(word):
             yield from _parts(part, width, levels[1:])
+
+
+def wrapped(text: str, indent: int, width: int) -> list[str]:
+    """Return the lines of a text broken to a width; all but the first are indented.
+
+    >>> wrapped("- move-web-frontend-1 after it", 4, 14)
+    ['-', '    move-web-', '    frontend-1', '    after it']
+    """
+    rest = " " * indent
+    found = textwrap.wrap(
+        text, width, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+    return [part for line in found for part in _fitting(line, rest, width)]
+
+
+def _fitting(line: str, rest: str, width: int) -> Iterator[str]:
+    """Yield a line that fits, else its parts; ``rest`` is the indent of all parts but the first."""
+    if len(line) <= width:
+        yield line
+        return
+    words = line.strip()
+    first = line[: len(line) - len(line.lstrip())]
+    for begin, end in lines(words, max(width - len(rest), 1)):
+        yield (rest if begin else first) + words[begin:end]

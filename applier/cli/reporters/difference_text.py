@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows what differs between two plans: a line for each action, a line for each field."""
+"""Writes the differences of two plans: a line for each action, a line for each field."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TextIO
 
 from rich.text import Text
 
-from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.column_widths import wrapped
 from applier.cli.reporters.plan_table import console
 from applier.operations.difference_lines import lines
 from applier.operations.differences import Comparison
@@ -16,7 +16,7 @@ from planner.registry import ActionTypes
 
 
 def show(made: Comparison, names: Sequence[str], types: ActionTypes, stream: TextIO) -> None:
-    """Write what differs; ``names`` are those by which the user named the plans."""
+    """Write the differences; ``names`` are the references by which the user named the two plans."""
     out = console(stream)
     for line in lines(made, names, types):
         indent = len(line) - len(line.lstrip()) + 4

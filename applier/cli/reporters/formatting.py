@@ -26,7 +26,7 @@ RESULTS = ("changed", "already", "skipped", "failed", "in doubt", "not run")
 
 
 def ages_s(plan: ActionPlan, at: datetime) -> dict[str, float]:
-    """Return by uuid how many seconds before a time each action started that runs."""
+    """Return, for each ONGOING action by uuid, the seconds from its start to a time."""
     running = (a for a in plan.actions if a.state is ActionState.ONGOING)
     return {a.uuid: age_s(a.started_at, at) for a in running if a.started_at is not None}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the joins of a plan, which have no names and do nothing, by the actions behind them."""
+"""Replaces joins, which are actions that only stand for several others, by those others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 
 def through(uuids: Iterable[str], joins: Mapping[str, Iterable[str]]) -> list[str]:
-    """Replace each join by the actions behind it; each is listed once.
+    """Return uuids with each join replaced by the actions that it stands for, each once.
 
-    ``joins`` has the needs of each join by its uuid.
+    ``joins`` maps the uuid of each join to the uuids of those actions, which may be joins, too.
 
     >>> through(["a", "j"], {"j": ["b", "k"], "k": ["a", "c"]})
     ['a', 'b', 'c']

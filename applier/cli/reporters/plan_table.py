@@ -15,17 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters import column_widths
-from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.column_widths import wrapped
 from applier.cli.reporters.formatting import STYLES, WIDTH
 from applier.cli.reporters.joins import through
 from applier.cli.terminal import exact
-from applier.operations.cloud_names import cloud_of
+from applier.run.plan_cloud import cloud_of
 from applier.wording import count, duration, gains, one_line, resources, some, standing
 from planner import graph
 from planner.errors import shortened, shown
 from planner.model import JOIN, Action, ActionPlan
+from planner.safe_text import visible
 from planner.states import ActionState
-from planner.visible_text import visible
 
 #: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
@@ -34,7 +34,7 @@ MOST_ROWS = 60
 _NAME = 24
 #: The number of last waves that are shown if not all are.
 _LAST = 5
-#: The name of the number of workers among limits that were set.
+#: The key of the number of workers in the limits that operators have changed.
 _WORKERS = "max_workers"
 #: The number of actions that are named because their failure costs most.
 _DANGERS = 3
@@ -46,7 +46,7 @@ class _Console(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Make hidden characters visible, except those with which rich itself draws."""
+        """Make hidden characters visible, except in the control codes of rich itself."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(visible(text), style)
@@ -74,7 +74,8 @@ def show(
 ) -> None:
     """Write a plan: title, waves, touched resources, warnings.
 
-    ``changed`` are the limits that were set for the run under way, and hold now.
+    ``run_by`` are further lines below the title. ``max_workers`` is left out if it is None.
+    ``changed`` are the limits that operators have changed for the current run, by token.
     """
     out = console(stream)
     name = f"  {one_line(plan.name)}" if plan.name else ""
@@ -120,8 +121,8 @@ def put_line(out: Console, text: str, style: str = "") -> None:
 def put(out: Console, table: Table) -> None:
     """Write a table without trailing blanks.
 
-    Columns are as wide as what is in them. If that is too wide, their texts are broken at blanks,
-    and words only if it does not fit otherwise.
+    Columns are as wide as their widest text. If the table does not fit like that, texts are broken
+    at blanks, and words only if it does not fit otherwise.
     """
     with out.capture() as written:
         out.print(_fitted(table, out.width))
@@ -236,7 +237,10 @@ def _by_wave(waves: list[list[Action]]) -> Table:
 def _first_and_last(
     waves: list[tuple[int, list[Action]]],
 ) -> Iterator[tuple[int, list[Action] | None]]:
-    """Yield all waves, or the first and the last ones with the number of waves between them."""
+    """Yield the waves with their numbers; of many waves, only the first and the last ones.
+
+    Between those, yield one pair of the number of waves that are left out, and None.
+    """
     if len(waves) <= MOST_ROWS:
         yield from waves
         return
@@ -251,7 +255,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 def of_all(number: int, word: str, totals: Mapping[str, int]) -> str:
-    """Return how many are touched, of how many if that is known.
+    """Return the number of touched resources with their kind, and the total if that is known.
 
     >>> of_all(1, "host", {"hosts": 14}), of_all(2, "host", {})
     ('1 of 14 hosts', '2 hosts')
@@ -267,7 +271,7 @@ def footer(
     changed: Mapping[str, int] = {},
     width: int = WIDTH,
 ) -> list[str]:
-    """Return lines about the size of the plan, the touched resources, and the limits."""
+    """Return lines about the size of the plan, touched resources, limits and costliest failures."""
     if not waves:
         return ["Nothing to do: the plan has no actions."]
     estimates = [a.estimate_s for wave in waves for a in wave if a.estimate_s is not None]
@@ -297,7 +301,7 @@ def footer(
 
 
 def _dangers(plan: ActionPlan, width: int) -> list[str]:
-    """Return a line with the actions whose failure keeps most others from running, if any do."""
+    """Return lines that name the actions whose failure keeps most others from running, if any."""
     if len(plan.actions) < 2 or plan.on_failure == "continue":
         return []
     from planner.failure_costs import FailureCosts, sentence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar on standard error for work that takes seconds; nothing where that is no terminal."""
+"""A progress bar on standard error; nothing is shown if standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(what: str, number: int) -> Iterator[Callable[[], None]]:
-    """Show a bar that the yielded function advances by one of ``number`` steps.
+    """Show a bar of ``number`` steps; yield the function that advances it by one.
 
-    The number grows if there are more steps. The bar is removed in the end.
+    If the function is called more often, the number grows. The bar is removed after the block.
     """
     console = Console(stderr=True)
     if not sys.stderr.isatty():

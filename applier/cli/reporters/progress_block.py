@@ -20,9 +20,9 @@ from applier.cli.reporters.formatting import STYLES, age_s, ages_s
 from applier.cli.reporters.plan_table import console
 from applier.cli.unechoed import unechoed
 from applier.contracts import Report
-from applier.operations.cloud_names import shown_name
-from applier.operations.triggers import TriggerNames
-from applier.wording import duration, minutes, one_line, result, retold
+from applier.operations.triggers import because
+from applier.run.plan_cloud import shown_name
+from applier.wording import duration, minutes, one_line, result, retry_line, starting
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState
 
@@ -33,8 +33,8 @@ _MOST_RUNNING, _MOST_BAD = 12, 5
 class ProgressBlock:
     """Redraws one block: a bar, failed actions, running actions, the last message.
 
-    It counts from the first start of the run. If somebody watches later than that, ``at`` is the
-    time now, and ``first`` that of the first start.
+    The elapsed time counts from the first start of the run. If the run began before this display,
+    ``at`` is the time now, and ``first`` the time of the first start.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ProgressBlock:
         self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
-        self._triggers = TriggerNames(plan)
+        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
         self._cloud = shown_name(plan)
         self._clock, self._began = clock, clock() - (age_s(first, at) if first and at else 0.0)
         self._quiet = ExitStack()
@@ -80,7 +80,10 @@ class ProgressBlock:
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Store committed starts and ends; the block is redrawn by a timer."""
         reports = list(reports)
-        self._triggers.add(reports)
+        # First all outcomes of the commit, because it may also have the starts that they trigger.
+        self._outcomes |= {
+            r.uuid: r.outcome for r in reports if r.outcome and r.state is not ActionState.PENDING
+        }
         for report in reports:
             action = self._actions.get(report.uuid)
             if action is None:
@@ -124,7 +127,7 @@ class ProgressBlock:
                 Text(f"{one_line(action.label)}: {why}"),
             )
         for uuid, report in list(self._again.items())[-_MOST_BAD:]:
-            rows.add_row(Text("  waiting", "yellow"), Text(retold(report, self._actions[uuid])))
+            rows.add_row(Text("  waiting", "yellow"), Text(retry_line(report, self._actions[uuid])))
         for uuid, since in list(running.items())[:_MOST_RUNNING]:
             rows.add_row(Text("  running", "bold"), Text(self._progress(uuid, since)))
         if len(running) > _MOST_RUNNING:
@@ -149,7 +152,8 @@ class ProgressBlock:
     def _progress(self, uuid: str, since: float) -> str:
         action = self._actions[uuid]
         of = f" of ~{duration(action.estimate_s)}" if action.estimate_s else ""
-        return f"{duration(int(self._clock() - since))}{of}  {self._triggers.describe(action)}"
+        told = because(action, self._actions, self._outcomes)
+        return f"{duration(int(self._clock() - since))}{of}  {starting(action, told)}"
 
 
 def _column(state: ActionState, outcome: Outcome | None = None) -> str:

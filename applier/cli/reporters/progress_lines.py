@@ -11,18 +11,18 @@ from typing import TextIO
 
 from applier.cli.reporters.formatting import age_s
 from applier.contracts import Report
-from applier.operations.triggers import TriggerNames
-from applier.wording import minutes, one_line, retold
+from applier.operations.triggers import because
+from applier.wording import minutes, one_line, retry_line, starting
 from planner.model import JOIN, ActionPlan
+from planner.safe_text import visible
 from planner.states import OPEN, ActionState, PlanState
-from planner.visible_text import visible
 
 
 class ProgressLines:
-    """Writes a line for each start, each end and each failed attempt, with the time so far.
+    """Writes a line for each start, each end and each failed attempt, with the elapsed time.
 
-    The time counts from the first start of the run. If somebody watches later than that, ``at`` is
-    the time now, and ``first`` that of the first start.
+    The elapsed time counts from the first start of the run. If the run began before this display,
+    ``at`` is the time now, and ``first`` the time of the first start.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ProgressLines:
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
-        self._triggers = TriggerNames(plan)
+        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
         self._stream, self._clock = stream, clock
         self._began = clock() - (age_s(first, at) if first and at else 0.0)
 
@@ -51,7 +51,10 @@ class ProgressLines:
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Write a line for each report."""
         reports = list(reports)
-        self._triggers.add(reports)
+        # First all outcomes of the commit, because it may also have the starts that they trigger.
+        self._outcomes |= {
+            r.uuid: r.outcome for r in reports if r.outcome and r.state is not ActionState.PENDING
+        }
         for report in reports:
             action = self._actions.get(report.uuid)
             if action is None:
@@ -61,11 +64,12 @@ class ProgressLines:
                 self._began, self._awaits_start = now, False
             at = minutes(now - self._began)
             if report.state is ActionState.ONGOING:
-                self._write(f"{at}  start      {self._triggers.describe(action)}")
+                told = because(action, self._actions, self._outcomes) if action.triggers else ""
+                self._write(f"{at}  start      {starting(action, told)}")
                 continue
             self._ended += (report.state not in OPEN) - (report.old not in OPEN)
             if report.state is ActionState.PENDING:
-                self._write(f"{at}  {retold(report, action)}")
+                self._write(f"{at}  {retry_line(report, action)}")
                 continue
             outcome = f" ({report.outcome})" if report.outcome else ""
             why = f": {one_line(report.message)}" if report.message else ""

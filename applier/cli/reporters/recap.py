@@ -13,8 +13,8 @@ from rich.text import Text
 from applier.cli.reporters import deployment_table
 from applier.cli.reporters.formatting import RESULTS
 from applier.cli.reporters.plan_table import console, put, put_line, table_of
-from applier.operations.cloud_names import cloud_of
 from applier.run import node_states
+from applier.run.plan_cloud import cloud_of
 from applier.wording import duration, one_line, resources, result, some
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
@@ -82,7 +82,7 @@ def _row(table: Table, title: str, actions: list[Action], told: Sequence[str]) -
 
 
 def not_done(actions: list[Action]) -> list[str]:
-    """Return lines about the actions that failed, were not run, or are left, failures first."""
+    """Return lines about the actions that failed, did not run, or are PENDING, failures first."""
     ended = [a for a in actions if a.state not in OPEN and _not_well([a])]
     ended.sort(key=lambda a: result(a) not in _BAD)
     lines = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows what rehearsals of a plan showed, and compares rehearsals with several settings."""
+"""Writes the figures of the rehearsals of a plan, also for several settings in one table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from applier.cli.reporters.plan_table import cell, console, put, put_line, table_of
-from applier.operations.cloud_names import cloud_of
 from applier.operations.rehearsals import Rehearsals
 from applier.rehearsal.advice import Lowered
 from applier.rehearsal.figures import NEEDS, RehearsalFigures
+from applier.run.plan_cloud import cloud_of
 from applier.wording import count, duration, one_line
 from planner.states import PlanState
 
@@ -21,7 +21,7 @@ _STYLES: Mapping[str, str] = {PlanState.SUCCEEDED: "green", PlanState.PAUSED: "y
 #: The numbers of actions and resources that are shown unless all are asked for.
 _MOST = 10
 _RESOURCES = 5
-#: What is said of a guard that no rehearsal follows.
+#: The sentence about each guard that rehearsals do not simulate.
 _NOT_REHEARSED = {
     "windows": "Windows are not rehearsed: no run waits for one, and --split-by-window says how "
     "many the plan takes.",
@@ -31,7 +31,7 @@ _FIGURES = ("ends well", "half end in", "9 in 10 in", "go wrong", "at worst", "n
 
 
 def show(found: Rehearsals, stream: TextIO, *, whole: bool = False) -> None:
-    """Write how the rehearsals ended, what went wrong, what was left, and what a limit changes."""
+    """Write the final states, the times, the failed actions, and the effect of lower limits."""
     out = console(stream)
     plan, figures = found.plan, found.figures
     name = f"  {one_line(plan.name)}" if plan.name else ""
@@ -125,7 +125,7 @@ def _limits(found: Rehearsals, out: Console) -> None:
 
 
 def _advice(best: Lowered, planned: RehearsalFigures) -> str:
-    """Return the advice to lower a limit: what is gained, and what it costs."""
+    """Return the advice to lower a limit: fewer failures, and the longer time in return."""
     lower = best.figures
     gains = [
         f"{new} instead of {old} {what}"

@@ -12,7 +12,7 @@ from applier.cli.reporters.plan_table import cell, table_of
 
 
 def tables(snapshot: Mapping[str, Any]) -> Iterator[Table]:
-    """Yield tables of hosts, instances, volumes, and injected faults, without empty ones."""
+    """Yield the table of hosts, and those of instances, volumes and faults, if they have rows."""
     yield _hosts(snapshot)
     if snapshot["instances"]:
         yield _instances(snapshot)

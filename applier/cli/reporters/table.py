@@ -22,7 +22,7 @@ _TERMINAL_ASSUMED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 class RowTable(ListFormatter):
-    """Writes rows in the common style, as wide as the terminal; elsewhere 100 columns at most."""
+    """Writes rows in the style of all tables, as wide as the terminal; else at most 100 columns."""
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
         """Add no options."""

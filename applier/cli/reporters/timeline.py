@@ -8,9 +8,9 @@ from typing import TextIO
 
 from rich.text import Text
 
-from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.column_widths import wrapped
 from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, put_line, table_of
-from applier.operations.cloud_names import cloud_of
+from applier.run.plan_cloud import cloud_of
 from applier.scheduling.forecast import Forecast
 from applier.wording import duration, one_line
 from planner.model import Action, ActionPlan

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes calls to a cloud, repeats those that met a transient fault, and translates errors.
+"""Makes calls to a cloud, repeats them after transient faults, and translates errors.
 
-A connection that is lost, an answer of 500 or above, and a conflict with what the cloud is doing at
-the moment are transient. Everything else is the cloud's answer, and its reason is passed on.
+Transient faults are a lost connection, an HTTP status of 500 or above, and 409, a conflict with
+other work of the cloud. Any other error is raised at once, with the reason that the cloud gave.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOST = (keystone.ConnectionError, keystone.DiscoveryFailure)
 
 
 class Calls:
-    """Makes calls; ``patience_s`` is how long one that meets transient faults is repeated."""
+    """Makes calls; after transient faults, a call is repeated for up to ``patience_s`` seconds."""
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
@@ -36,7 +36,8 @@ class Calls:
     def read(self, call: Callable[[], Answer], stop: StopSignal | None = None) -> Answer | None:
         """Return the answer of a call that changes nothing; None if the object does not exist.
 
-        Raises ConnectionError if the cloud cannot be reached, and ActionFailed.
+        Raises ConnectionError if the cloud cannot be reached or its last answer is 500 or above,
+        ActionFailed after any other error. Once ``stop`` is set, the call is not repeated.
         """
         try:
             return self._repeated(call, lambda: False, stop)
@@ -54,11 +55,12 @@ class Calls:
         stop: StopSignal,
         has_begun: Callable[[], bool] = lambda: False,
     ) -> Answer | None:
-        """Make a call that begins some work; return its answer.
+        """Make a call that begins work in the cloud; return its answer.
 
-        The answer may be lost although the work has begun: before the call is repeated,
-        ``has_begun`` looks. If it has, None is returned. Raises ActionFailed with ``what`` and the
-        reason of the cloud, and ConnectionError.
+        The answer may be lost although the work has begun. So ``has_begun`` is called before the
+        call is repeated; if it returns True, None is returned. Raises ActionFailed if the cloud
+        refuses the call or ``stop`` was set before it, ConnectionError if the cloud cannot be
+        reached. ``what`` names the work in messages.
         """
         if stop.is_set():
             raise ActionFailed(f"{what} was stopped before it began")
@@ -89,16 +91,16 @@ class Calls:
                 return None
         if isinstance(lost, exceptions.HttpException):
             raise lost
-        # What follows is the text of the library below, with the same address once more.
+        # The text of the library after ': HTTP' repeats the address.
         raise ConnectionError(f"the cloud cannot be reached: {reason_of(lost).split(': HTTP')[0]}")
 
 
 def is_transient(error: exceptions.HttpException) -> bool:
-    """Return whether the same request may be answered otherwise a moment later."""
+    """Return whether the same request may succeed later: after 409, or 500 and above."""
     return (error.status_code or 0) >= 500 or error.status_code == _CONFLICT
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason that the cloud gives, on one line, without addresses and tokens."""
+    """Return the reason that the cloud gave, or else the text of the error, on one line."""
     details = getattr(error, "details", None)
     return " ".join(str(details or getattr(error, "message", None) or error).split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cloud ``openstack``: passes each operation on to the part that does it."""
+"""The cloud ``openstack``: passes each operation to the object that does it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class OpenStackCloud(Cloud):
     """A real OpenStack cloud, by its name in clouds.yaml.
 
-    The parts are made when they are first used; the first use of any of them connects.
+    It connects when it is first used. See :class:`applier.contracts.clouds.Cloud` for all methods.
     """
 
     OPTIONS: ClassVar = (
@@ -75,13 +75,19 @@ class OpenStackCloud(Cloud):
                 self._parts = None
 
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, host, flavor, status, task``; a move that waits is ``verify_resize``."""
+        """Return ``name, host, flavor, status, task`` of a server.
+
+        While a move or a resize waits for its confirmation, the task is ``verify_resize``.
+        """
         with self._asked() as parts:
             server = parts.compute.server(instance_id)
         return None if is_gone(server) else view(server)
 
     def instance_named(self, name: str) -> str | None:
-        """Return the id of the one server of that name; ActionFailed if there are several."""
+        """Return the id of the only server of that name, or None.
+
+        Raises ActionFailed if there are several.
+        """
         with self._asked() as parts:
             return parts.creation.named(name)
 
@@ -106,7 +112,7 @@ class OpenStackCloud(Cloud):
             return parts.compute.flavor(flavor)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the whole cloud, by one list call for each table and one for free capacity."""
+        """Return the whole cloud as facts; one list call for each table, one for free capacity."""
         with self._asked() as parts:
             return parts.inventory.facts(self.name)
 
@@ -123,7 +129,7 @@ class OpenStackCloud(Cloud):
             return parts.moves.migrate(instance_id, destination, live, stop, output)
 
     def force_complete(self, instance_id: str) -> None:
-        """Let Nova end the live migration of a server at once."""
+        """Request that Nova completes the live migration of a server at once, by pausing it."""
         with self._working() as parts:
             parts.moves.force_complete(instance_id)
 
@@ -186,7 +192,7 @@ class OpenStackCloud(Cloud):
 
     @contextmanager
     def _asked(self) -> Iterator[CloudParts]:
-        """Yield the parts for a question; raises ActionFailed if the cloud cannot be reached."""
+        """Yield the connected parts, for reading; turn a ConnectionError into ActionFailed."""
         try:
             yield self._connected()
         except ConnectionError as lost:
@@ -194,9 +200,9 @@ class OpenStackCloud(Cloud):
 
     @contextmanager
     def _working(self) -> Iterator[CloudParts]:
-        """Yield the parts for an operation.
+        """Yield the connected parts, for an operation; turn a ConnectionError into JobLost.
 
-        If the cloud cannot be reached, it raises JobLost: what was begun goes on there.
+        The operation may go on in the cloud.
         """
         try:
             yield self._connected()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova as the operations use it: reads with patience, waiting, and why something failed."""
+"""The reads of Nova that operations share, the wait for a server, the reason of a failure."""
 
 from __future__ import annotations
 
@@ -45,11 +45,17 @@ class Compute:
     def wait(
         self, server_id: str, is_over: Callable[[Server], bool], stop: StopSignal
     ) -> Server | None:
-        """Wait until ``is_over`` returns True; None if the server is gone. Raises Stopped."""
+        """Wait until ``is_over`` returns True for a server; return it, or None if it is gone.
+
+        Raises WaitStopped once ``stop`` is set.
+        """
         return self._following.wait(server_id, is_over, stop)
 
     def settled(self, server: Server, stop: StopSignal) -> Server:
-        """Wait until Nova does nothing with a server; raises ActionFailed if it is gone."""
+        """Wait until a server has no task in Nova; return the server as it is then.
+
+        Raises ActionFailed if it was deleted, WaitStopped once ``stop`` is set.
+        """
         if task_of(server) is None:
             return server
         found = self.wait(server.id, lambda s: task_of(s) is None, stop)
@@ -63,13 +69,13 @@ class Compute:
         return sorted(found, key=lambda migration: int(migration.id), reverse=True)
 
     def print_request(self, server: Server, output: Print) -> None:
-        """Print the id that Nova gave to the request that it answered last for a server."""
+        """Print the request id of the last action on a server, as Nova lists them."""
         action = self._last_action(server.id)
         if action is not None:
             output(f"{action.action} of {server.name}: request {action.request_id}\n")
 
     def reason(self, server: Server, otherwise: str) -> str:
-        """Return why the last work on a server failed, as far as Nova tells; else ``otherwise``."""
+        """Return the reason that Nova recorded for a failure of a server, else ``otherwise``."""
         fault = getattr(server, "fault", None) or {}
         if fault.get("message"):
             return str(fault["message"])

@@ -15,7 +15,8 @@ _REQUEST_TIMEOUT_S = 60.0
 def region(cloud: str | None) -> Any:
     """Return the settings of a cloud in clouds.yaml; without a name, of the one in ``OS_CLOUD``.
 
-    Nothing is connected. Raises ConfigurationError.
+    It does not connect. Raises ConfigurationError if the settings are missing or invalid, or if
+    openstacksdk is not installed.
     """
     try:
         import openstack.config
@@ -40,13 +41,13 @@ def region(cloud: str | None) -> Any:
 
 
 def name_of(region: Any) -> str:
-    """Return the name of a cloud: that in clouds.yaml, its Keystone and its region."""
+    """Return ``openstack NAME (KEYSTONE, REGION)``, with the name in clouds.yaml."""
     place = ", ".join(filter(None, (region.auth["auth_url"], region.region_name)))
     return f"openstack {region.name} ({place})"
 
 
 def connect(region: Any) -> Any:
-    """Return a connection, which asks for a token when it is first used."""
+    """Return a connection, which requests a token when it is first used."""
     from openstack.connection import Connection
 
     if region.config.get("api_timeout") is None:

@@ -29,7 +29,10 @@ class Creation:
         self._compute, self._nova, self._images = compute, compute.nova, images
 
     def create(self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print) -> str:
-        """Create a server, or follow the creation of the one that has this name; return its id."""
+        """Create a server, and wait until it is built; return its id.
+
+        If there is a server of that name, wait for that one and create none.
+        """
         what = f"the creation of {name}"
         found = self.named(name)
         if found is None:
@@ -48,7 +51,10 @@ class Creation:
         return self._built(server, what, stop)
 
     def named(self, name: str) -> str | None:
-        """Return the id of the one server of that name; ActionFailed if there are several."""
+        """Return the id of the only server of that name, or None.
+
+        Raises ActionFailed if there are several.
+        """
         pattern = f"^{re.escape(name)}$"
         found = self._compute.calls.read(
             lambda: [s for s in self._nova.servers(name=pattern) if s.name == name]
@@ -58,7 +64,7 @@ class Creation:
         return found[0].id if found else None
 
     def delete(self, server_id: str, stop: StopSignal, output: Print) -> None:
-        """Delete a server; nothing is done if it is gone."""
+        """Delete a server, and wait until it is gone; do nothing if there is none."""
         server = self._compute.server(server_id)
         if server is None:
             return

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for servers or volumes: all that are waited for are read by one call in each interval.
+"""Waits for servers or volumes: one call in each interval reads all that are waited for.
 
-The threads that wait have no thread in common. Whoever finds what was read last too old reads
-again, for all; the others find it new. What is asked for is what changed since the oldest change
-that is known of a server that is waited for, by the clock of the cloud. So the answer is about the
-servers that are waited for, however many the cloud has.
+No extra thread reads. A waiting thread that finds the last answer older than the interval makes the
+call, for all waiting threads; the others use its answer. The call lists what has changed since the
+oldest time of a change, by the clock of the cloud, among the servers that are waited for. So its
+answer is short, however many servers the cloud has.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from applier.backoff import delays_s
 from applier.clouds.openstack.servers import Server, is_gone
 from applier.contracts import StopSignal
 
-#: The seconds between two looks at a server: the first, and the longest.
+#: The seconds between two checks of a server: the first, and the longest.
 _FIRST_S, _LONGEST_S = 0.25, 2.0
-#: For how many seconds an answer is new.
+#: Seconds for which an answer is used before the next call.
 _INTERVAL_S = 0.5
 
 
 class WaitStopped(Exception):
-    """The waiting was stopped; ``server`` is what was known of the server."""
+    """A stop signal ended a wait; ``server`` is the server (or volume) as it was read last."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -33,10 +33,10 @@ class WaitStopped(Exception):
 
 
 class Following:
-    """The servers that operations of this process wait for.
+    """The servers, or the volumes, that operations of this process wait for.
 
-    ``read`` returns one server by its id, or None; ``changed`` lists those that have changed since
-    a time of the cloud, the deleted ones among them.
+    ``read`` returns one server by its id, or None. ``changed`` lists the servers that have changed
+    since a time by the clock of the cloud, deleted ones among them.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Following:
     def wait(
         self, server_id: str, is_over: Callable[[Server], bool], stop: StopSignal
     ) -> Server | None:
-        """Wait until ``is_over`` returns True for a server; return the server, None if it is gone.
+        """Wait until ``is_over`` returns True for a server; return it, or None if it is gone.
 
-        Raises Stopped, and what ``read`` and ``changed`` raise.
+        Raises WaitStopped once ``stop`` is set, and any error of ``read`` and ``changed``.
         """
         server = self._read(server_id)
         if is_gone(server) or is_over(server):

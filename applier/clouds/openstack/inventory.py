@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a whole cloud: servers, hosts, services, flavors, groups, by one list call each.
 
-What is free on a host is what Placement gives out and has not given yet, so overcommitment and
-reservations count. It is told by one call about all hosts that have any memory left; of the others
-nothing is free. Free disk is left out: whether a server takes any depends on its volumes, and hosts
-may share it.
+The free capacity of a host is its capacity in Placement less what is used, so overcommitment and
+reservations count. One call returns it for all hosts with free memory; any other host counts as
+full. Free disk is left out: whether a server uses any depends on its volumes, and hosts may share
+it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from applier.clouds.openstack.servers import is_gone, view
 
 Answer = TypeVar("Answer")
 _CANDIDATES = "/allocation_candidates?resources=MEMORY_MB:1"
-#: The first version in which the answer has all resources of a provider.
+#: The first microversion of Placement whose answer has all resources of a provider.
 _WHOLE_SUMMARIES = "1.27"
 #: Names of Placement for the kinds of capacity.
 _CLASSES = {"vcpus": "VCPU", "ram_mb": "MEMORY_MB"}
-#: The labels of a host besides the metadata of its aggregates, and where Nova keeps a zone there.
+#: The labels of a host for the names of its aggregates and for its zone, besides the metadata of
+#: the aggregates; and the key of the zone in that metadata, which is left out.
 AGGREGATE, ZONE, _ZONE_OF_AGGREGATE = "aggregate", "zone", "availability_zone"
 _DISK = {"disk_gb": "DISK_GB"}
 
@@ -51,7 +52,10 @@ class Inventory:
         }
 
     def _hosts(self, services: list[Any]) -> dict[str, dict[str, Any]]:
-        """Return the hosts of one hypervisor each; one of many is a front of bare metal."""
+        """Return capacity, power and labels by host, as far as they are known.
+
+        A host with several hypervisors is a service in front of bare metal: it has no capacity.
+        """
         hypervisors = self._list(lambda: self._nova.hypervisors(details=True))
         found, powers = self._capacities(), self._powers()
         labels = _labels(services, self._list(self._nova.aggregates))
@@ -67,7 +71,7 @@ class Inventory:
         return hosts
 
     def _capacities(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return capacity and use of each resource of the hosts with free memory, by id."""
+        """Return capacity and use of each resource by hypervisor id, for hosts with free memory."""
 
         def read() -> Any:
             answer = self._connection.placement.get(_CANDIDATES, microversion=_WHOLE_SUMMARIES)
@@ -142,7 +146,7 @@ def _labels(services: list[Any], aggregates: list[Any]) -> dict[str, dict[str, A
 
 
 def _room(resources: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the capacity of a host and what is free; nothing is, if Placement left it out."""
+    """Return the capacity of a host and how much is free: none if Placement did not list it."""
     if resources is None:
         return {"free": dict.fromkeys(_CLASSES, 0)}
     total = {

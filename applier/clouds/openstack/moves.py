@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves and resizes servers of Nova.
 
-A move is done when its migration record says so, never because the server is ACTIVE: one whose move
-failed is ACTIVE too, on its old host. A record can be behind its server, so both are waited for.
-What is under way already is followed, because an earlier attempt may have begun it.
+A move has succeeded if its migration record has a status of success. That the server is ACTIVE
+does not count: after a failed move it is ACTIVE too, on its old host. Nova may update the record
+later than the server, so both are waited for. A move that is under way already is waited for and
+not begun again, because an earlier attempt may have begun it.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _ENDED = _DONE | {"error", "failed", "cancelled", "reverted"}
 _LIVE, _COLD, _RESIZE = "live-migration", "migration", "resize"
 #: The statuses of a live migration that can be cancelled or completed.
 _RUNNING = {"queued", "preparing", "running"}
-#: How often a record that is behind its server is looked at, and the seconds between two looks.
+#: How many times the records are read until one has appeared or ended, and the seconds in between.
 _LOOKS, _BETWEEN_S = 40, 0.5
 _NEVER = threading.Event()
 
 
 class Moves:
-    """Migrate and resize."""
+    """Moves and resizes servers; aborts and completes live migrations."""
 
     def __init__(self, compute: Compute) -> None:
         self._compute, self._nova = compute, compute.nova
@@ -44,7 +45,11 @@ class Moves:
         stop: StopSignal,
         output: Print,
     ) -> str:
-        """Move a server, never forced; return its new host."""
+        """Move a server, and wait for the end of the move; return its new host.
+
+        The scheduler of Nova checks the destination: the move is never forced. Once ``stop`` is
+        set, a live migration is cancelled and a cold one reverted, if Nova still can.
+        """
         server = self._compute.existing(server_id)
         what = f"the move of {server.name}" + (f" to {destination}" if destination else "")
         moving = self._under_way(server, (_LIVE, _COLD))
@@ -68,7 +73,7 @@ class Moves:
         return host
 
     def resize(self, server_id: str, flavor: str, stop: StopSignal, output: Print) -> None:
-        """Change the flavor of a server, and confirm it."""
+        """Change the flavor of a server, and confirm it; revert it once ``stop`` is set."""
         server = self._compute.existing(server_id)
         what = f"the resize of {server.name} to {flavor}"
         wanted = self._compute.calls.read(lambda: self._nova.find_flavor(flavor))
@@ -87,14 +92,17 @@ class Moves:
             raise ActionFailed(f"{what} failed: another resize made it {now}")
 
     def abort(self, server_id: str) -> None:
-        """Let Nova cancel the live migration of a server, if it runs and can be cancelled."""
+        """Request that Nova cancels the live migration of a server; ignore a refusal.
+
+        Does nothing if none is running.
+        """
         with suppress(ActionFailed):
             self._of_running(server_id, "the abort", self._nova.abort_server_migration)
 
     def force_complete(self, server_id: str) -> None:
-        """Let Nova end the live migration of a server at once, by pausing the server.
+        """Request that Nova completes the live migration of a server at once, by pausing it.
 
-        Raises ActionFailed if none is running, and if it cannot be done.
+        Raises ActionFailed if none is running, or if Nova refuses.
         """
         call = self._nova.force_complete_server_migration
         if not self._of_running(server_id, "the completion", call):
@@ -133,7 +141,7 @@ class Moves:
         return found
 
     def _under_way(self, server: Server, types: tuple[str, ...]) -> Migration | None:
-        """Return the record of a move that has not ended, if a server is being moved."""
+        """Return the newest record of a server, if it has one of these types and has not ended."""
         if task_of(server) is None and server.status != WAITS_FOR_CONFIRMATION:
             return None
         newest = next(iter(self._compute.migrations(server.id)), None)
@@ -153,7 +161,10 @@ class Moves:
         return self._moved_to(server, record, what)
 
     def _confirmed(self, server: Server, moving: Migration, what: str, stop: StopSignal) -> str:
-        """Wait for a cold move or a resize, and confirm it; a stop undoes it."""
+        """Wait for a cold move or a resize, and confirm it, or revert it once ``stop`` is set.
+
+        Returns the host of the server.
+        """
 
         def has_arrived(found: Server) -> bool:
             return task_of(found) is None
@@ -179,7 +190,7 @@ class Moves:
         return self._moved_to(server, record, what)
 
     def _answer(self, server: Server, what: str, answer: Callable[[str], object]) -> None:
-        """Confirm or revert; Nova may have confirmed it a moment before by itself."""
+        """Confirm or revert a move by ``answer``; Nova may just have confirmed it by itself."""
 
         def has_begun() -> bool:
             now = self._compute.server(server.id)
@@ -199,7 +210,7 @@ class Moves:
         raise ActionFailed(f"{what} failed: {self._compute.reason(now or server, otherwise)}")
 
     def _ended(self, server: Server, moving: Migration) -> Migration:
-        """Return the record of a move when it has an end state; raises ActionFailed."""
+        """Return the record of a move once it has ended; raises ConnectionError if it does not."""
 
         def ended() -> Migration | None:
             for record in self._compute.migrations(server.id):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the servers that a host must not be switched off under."""
+"""Refuses to switch off a host while servers run on it or move to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from applier.clouds.openstack.servers import Server, task_of
 from applier.errors import ActionFailed
 from planner.errors import shown
 
-#: What Nova has of a server whose memory would be lost: its statuses and power states.
+#: The statuses and the power states of servers whose memory would be lost.
 _RUNS = {"ACTIVE", "PAUSED", "RESCUE", "PASSWORD", "VERIFY_RESIZE"}
 _RUNNING, _PAUSED = 1, 3
 #: The statuses of a migration that has ended, or waits for its confirmation.
@@ -18,7 +18,8 @@ _ENDED = {"completed", "done", "confirmed", "reverted", "error", "failed", "canc
 def must_not_run(compute: Compute, host: str, what: str) -> None:
     """Raise ActionFailed with the names of the instances that run on a host or move to it.
 
-    Also if Nova has no compute service of that name: it may know the host by another name.
+    It is also raised if Nova has no compute service on a host of that name: Nova may have the host
+    under another name.
     """
     nova = compute.nova
     if not compute.calls.read(lambda: list(nova.services(binary="nova-compute", host=host))):
@@ -29,7 +30,7 @@ def must_not_run(compute: Compute, host: str, what: str) -> None:
         raise ActionFailed(f"{what} was refused: {host} still runs {', '.join(shown(running))}")
     records = compute.calls.read(lambda: list(nova.migrations(host=host)))
     coming = {record.server_id for record in records or () if _comes(record, host)}
-    # A record without an end may be all that is left of a move whose Nova died.
+    # A record without an end may be left of a move that Nova broke off when it died.
     moved = [server for server in map(compute.server, coming) if server and task_of(server)]
     if moved:
         names = ", ".join(shown(sorted(str(server.name) for server in moved)))

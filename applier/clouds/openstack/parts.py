@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the parts of the cloud, which share one connection."""
+"""Makes the objects that do the operations of a cloud, over one connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from applier.clouds.openstack.volumes import Volumes
 
 
 class CloudParts(NamedTuple):
-    """The connection, and what makes calls through it."""
+    """The connection, and the objects that do the operations through it."""
 
     connection: Any
     compute: Compute
@@ -36,13 +36,13 @@ class CloudParts(NamedTuple):
 
 
 def connected(region: Any, patience_s: float, soft_power_off_s: float) -> CloudParts:
-    """Return the parts for a cloud; a request is repeated for at most ``patience_s`` seconds.
+    """Connect; a request is repeated for at most ``patience_s`` seconds.
 
-    Raises ConnectionError if the cloud cannot be reached, ActionFailed if it lets nobody in.
+    Raises ConnectionError if the cloud cannot be reached, ActionFailed if it refuses the login.
     """
     opened = connection.connect(region)
     calls = Calls(patience_s)
-    # The first use of a proxy connects, and is not safe in several threads: this is it.
+    # The first use of a proxy connects, and is not safe in several threads: so it is done here.
     compute = Compute(calls.read(lambda: opened.compute), calls)
     return CloudParts(
         opened,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches hosts on and off by Ironic, where the node of a host has its name.
+"""Switches hosts on and off by Ironic, whose node of a host must have the name of the host.
 
-Ironic locks a node before it answers a request, and until the work is done. So a node is settled
-when it has neither a lock nor a target; its last error says why it is not as wanted then.
+Ironic locks a node before it answers a request, and until the work is done. So the work is over
+when the node has neither a lock (``reservation``) nor a ``target_power_state``. If its power state
+is not the wanted one then, its ``last_error`` is the reason.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _POWERS = {"power on": "on", "power off": "off"}
 _SOFT = "soft power off"
 #: The first version of Ironic's API with a soft power-off, and a time-out for it.
 _SOFT_SINCE = "1.27"
-#: The seconds between two looks at a node: the first, and the longest.
+#: The seconds between two reads of a node: the first, and the longest.
 _FIRST_S, _LONGEST_S = 0.25, 4.0
 
 
 class Power:
-    """The power of hosts; ``soft_s`` is how long a soft power-off may take, 0 if none is tried."""
+    """The power of hosts; a soft power-off may take ``soft_s`` seconds, and is not tried if 0."""
 
     def __init__(self, connection: Any, compute: Compute, soft_s: float) -> None:
         self._connection, self._compute, self._soft_s = connection, compute, soft_s
@@ -40,7 +41,8 @@ class Power:
     def host(self, host: str) -> Mapping[str, Any] | None:
         """Return ``power`` of a host: on, off, or unknown, which it is while it changes.
 
-        Where Ironic has no node of that name, a host whose compute service is up is ``on``.
+        Where Ironic has no node of that name, it is on if the compute service of the host is up,
+        else unknown. None if there is neither a node nor a service.
         """
         node = self._node(host)
         if node is not None:
@@ -52,10 +54,11 @@ class Power:
         return {"power": "on" if found[0].state == "up" else "unknown"} if found else None
 
     def set(self, host: str, power: str, stop: StopSignal, output: Print) -> None:
-        """Switch a host on or off; nothing is done if it is so already.
+        """Switch a host on or off, and wait until it is; do nothing if it is so already.
 
-        What Ironic is doing with the host is waited for first. A hard power-off follows a soft one
-        that was refused or has failed.
+        Other work of Ironic on the node is waited for first. A hard power-off follows a soft one
+        that was refused or has failed. Raises ActionFailed also while instances run on a host that
+        is to be switched off.
         """
         what = f"switching {power} {host}"
         if power not in _POWERS.values():
@@ -80,7 +83,7 @@ class Power:
             raise ActionFailed(f"{what} failed: {_reason(node)}")
 
     def _begin(self, node: Node, what: str, target: str, stop: StopSignal, output: Print) -> None:
-        """Give a node a target. A soft power-off that is refused is passed over."""
+        """Request a power state; a refusal of a soft power-off is printed and not raised."""
         if stop.is_set():
             raise ActionFailed(f"{what} was stopped before it began")
         body: dict[str, Any] = {"target": target}
@@ -109,7 +112,10 @@ class Power:
             output(f"{what}: {target}" + (f", request {name}\n" if name else "\n"))
 
     def _settled(self, node: Node, what: str, stop: StopSignal) -> Node:
-        """Wait until Ironic does nothing with a node; return the node."""
+        """Wait until Ironic has no work on a node; return the node as it is then.
+
+        Raises ActionFailed if the node was deleted, or once ``stop`` is set.
+        """
         now = self._node(node.id)
         for delay_s in delays_s(_FIRST_S, _LONGEST_S):
             if now is None:

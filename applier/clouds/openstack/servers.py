@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova tells of a server, in the words of :class:`applier.contracts.clouds.Cloud`."""
+"""Reads the fields of a server, in the terms of :class:`applier.contracts.clouds.Cloud`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Server = Any
 
 #: The status of a server that was moved or resized, and waits to be confirmed.
 WAITS_FOR_CONFIRMATION = "VERIFY_RESIZE"
-#: A status that is a task: it is followed by another without being told to.
+#: The statuses that count as tasks: Nova replaces them by another one without a request.
 _TASKS = {"BUILD", "MIGRATING", "RESIZE", "REVERT_RESIZE", "REBUILD", "REBOOT", "HARD_REBOOT"}
 _STATUSES = {"SHELVED_OFFLOADED": "SHELVED"}
-#: What a server that waits for its confirmation becomes, by its power state (1: it runs).
+#: The status that the confirmation gives to a server, by power state (1: it runs); else SHUTOFF.
 _CONFIRMED = {1: "ACTIVE"}
 
 
 def task_of(server: Server) -> str | None:
-    """Return what Nova is doing with a server, or None if the server is settled.
+    """Return the task of Nova on a server, in Nova's words, or None.
 
-    One that waits for its confirmation is settled for Nova.
+    A server that waits for the confirmation of a move has none.
     """
     if server.task_state:
         return str(server.task_state)
@@ -44,7 +44,7 @@ def view(server: Server) -> dict[str, Any]:
 
 
 def flavor_of(server: Server) -> str | None:
-    """Return the name of a server's flavor."""
+    """Return the name of the flavor of a server, or its id where Nova returns no name."""
     flavor: Mapping[str, Any] = server.flavor or {}
     return flavor.get("original_name") or flavor.get("name") or flavor.get("id")
 

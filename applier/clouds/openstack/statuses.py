@@ -29,7 +29,10 @@ class Statuses:
         self._compute = compute
 
     def set(self, server_id: str, status: str, stop: StopSignal, output: Print) -> None:
-        """Bring a server to ACTIVE, SHUTOFF or SHELVED; nothing is done if it is that."""
+        """Start, stop, shelve or unshelve a server, and wait until it has the status.
+
+        Waits first for a task that runs already. Does nothing if the server has the status.
+        """
         server = self._compute.existing(server_id)
         try:
             server = self._compute.settled(server, stop)

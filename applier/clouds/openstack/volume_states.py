@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Cinder tells of a volume: what is being done with it, and when that is over.
+"""Reads the state of a volume of Cinder: its task, and whether a move or retype is over.
 
-The migration status of a volume stays after its last move, whatever is done later. While a copied
-volume takes the place of the old one it is None for a moment, which is no end of a move.
+The migration status of a volume keeps the result of its last move, whatever is done later. It is
+None for a moment while a copied volume takes the place of the old one: the move is not over then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 Volume = Any
 
 _RETYPING = "retyping"
-#: The statuses that are followed by another without being told to.
+#: The statuses that count as tasks: Cinder replaces them by another one without a request.
 _TASKS = {
     *("creating", "downloading", "uploading", "attaching", "detaching", "deleting", "extending"),
     *("maintenance", "backing-up", "restoring-backup", "reverting", _RETYPING),
@@ -25,7 +25,7 @@ _SUCCESS, _ERROR = "success", "error"
 
 
 def task_of(volume: Volume) -> str | None:
-    """Return what Cinder is doing with a volume, or None if the volume is settled."""
+    """Return the task of Cinder on a volume, in Cinder's words, or None."""
     if volume.status in _TASKS:
         return str(volume.status)
     return str(volume.migration_status) if volume.migration_status in _MOVING else None
@@ -54,7 +54,7 @@ def place(volume: Volume) -> tuple[str | None, str | None]:
 
 
 def fields(volume: Volume) -> tuple[str | None, ...]:
-    """Return all that a move or a change of the type can change."""
+    """Return the fields that a move or a change of the type can change."""
     return (volume.status, volume.migration_status, *place(volume))
 
 
@@ -75,14 +75,14 @@ def is_move_over(volume: Volume) -> bool:
 
 
 def is_retype_over(host: str | None, volume: Volume) -> bool:
-    """Return whether the change of the type is over; ``host`` is where the volume was before."""
+    """Return whether the change of the type is over; ``host`` is the pool before the change."""
     if volume.status == _RETYPING:
         return False
     return bool(volume.host == host) or volume.migration_status == _SUCCESS
 
 
 def over(volume: Volume) -> Callable[[Volume], bool]:
-    """Return the function that says of later states that what is done with a volume now is over."""
+    """Return a predicate for later states of a volume: whether its present task is over."""
     if volume.status == _RETYPING:
         return partial(is_retype_over, volume.host)
     if volume.migration_status in _MOVING:

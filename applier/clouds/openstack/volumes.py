@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves and retypes volumes of Cinder.
 
-Cinder answers before the work is done, has no call that cancels it, and tells no reason of a
-failure but in its log. An attached volume is copied by Nova, which Cinder asks to do so.
+Cinder answers before the work is done, has no call that cancels it, and writes the reason of a
+failure only to its log. An attached volume is copied by Nova, at the request of Cinder.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from applier.errors import ActionFailed
 
 
 class _Work(NamedTuple):
-    """What is wanted of a volume: the body of the request, and when the volume is as wanted.
+    """A move or a change of the type: the body of its request, and how its end is recognized.
 
-    ``over`` returns, for the volume as it is before, the function that says when the work is over.
+    ``what`` names it in messages. ``is_done`` returns whether a volume has the wanted pool or type.
+    ``over`` takes the volume before the request, and returns a predicate for later states of it:
+    whether the work is over, with success or without.
     """
 
     what: str
@@ -35,7 +37,7 @@ class _Work(NamedTuple):
 
 
 class Volumes:
-    """The volumes; ``connection`` is that of openstacksdk."""
+    """Reads, moves and retypes volumes; ``connection`` is that of openstacksdk."""
 
     def __init__(self, connection: Any, calls: Calls) -> None:
         self._connection, self._calls = connection, calls
@@ -55,9 +57,10 @@ class Volumes:
         stop: StopSignal,
         output: Print,
     ) -> None:
-        """Move a volume to another pool, or change its type; nothing is done if it is so already.
+        """Move a volume to another pool, or else change its type, and wait for the end.
 
-        What Cinder is doing with the volume is waited for first.
+        With a pool, ``volume_type`` is ignored. A task that runs already is waited for first. Does
+        nothing if the volume has the pool or the type.
         """
         volume = self._read(volume_id)
         if volume is None:
@@ -121,7 +124,10 @@ class Volumes:
     def _followed(
         self, volume: Volume, what: str, is_over: Callable[[Volume], bool], stop: StopSignal
     ) -> Volume:
-        """Return the volume when ``is_over`` says so; raises ActionFailed."""
+        """Wait until ``is_over`` returns True for a volume; return the volume.
+
+        Raises ActionFailed if it was deleted, or once ``stop`` is set.
+        """
         try:
             found = self._following.wait(volume.id, is_over, stop)
         except WaitStopped as stopped:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a page as the record is, by its events, and asks for what operators want.
+// Updates the page when events arrive, and sends the requests of operators to the API.
 "use strict";
 (() => {
   const page = document.body.dataset;
@@ -8,7 +8,7 @@
   const REOPEN_MS = 2000, LEAST_MS = 500, RUNNING_MS = 5000;
   let source = null, last = Number(page.after), tries = 0;
 
-  // An address of this server, with the token that this page came with, if it has one.
+  // Returns an address of this server with query values, and with the token of this page, if any.
   function address(path, values = {}) {
     const query = new URLSearchParams(values);
     if (token) query.set("token", token);
@@ -27,7 +27,8 @@
     connection.classList.toggle("lost", lost);
   }
 
-  // Make a node like a fresh one, and touch only what differs: nothing scrolls, folds or loses focus.
+  // Makes a node equal to a fresh one. Only differences are written, so that nothing scrolls, folds or
+  // loses the focus.
   function morph(old, fresh) {
     if (old.nodeName !== fresh.nodeName || old.nodeType !== fresh.nodeType) {
       old.replaceWith(fresh);
@@ -62,7 +63,8 @@
     return template.content.firstElementChild;
   }
 
-  // Reads anew what has changed, not more often than the server likes, and never twice at once.
+  // Returns a function that requests a call of read(). Calls do not overlap; the pause between two
+  // calls grows with the time that the last one took. A failed call is repeated.
   function reader(read) {
     let timer = null, busy = false, again = false, ended = 0, took = 0;
     async function run() {
@@ -88,7 +90,7 @@
     return ask;
   }
 
-  // Opens the stream of events. Whatever happened while it was closed is read from the record.
+  // Opens the stream of events. After a reconnection, refresh() reads the changes that were missed.
   function open(path, onEvent, refresh) {
     const filter = page.plan ? { plan: page.plan } : {};
     source = new EventSource(address(path, { ...filter, after: last, limit: 1000 }));
@@ -109,7 +111,7 @@
       tries += 1;
       say("the connection is cut; what you see may be old", true);
       if (source.readyState !== EventSource.CLOSED) return;
-      // Refused, such as for events that were deleted: begin anew with what the record has.
+      // The server refused, for example because events were deleted: refresh, and open again.
       setTimeout(async () => {
         refresh();
         open(path, onEvent, refresh);
@@ -172,7 +174,7 @@
     window.actionplanRefresh?.(false);
     buttons();
     offerAll();
-    // The server may have answered with what it made a moment before the event.
+    // The server may have answered with parts that it rendered before the event.
     if (found.number < asked) refresh();
   });
 
@@ -187,7 +189,8 @@
     }
   }
 
-  // What operators ask for. The server decides what is allowed; these are the usual states.
+  // The requests of operators. The server decides what is allowed; these states only decide which
+  // buttons are shown.
 
   const CHANGES = {
     approve: { label: "Approve", rule: "plan:approve", states: ["RECOMMENDED", "PAUSED", "FAILED", "CANCELLED"], must: true },
@@ -219,7 +222,8 @@
       button(`${change.label} …`, () => ask(change, `${change.label} the plan?`, `${base}/${name}`))));
   }
 
-  // A row that is unfolded offers what can be asked for its action, as long as it can.
+  // Adds the buttons for the state of an action to its unfolded row, and replaces them when the state
+  // changes.
   function offer(details) {
     const row = details.closest("tr"), own = details.querySelector("[data-own]"), state = rowState(row);
     if (own?.dataset.own === state) return;
@@ -292,6 +296,6 @@
   keepTokens();
   buttons();
   open("/v2/events", onEvent, refresh);
-  // While a plan runs, time passes without events.
+  // While a plan runs, times on the page change without events.
   setInterval(() => { if (["ONGOING", "CANCELLING"].includes(planState())) refresh(); }, RUNNING_MS);
 })();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters and sorts the table of actions, and copies texts. Without it, everything can be read.
+// Filters and sorts the table of actions, and copies texts. The report can be read without it.
 "use strict";
 (() => {
   const table = document.getElementById("rows");
@@ -13,7 +13,7 @@
   const state = (row) => row.querySelector(".badge").classList[1];
   const type = (row) => row.cells[TYPE].textContent.trim();
 
-  // Fill a list of choices with what there is, and keep what was chosen.
+  // Fills a select element with the existing values, and keeps the chosen value.
   function offer(select, values) {
     const chosen = select.value;
     const known = new Set(values);
@@ -85,7 +85,7 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   refresh();
-  // The live page calls this when it has changed rows; it does not sort, so that nothing jumps.
+  // live.js calls this with false when it has changed rows: they are not sorted, so that none moves.
   window.actionplanRefresh = refresh;
 
   for (const button of document.querySelectorAll("button.copy")) {
@@ -104,7 +104,7 @@
     });
   }
 
-  // On paper, what failed is unfolded.
+  // Before printing, the rows of failed actions are unfolded.
   addEventListener("beforeprint", () => {
     for (const row of rows()) {
       if (/FAILED|UNKNOWN/.test(state(row))) row.querySelector("details").open = true;

@@ -24,23 +24,23 @@ class DeclarationChecks:
     """Type, docstring, flags, options and schema of an action type."""
 
     def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
-        """Documents, options and tokens use the type; ``join`` is reserved for the engine."""
+        """``TYPE``, for documents, options and tokens, is a lower-case identifier, not ``join``."""
         assert re.fullmatch(r"[a-z][a-z0-9_]*", action.TYPE), f"{action.TYPE!r} is no plain word"
         assert action.TYPE != JOIN, f"{JOIN!r} is no plugin's type"
 
     def test_it_says_what_it_does(self, action: type[ActionPlugin]) -> None:
-        """The documentation and ``action type show`` print the docstring."""
+        """The class has a docstring of its own, which ``action type show`` prints."""
         assert (action.__doc__ or "").strip(), f"{action.__name__} has no docstring"
         assert action.__doc__ != ActionPlugin.__doc__, (
             f"{action.__name__} has no docstring of its own"
         )
 
     def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
-        """After a crash RERUN_SAFE decides whether an operator must confirm a second run."""
+        """RERUN_SAFE is a bool; after a crash, it decides whether the action may run again."""
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
 
     def test_it_says_whether_it_uses_the_cloud(self, action: type[ActionPlugin]) -> None:
-        """Such a type runs only on the cloud of its plan."""
+        """USES_CLOUD is a bool; if it is true, the type runs only on the cloud of its plan."""
         assert isinstance(action.USES_CLOUD, bool), "USES_CLOUD is True or False"
 
     def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
@@ -49,7 +49,7 @@ class DeclarationChecks:
             assert option.help, f"option {option.name} has no help"
 
     def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
-        """Only known keywords are accepted, because JSON Schema ignores misspelled ones."""
+        """``SCHEMA`` is valid, plain JSON without unknown keywords, which JSON Schema ignores."""
         jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
         assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
         unknown = {key for key in keywords_of(action.SCHEMA) if key not in KEYWORDS}

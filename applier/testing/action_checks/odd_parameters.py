@@ -31,7 +31,7 @@ ODDITIES: tuple[Any, ...] = (
 
 
 def examples_of(action: type[ActionPlugin]) -> list[dict[str, Any]]:
-    """Return copies of the examples of a schema; it must have at least one."""
+    """Return copies of the examples of a schema; raise AssertionError if it has none."""
     examples = copy.deepcopy(list(action.SCHEMA.get("examples", ())))
     assert examples, f"the schema of {action.TYPE} has no examples to work on"
     return examples

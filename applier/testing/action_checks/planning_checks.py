@@ -19,7 +19,7 @@ from planner.model import Effect, Touch
 
 
 class PlanningChecks:
-    """Touches, estimate, description and waiting time of an action type."""
+    """Checks of the touches, the estimate, the description and the waiting time of a type."""
 
     def test_planning_with_it_is_pure(self, action: type[ActionPlugin]) -> None:
         """Equal parameters produce equal touches, estimate and description, and are not changed."""
@@ -40,7 +40,7 @@ class PlanningChecks:
                 _plan(action, odd)
 
     def test_an_action_that_only_waits_says_for_how_long(self, action: type[ActionPlugin]) -> None:
-        """``waits_s`` returns seconds for valid parameters, and raises nothing for invalid ones."""
+        """``waits_s`` returns seconds or None for valid parameters, and never raises an error."""
         for example in examples_of(action):
             seconds = action.waits_s(example)
             fits = seconds is None or (isinstance(seconds, int | float) and 0 <= seconds < math.inf)

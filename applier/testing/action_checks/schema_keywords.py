@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: Keywords whose value maps names to schemas, holds a list of schemas, or is one.
+#: Keywords whose value is, in this order: a mapping to schemas, a list of schemas, one schema.
 _NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
 _LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
 _SINGLE = (

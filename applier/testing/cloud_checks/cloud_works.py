@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks of clouds work on, and the operations that they try on it."""
+"""The sample of a cloud that the checks change, and the operations that they try on it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any, NamedTuple
 from applier.contracts import Print, StopSignal
 from applier.contracts.clouds import Cloud
 
-#: The name of the instance that is created.
+#: The name of the instance that the operation ``create`` creates.
 NEW = "actionplan-contract"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CloudSample:
-    """A cloud, and things in it that a test may change.
+    """A cloud, and an instance, hosts, flavors and a volume in it that a test may change.
 
     ``instance`` is ACTIVE on ``host``, and may be moved to ``other_host``, and resized to
     ``other_flavor``. No instance is on ``idle_host``. ``volume`` may be moved to ``other_pool``,
-    and changed to ``other_type``. No instance is called ``actionplan-contract``.
+    and changed to ``other_type``. No instance is called ``actionplan-contract``. Fields with a
+    default may be omitted if the cloud does not offer the operations that use them.
     """
 
     cloud: Cloud
@@ -36,14 +37,14 @@ class CloudSample:
 
 
 class TriedOperation(NamedTuple):
-    """An operation: ``do`` begins and ends it, ``is_done`` looks in the cloud for its result."""
+    """An operation: ``do`` runs it to its end, ``is_done`` reads its result from the cloud."""
 
     do: Callable[[StopSignal, Print], object]
     is_done: Callable[[], bool]
 
 
 def works(sample: CloudSample) -> Mapping[str, TriedOperation]:
-    """Return the operations of a cloud by name; each is tried on a sample of its own."""
+    """Return the operations of a cloud by name; a sample is used for only one of them."""
     return {**_of_instance(sample), **_of_hosts(sample), **_of_volume(sample)}
 
 

@@ -16,10 +16,10 @@ THREADS = 8
 
 
 class CloudConcurrencyChecks(Offered):
-    """Operations and getters at the same time."""
+    """Checks of operations and getters that threads call at the same time."""
 
     def test_any_number_of_threads_may_look(self, sample: CloudSample) -> None:
-        """The getters of one object give each thread the same answers."""
+        """The getters return the same values to all threads that call them at the same time."""
         cloud, seen = sample.cloud, list[object]()
 
         def look(_stop: StopSignal, _output: Print) -> None:
@@ -32,7 +32,7 @@ class CloudConcurrencyChecks(Offered):
 
     @pytest.mark.parametrize("name", ["live_migrate", "stop", "create", "delete", "service"])
     def test_what_is_under_way_is_not_begun_again(self, sample: CloudSample, name: str) -> None:
-        """Of two callers one does the work; the other follows it, or is refused."""
+        """Of two callers, one does the work; the other returns as well, or gets ActionFailed."""
         self.require_offered(name)
         work = works(sample)[name]
         ends = self.ends_of([work, work])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what a cloud says of itself and of the things in it."""
+"""Checks of the name, the options and the getters of a cloud."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -16,7 +16,7 @@ class LookingChecks:
     """Name, options and getters."""
 
     def test_its_name_is_stable(self, sample: CloudSample) -> None:
-        """Plans are recorded with the name, which is shown on one line."""
+        """``name``, which is recorded with plans, is one line of at most 255 characters."""
         name = sample.cloud.name
         assert name.strip(), "the name is blank"
         assert name.isprintable(), f"the name {name!r} cannot be shown on one line"
@@ -24,7 +24,7 @@ class LookingChecks:
         assert sample.cloud.name == name, "the name has changed"
 
     def test_it_says_whether_it_is_real(self, sample: CloudSample) -> None:
-        """Pauses are shortened only where nothing is real."""
+        """IS_REAL is a bool; pauses are shortened only on a cloud where it is False."""
         assert isinstance(sample.cloud.IS_REAL, bool), "IS_REAL is True or False"
 
     def test_its_options_can_be_configured(self, sample: CloudSample) -> None:
@@ -33,7 +33,7 @@ class LookingChecks:
             assert option.help, f"option {option.name} has no help"
 
     def test_what_does_not_exist_is_none(self, sample: CloudSample) -> None:
-        """Getters return None for what is missing."""
+        """Getters return None for an object that does not exist."""
         cloud, missing = sample.cloud, str(uuid4())
         assert cloud.instance(missing) is None
         assert cloud.instance_named(f"no-{missing}") is None
@@ -44,7 +44,7 @@ class LookingChecks:
             assert cloud.volume(missing) is None
 
     def test_what_exists_is_described(self, sample: CloudSample) -> None:
-        """The fields that actions use are there. An instance at rest has no task."""
+        """Getters return the fields that actions use. The task of an idle instance is None."""
         cloud = sample.cloud
         instance, service = cloud.instance(sample.instance), cloud.service(sample.host)
         flavor, host = cloud.flavor(sample.flavor), cloud.host(sample.host)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which operations a cloud offers, and how the end of one is noted."""
+"""Skips operations that a cloud does not offer, and runs others to record how they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from applier.contracts import StopSignal
 from applier.errors import ActionFailed
 from applier.testing.cloud_checks.cloud_works import TriedOperation
 
-#: The operations by name.
+#: The names of all operations.
 NAMES = (
     *("live_migrate", "cold_migrate", "resize", "stop", "shelve", "create", "delete"),
     *("service", "power", "suspend", "volume_migrate", "retype"),
@@ -21,7 +21,7 @@ NAMES = (
 
 
 class Offered:
-    """Base class of checks of operations."""
+    """Base class of checks that run operations of a cloud."""
 
     #: The names of the operations that the cloud does not offer.
     LEFT_OUT: ClassVar[frozenset[str]] = frozenset()
@@ -34,13 +34,20 @@ class Offered:
             pytest.skip(f"this cloud does not offer {name}")
 
     def end_of(self, work: TriedOperation, stop: StopSignal | None = None) -> BaseException | None:
-        """Return what an operation raised, None if it returned; fails if it does not end."""
+        """Run an operation; return the exception that it raised, None if it returned.
+
+        Fails the test if it does not end in PATIENCE_S seconds.
+        """
         return self.ends_of([work], stop)[0]
 
     def ends_of(
         self, some: list[TriedOperation], stop: StopSignal | None = None
     ) -> list[Exception | None]:
-        """Return what each of several operations raised, which run at the same time."""
+        """Run operations at the same time; return the exception of each, None if it returned.
+
+        The result is in the order of the operations. Fails the test if one does not end in
+        PATIENCE_S seconds.
+        """
         ends: list[list[Exception | None]] = [[] for _ in some]
         given = stop or threading.Event()
         threads = [
@@ -57,7 +64,7 @@ class Offered:
 
 
 def require_refusal(end: BaseException | None) -> None:
-    """Fail unless an operation ended with ActionFailed and a sentence."""
+    """Fail the test unless ``end`` is an ActionFailed with a message."""
     if not isinstance(end, ActionFailed) or not str(end).strip():
         pytest.fail(f"ended with {end!r}, not with ActionFailed and a sentence")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that operations end with the state that they promise, and are not done twice."""
+"""Checks that operations bring the cloud to the expected state, and are not done twice."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -21,7 +21,7 @@ class OperationChecks(Offered):
 
     @each_operation
     def test_it_ends_when_its_work_is_done(self, sample: CloudSample, name: str) -> None:
-        """When the operation returns, the cloud has the new state, and nothing goes on."""
+        """When the operation returns, the cloud has the new state, and the instance has no task."""
         self.require_offered(name)
         work = works(sample)[name]
         assert not work.is_done(), "the sample has been changed before"
@@ -33,7 +33,7 @@ class OperationChecks(Offered):
 
     @each_operation
     def test_what_is_done_is_not_done_again(self, sample: CloudSample, name: str) -> None:
-        """A second call returns, or is refused with a sentence; the state is the same."""
+        """A second call returns or raises ActionFailed, and does not change the state."""
         self.require_offered(name)
         work = works(sample)[name]
         assert self.end_of(work) is None
@@ -56,7 +56,7 @@ class OperationChecks(Offered):
 
     @each_operation
     def test_a_stop_that_is_set_ends_it_early(self, sample: CloudSample, name: str) -> None:
-        """It ends with ActionFailed; if it cannot be stopped, with its work done."""
+        """The operation raises ActionFailed, or goes on until its work is done."""
         self.require_offered(name)
         work, stop = works(sample)[name], threading.Event()
         stop.set()
@@ -67,7 +67,7 @@ class OperationChecks(Offered):
             require_refusal(end)
 
     def test_without_a_destination_the_cloud_chooses(self, sample: CloudSample) -> None:
-        """A migration returns the host on which the instance is then."""
+        """``migrate`` returns the new host of the instance, which is not the old one."""
         self.require_offered("live_migrate")
         cloud, chosen = sample.cloud, list[str]()
         work = TriedOperation(
@@ -80,7 +80,7 @@ class OperationChecks(Offered):
         assert chosen == [moved["host"]] != [sample.host]
 
     def test_what_is_left_out_is_refused(self, sample: CloudSample) -> None:
-        """A plan fails with a sentence, and not with an error of a library."""
+        """Operations in LEFT_OUT raise ActionFailed with a sentence, not an error of a library."""
         assert set(NAMES) >= self.LEFT_OUT, f"the operations are: {', '.join(NAMES)}"
         for name in sorted(self.LEFT_OUT):
             require_refusal(self.end_of(works(sample)[name]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that what cannot be done is refused with a sentence, and changes nothing."""
+"""Checks that impossible operations are refused with a sentence, and change nothing."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -16,7 +16,7 @@ import pytest
 from applier.testing.cloud_checks.cloud_works import CloudSample, TriedOperation, works
 from applier.testing.cloud_checks.offered import Offered, require_refusal
 
-#: By operation, the fields of the sample that are replaced by what does not exist.
+#: By operation: the fields of the sample that are replaced, one at a time, by an unknown id.
 _MISSING: Mapping[str, tuple[str, ...]] = {
     "live_migrate": ("instance", "other_host"),
     "resize": ("instance", "other_flavor"),
@@ -31,7 +31,7 @@ _MISSING: Mapping[str, tuple[str, ...]] = {
 
 
 class RefusedChecks(Offered):
-    """Refusals."""
+    """Checks of operations that a cloud has to refuse with ActionFailed."""
 
     @pytest.mark.parametrize(
         ("name", "field"), [(name, field) for name in _MISSING for field in _MISSING[name]]
@@ -39,7 +39,7 @@ class RefusedChecks(Offered):
     def test_what_does_not_exist_is_refused(
         self, sample: CloudSample, name: str, field: str
     ) -> None:
-        """The sentence says what is missing; the instance stays as it was."""
+        """The operation raises ActionFailed with a sentence; the instance stays as it was."""
         self.require_offered(name)
         before = sample.cloud.instance(sample.instance)
         missing: dict[str, Any] = {field: str(uuid4())}
@@ -47,7 +47,7 @@ class RefusedChecks(Offered):
         assert sample.cloud.instance(sample.instance) == before
 
     def test_a_host_with_instances_that_run_is_not_switched_off(self, sample: CloudSample) -> None:
-        """The sentence names an instance; the host stays on."""
+        """The message of ActionFailed contains the name of an instance; the host stays on."""
         self.require_offered("power")
         cloud, host = sample.cloud, sample.host
         work = TriedOperation(

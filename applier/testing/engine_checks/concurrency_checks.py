@@ -27,7 +27,7 @@ class EngineConcurrencyChecks(EngineSetting):
     """Order, workers, limits and joins."""
 
     def test_random_plans_end_as_the_rules_say(self) -> None:
-        """Each action ends as it would if all ran one after another."""
+        """Each action has the end that ``expected_ends`` computes, for one action at a time."""
         for seed in range(30):
             plan, fate = random_plan(seed), random_fate(seed)
             trial = self.trial(plan, fated(seed))
@@ -51,7 +51,7 @@ class EngineConcurrencyChecks(EngineSetting):
         assert (meeting.peak, trial.store.peak) == (2, 2)
 
     def test_a_join_is_on_record_without_a_worker(self) -> None:
-        """It ends SUCCEEDED, and no start of it is committed."""
+        """A join ends SUCCEEDED, and no start of it is committed."""
         trial = self.trial(FAMILY)
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states()["join"] == "SUCCEEDED"
@@ -59,7 +59,7 @@ class EngineConcurrencyChecks(EngineSetting):
 
 
 class _Meeting:
-    """Lets actions wait until a number of them run; ``peak`` is the most that ran at once."""
+    """Blocks actions until ``number`` of them run; ``peak`` is the most that ran at once."""
 
     def __init__(self, number: int) -> None:
         self._barrier = threading.Barrier(number)

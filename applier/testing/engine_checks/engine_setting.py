@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of engines: the engine under test, small plans, and work of actions."""
+"""The base class of the tests of engines, small plans, and functions that do work of actions."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -23,13 +23,13 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.states import Outcome, PlanState
 
 #: Seconds after which a test that waits for other threads gives up.
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 #: The time of the operators' requests in the tests.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class EngineSetting:
-    """Makes trials of plans with the engine under test."""
+    """Base class of tests of engines; makes trials of plans, and closes them after each test."""
 
     @abstractmethod
     def make_engine(self, max_workers: int) -> Engine:
@@ -73,7 +73,7 @@ def pair() -> ActionPlan:
     return plan_of(nop("a"), nop("b"))
 
 
-#: One action, and others that need it or only come after it, directly and through a join.
+#: An action, others that need it directly or through a join, and one that only has it as a parent.
 FAMILY = plan_of(
     nop("a"),
     nop("child", needs=("a",)),
@@ -84,7 +84,7 @@ FAMILY = plan_of(
 
 
 def raising(uuid: str, error: BaseException) -> Work:
-    """Return work that raises an error in one action and changes something in the others."""
+    """Return work that raises an error in one action, and returns ``changed`` in all others."""
 
     def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
         if parameters["uuid"] == uuid:
@@ -95,7 +95,7 @@ def raising(uuid: str, error: BaseException) -> Work:
 
 
 def failing(uuid: str) -> Work:
-    """Return work that fails in one action."""
+    """Return work that raises ActionFailed in one action."""
     return raising(uuid, ActionFailed("it cannot be done"))
 
 

@@ -30,7 +30,7 @@ class FailureChecks(EngineSetting):
     """Failed actions, broken plugins, a broken store, a broken listener."""
 
     def test_a_failed_action_never_lets_through_what_needs_it(self) -> None:
-        """Neither directly nor through joins; what only comes after it runs."""
+        """Actions that need the failed one, directly or through a join, do not run; others do."""
         trial = self.trial(FAMILY, failing("a"))
         assert trial.run() is PlanState.FAILED
         assert trial.states() == {
@@ -42,21 +42,21 @@ class FailureChecks(EngineSetting):
         }
 
     def test_with_continue_it_does(self) -> None:
-        """The failure is on record, and everything else runs."""
+        """With ``on_failure`` continue, all other actions run, and the plan is FAILED."""
         trial = self.trial(FAMILY, failing("a"), on_failure="continue")
         trial.store.needed = False
         assert trial.run() is PlanState.FAILED
         assert {u for u, s in trial.states().items() if s != "SUCCEEDED"} == {"a"}
 
     def test_the_plan_decides_what_a_failure_does_before_the_applier(self) -> None:
-        """``on_failure`` of the plan is preferred to that of the configuration."""
+        """``on_failure`` of the plan takes precedence over that of the applier's configuration."""
         plan = plan_of(*FAMILY.actions, on_failure="continue")
         trial = self.trial(plan, failing("a"), on_failure="skip_descendants")
         trial.run()
         assert trial.states()["grandchild"] == "SUCCEEDED"
 
     def test_what_a_plugin_raises_costs_its_own_action_only(self) -> None:
-        """SystemExit and KeyboardInterrupt do not end a worker either."""
+        """The action is FAILED and others run, also after SystemExit or KeyboardInterrupt."""
         for error in (ValueError("no such thing"), SystemExit(3), KeyboardInterrupt()):
             trial = self.trial(pair(), raising("a", error), max_workers=1)
             assert trial.run() is PlanState.FAILED
@@ -66,14 +66,17 @@ class FailureChecks(EngineSetting):
             assert other.state is ActionState.SUCCEEDED
 
     def test_what_is_done_already_is_skipped_and_lets_through(self) -> None:
-        """An action that raises AlreadyDone is SKIPPED, and what needs it runs."""
+        """An action that raises AlreadyDone is SKIPPED, and the actions that need it run."""
         trial = self.trial(chain(), raising("a", AlreadyDone("it is there")))
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states() == {"a": "SKIPPED", "b": "SUCCEEDED", "c": "SUCCEEDED"}
         assert "it is there" in (trial.messages()["a"] or "")
 
     def test_what_is_done_after_an_attempt_that_broke_counts_as_changed(self) -> None:
-        """The broken attempt may have done it: what it triggers must not be lost."""
+        """If a retry raises AlreadyDone, the action is SUCCEEDED with the outcome ``changed``.
+
+        The attempt that raised an unexpected error may have done the work: triggers must fire.
+        """
         tries: list[str] = []
 
         def work(_parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Any:
@@ -90,7 +93,7 @@ class FailureChecks(EngineSetting):
         assert (action.state, action.outcome) == (ActionState.SUCCEEDED, Outcome.CHANGED)
 
     def test_a_store_that_fails_lets_nothing_new_start(self) -> None:
-        """Running actions are stopped and awaited; then the error is raised."""
+        """Running actions are stopped and awaited; nothing is written; the error is raised."""
         for error in (StoreError("disk full"), PlanConflict("plan", "ONGOING", "another has it")):
             self._break_store(error)
 
@@ -117,7 +120,7 @@ class FailureChecks(EngineSetting):
         assert trial.states() == {"a": "ONGOING", "b": "ONGOING"}, "nothing was written after it"
 
     def test_a_bug_does_not_leave_the_plan_running(self) -> None:
-        """When a listener raises, the plan FAILED and no action stays ONGOING."""
+        """If a listener raises an error, the plan is FAILED and no action stays ONGOING."""
         trial = self.trial(chain(), listeners=[_Broken()])
         assert isinstance(trial.broken(), ZeroDivisionError)
         assert trial.plan().state is PlanState.FAILED
@@ -127,7 +130,7 @@ class FailureChecks(EngineSetting):
 
 
 class _Broken:
-    """A listener that raises an error at the first end of an action."""
+    """A listener that raises ZeroDivisionError when it is notified of the end of an action."""
 
     def on_reports(self, reports: Sequence[Report]) -> None:
         if any(report.old is ActionState.ONGOING for report in reports):

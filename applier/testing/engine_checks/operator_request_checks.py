@@ -20,7 +20,7 @@ class OperatorRequestChecks(EngineSetting):
     """Cancels, pauses and skips."""
 
     def test_a_cancel_before_the_start_lets_nothing_start(self) -> None:
-        """The request is made before the plan runs."""
+        """All actions are CANCELLED, with the user and the reason in their messages."""
         trial = self.trial(chain())
         trial.runner.cancel("ann", "enough")
         assert trial.run() is PlanState.CANCELLED
@@ -66,7 +66,7 @@ class OperatorRequestChecks(EngineSetting):
         assert again.store.started == ["b", "c"]
 
     def test_a_request_to_skip_is_followed_in_its_turn(self) -> None:
-        """What needs the skipped action runs."""
+        """The action is SKIPPED when its turn comes, and the actions that need it run."""
         trial = self.trial(chain(), request_interval_s=0.001)
         skip = Request(verb="skip", who="ann", why="not today", action="b")
 
@@ -85,7 +85,7 @@ class OperatorRequestChecks(EngineSetting):
 
 
 def _names(message: str | None, *parts: str) -> None:
-    """Check that a message has what was given in the test, in any wording."""
+    """Assert that a message contains all these parts, such as the user and the reason."""
     assert all(part in (message or "") for part in parts), message
 
 

@@ -24,7 +24,7 @@ ONE = Approval(who="ada", at=NOW, content="v4:sha256:1", why="fine", project="op
 
 
 class ApprovalChecks:
-    """Approvals are written with their history and event, and end with their plan."""
+    """Checks of the approvals of a plan, and of their history entries and events."""
 
     def test_what_a_plan_demands_is_kept(self, store: Store) -> None:
         """Guards and the time of the facts are read as they were saved."""
@@ -34,7 +34,7 @@ class ApprovalChecks:
         assert store.load_plan(plan.uuid) == plan
 
     def test_approvals_are_listed_in_their_order(self, store: Store) -> None:
-        """With who made the plan, and an entry of the history for each."""
+        """``approvals`` returns them with the maker of the plan; each has a history entry."""
         plan = new_plan("a")
         store.save_plan(plan, history=entry("create"))
         assert store.approvals(plan.uuid) == GivenApprovals("wanda", [])
@@ -45,7 +45,7 @@ class ApprovalChecks:
         assert [e.verb for e in store.history(plan.uuid)] == ["create", "approve", "approve"]
 
     def test_who_imported_a_plan_is_known_besides_who_made_it(self, store: Store) -> None:
-        """The document says who made it, and whoever imports it may have written that."""
+        """Both count as makers, because the importer may have changed the maker in the document."""
         plan = new_plan("a")
         made, imported = entry("create"), entry("import")._replace(who="eve")
         store.import_plan(PlanArchive(plan, {}, [made], []), history=imported)
@@ -63,7 +63,7 @@ class ApprovalChecks:
         assert store.approvals(plan.uuid).approvals == [other, again]
 
     def test_a_plan_that_runs_is_not_approved(self, store: Store) -> None:
-        """Nor one that is not there."""
+        """PlanConflict is raised, and nothing is written; PlanNotFound for an unknown plan."""
         plan = new_plan("a")
         claimed(store, plan)
         with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
@@ -76,7 +76,7 @@ class ApprovalChecks:
             store.approvals("nobody")
 
     def test_an_approval_is_an_event(self, store: Store) -> None:
-        """After the event of its entry in the history, in the same transaction."""
+        """The event of type PLAN_APPROVED follows the event of its history entry."""
         plan = new_plan("a")
         store.save_plan(plan)
         store.subscribe("ops", now=NOW)

@@ -29,10 +29,10 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class AllAttemptsChecks:
-    """The attempts of all actions of a plan at once."""
+    """Checks of ``all_attempts``, which returns the attempts of all actions of a plan."""
 
     def test_all_attempts_are_by_action_with_the_ends_of_their_outputs(self, store: Store) -> None:
-        """Only ended ones are there, and those of other plans are not."""
+        """Only ended attempts are returned, with the last ``most`` characters of their outputs."""
         plan, other = new_plan("a", "b"), new_plan("c")
         a, b = plan.actions
         claim = claimed(store, plan)
@@ -51,7 +51,7 @@ class AllAttemptsChecks:
         assert whole[a.uuid] == store.attempts(plan.uuid, a.uuid)
 
     def test_the_attempts_of_an_unknown_plan_are_refused(self, store: Store) -> None:
-        """The error names it."""
+        """PlanNotFound is raised."""
         with refused(PlanNotFound):
             store.all_attempts("nope", most=1)
 
@@ -79,7 +79,7 @@ class AttemptChecks:
         assert store.attempts(plan.uuid, a.uuid) == [ended]
 
     def test_an_attempt_that_is_tried_again_failed(self, store: RunStoreUnderTest) -> None:
-        """The action is PENDING without times and outcome, and its message says why."""
+        """The action is PENDING without times and outcome, with the message of the attempt."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -144,7 +144,7 @@ class AttemptChecks:
     def test_an_attempt_in_doubt_goes_on_as_the_same_attempt(
         self, store: RunStoreUnderTest
     ) -> None:
-        """Its command was found: it has its first start, no end, and the number that it had."""
+        """The action is ONGOING again; the attempt keeps its start and number, and has no end."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         claim = claimed(store, plan)
@@ -169,7 +169,7 @@ class AttemptChecks:
     def test_who_ran_a_plan_last_is_known_after_its_claim_has_ended(
         self, store: RunStoreUnderTest
     ) -> None:
-        """Commands of its actions may still run on the host of the last claimant."""
+        """``last_claimant`` returns its host, process and user: commands may still run there."""
         plan = new_plan("a")
         store.save_plan(replace(plan, state=PlanState.PENDING))
         assert store.last_claimant(plan.uuid) is None

@@ -31,7 +31,7 @@ class ClaimChecks:
     """Claims, and writes with claims that have ended."""
 
     def test_a_claim_makes_the_plan_ongoing(self, store: RunStoreUnderTest) -> None:
-        """The claim ends when the claimant moves the plan to a state in which nobody runs it."""
+        """The claim ends when the claimant changes the state to one other than CANCELLING."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, ME, now=NOW)

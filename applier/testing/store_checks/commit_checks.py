@@ -23,7 +23,7 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class CommitChecks:
-    """The rows that a commit writes."""
+    """Checks of the states, times and attempts that a commit writes."""
 
     def test_a_start_and_an_end_set_their_times(self, store: RunStoreUnderTest) -> None:
         """A start adds one to the attempts; an end leaves the time of the start."""

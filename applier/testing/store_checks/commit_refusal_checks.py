@@ -31,7 +31,7 @@ class CommitRefusalChecks:
     def test_a_report_that_does_not_fit_leaves_nothing_of_its_batch(
         self, store: RunStoreUnderTest
     ) -> None:
-        """The refusal names the action, its state, and the state that the report expects."""
+        """Its old state may be wrong, its action unknown, or its transition not allowed."""
         plan = new_plan("a", "b", "c", "d")
         a, b, c, _ = plan.actions
         claim = claimed(store, plan)

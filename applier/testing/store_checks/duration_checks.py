@@ -34,7 +34,7 @@ IMPORTED = HistoryEntry(verb="import", who="wanda", at=NOW, why="two of nop")
 
 
 def seconds(found: Mapping[str, Sequence[Sample]]) -> dict[str, list[float]]:
-    """Return durations without the sizes and nodes, which not every store knows."""
+    """Return durations without the sizes and nodes, which not every store records."""
     return {name: [sample.seconds for sample in samples] for name, samples in found.items()}
 
 
@@ -67,7 +67,7 @@ class DurationChecks:
     def test_durations_before_a_time_are_those_of_attempts_that_had_ended(
         self, store: RunStoreUnderTest
     ) -> None:
-        """What was planned is compared with what was known when the run began."""
+        """Later ones do not count, so that a past forecast can be repeated with its own data."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(action) for action in plan.actions], now=NOW)
@@ -79,7 +79,7 @@ class DurationChecks:
             assert seconds(store.durations(["nop"], before=at)) == {"nop": expected}
 
     def test_work_that_was_cut_off_has_no_duration(self, store: RunStoreUnderTest) -> None:
-        """The next claimant finds the work done; when it was done is unknown."""
+        """An attempt that ends under the next claim does not count: its real end is unknown."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -91,10 +91,10 @@ class DurationChecks:
 
 
 class NodeDurationChecks:
-    """What a store that keeps its own plans knows about durations."""
+    """Checks of imported durations, and of the nodes of durations."""
 
     def test_imported_durations_come_after_those_of_its_own_plans(self, store: Store) -> None:
-        """The latest ones come first, as many as are asked for."""
+        """At most ``most`` are returned: the latest of its own, then the imported ones in order."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, replace(plan, actions=(replace(a, input_parameters=LARGE),)))
@@ -108,7 +108,7 @@ class NodeDurationChecks:
         assert store.imported_types() == ["nop", "x"]
 
     def test_an_import_replaces_earlier_ones_of_its_types(self, store: Store) -> None:
-        """So the same file may be imported again, and none at all be left of a type."""
+        """So the same file may be imported again; an empty list removes those of a type."""
         store.import_durations({"nop": [Sample(1.0)], "x": [Sample(2.0)]}, history=IMPORTED)
         store.import_durations({"nop": [Sample(3.0)]}, history=IMPORTED)
         store.import_durations({"nop": [Sample(3.0)], "x": []}, history=IMPORTED)
@@ -119,7 +119,7 @@ class NodeDurationChecks:
         assert told == [(NO_PLAN, "import", "wanda", "two of nop")] * 3
 
     def test_of_two_imports_at_once_one_is_kept(self, store: Store) -> None:
-        """The import that came last is kept, as a whole."""
+        """The last one replaces the others as a whole: no mixture of them remains."""
 
         def run(number: int) -> None:
             samples = [Sample(float(number))] * 50
@@ -132,7 +132,7 @@ class NodeDurationChecks:
     def test_the_node_of_a_duration_is_the_first_that_its_action_touches(
         self, store: Store
     ) -> None:
-        """An action without nodes has none."""
+        """The node is that of the first token ``node:...``; None for an action without one."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         a = replace(a, tokens=("type:nop", "node:c1", "node:c2"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks subscriptions: what is kept for them, who delivers, and what is deleted."""
+"""Checks subscriptions: the events kept for them, their holders, and the deletion of events."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -25,12 +25,12 @@ from applier.testing.store_checks.running_plans import (
 from planner.model import JOIN
 from planner.states import PlanState
 
-#: How long readers keep events in these tests.
+#: How long a subscription of readers lasts in these tests.
 SOON = timedelta(seconds=30)
 
 
 def happen(store: Store, number: int) -> str:
-    """Write events about a new plan, and return its uuid."""
+    """Save a new plan, write ``number`` events about it, and return its uuid."""
     plan = new_plan("a")
     store.save_plan(plan)
     for _ in range(number - 1):
@@ -39,7 +39,7 @@ def happen(store: Store, number: int) -> str:
 
 
 def held(store: Store, name: str, holder: str) -> Subscription:
-    """Subscribe a receiver and become the one that delivers to it."""
+    """Subscribe a receiver, and return its subscription, held by ``holder`` for deliveries."""
     store.subscribe(name, now=NOW)
     found = store.hold(name, holder, seen=None)
     assert found is not None
@@ -47,10 +47,10 @@ def held(store: Store, name: str, holder: str) -> Subscription:
 
 
 class EventChecks:
-    """Readers and receivers, the process that delivers, and what is given up."""
+    """Checks of readers and receivers, of the process that delivers, and of dead events."""
 
     def test_a_subscription_begins_with_the_next_event(self, store: Store) -> None:
-        """To subscribe again changes nothing."""
+        """Earlier events are not delivered. To subscribe again changes nothing."""
         store.subscribe("first", now=NOW)
         happen(store, 3)
         store.subscribe("second", now=NOW)
@@ -63,7 +63,7 @@ class EventChecks:
         assert [s.name for s in store.subscriptions()] == ["second"]
 
     def test_events_are_read_page_by_page(self, store: Store) -> None:
-        """``last`` continues a full page and the others."""
+        """A page that is read after ``last`` of a page continues it; ``plan`` selects one plan."""
         store.subscribe("ops", now=NOW)
         plans = [happen(store, 3) for _ in range(2)]
         first = store.events(limit=4)
@@ -80,7 +80,7 @@ class EventChecks:
         assert store.events(1000).last == 6
 
     def test_the_latest_events_are_listed_oldest_first(self, store: Store) -> None:
-        """Of one plan or of all; without any there are none."""
+        """At most ``limit`` are returned, of one plan or of all; an empty list without events."""
         assert store.latest_events(limit=5) == []
         store.subscribe("ops", now=NOW)
         plan = happen(store, 3)
@@ -89,7 +89,7 @@ class EventChecks:
         assert [e["number"] for e in store.latest_events(limit=2, plan=plan)] == [2, 3]
 
     def test_the_events_of_a_deleted_plan_tell_the_same(self, store: Store) -> None:
-        """A receiver that was away gets them with the names of actions, and none of joins."""
+        """The events still contain the names of its actions, and none is about a join."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "j")
         a, join = plan.actions[0], replace(plan.actions[1], action_type=JOIN)
@@ -120,7 +120,7 @@ class EventChecks:
         assert store.events().newest == 3
 
     def test_one_process_delivers(self, store: Store) -> None:
-        """Another becomes the holder only if no heartbeat was written since it looked."""
+        """Another becomes the holder only if there was no heartbeat since it read ``seen``."""
         assert store.hold("ops", "me", seen=None) is None
         mine = held(store, "ops", "me")
         assert store.hold("ops", "you", seen=None) is None
@@ -143,7 +143,7 @@ class EventChecks:
         assert sum(result is not None for result in found) == 1
 
     def test_deliveries_are_on_record(self, store: Store) -> None:
-        """What was delivered, what is held back and why, and what was given up."""
+        """The last delivered event, the events held back with their errors, and dead events."""
         mine = held(store, "ops", "me")
         plan = happen(store, 3)
         back = Trouble(number=2, since=NOW, tries=3, why="400 Bad Request\0")
@@ -161,7 +161,7 @@ class EventChecks:
         assert store.dead_events() == []
 
     def test_events_are_deleted_when_every_receiver_has_them(self, store: Store) -> None:
-        """An event that is held back keeps all after it."""
+        """An event that is held back for a receiver is kept, with all events after it."""
         mine, yours = held(store, "ops", "me"), held(store, "tickets", "me")
         plan = happen(store, 4)
         assert store.record_delivery(yours._replace(delivered=4))
@@ -173,7 +173,7 @@ class EventChecks:
         assert ([e["number"] for e in page.events], page.deleted) == ([3, 4], 2)
 
     def test_readers_find_what_is_not_older_than_a_time(self, store: Store) -> None:
-        """Events of receivers are kept for readers as well."""
+        """While readers subscribe, only events older than ``before`` are deleted."""
         store.subscribe("readers", now=NOW, until=AFTERWARDS)
         plan = happen(store, 1)
         store.add_history(plan, entry("note")._replace(at=LATER))

@@ -32,7 +32,7 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 
 
 def told(store: Store, plan: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
-    """Return what the events tell, shortly."""
+    """Return a short tuple for each event: the verb of a history entry, or the states."""
     return [_shortly(event) for event in store.events(after, plan=plan).events]
 
 
@@ -49,7 +49,7 @@ class EventWritingChecks:
     """The events of runs, of operators and of rollbacks."""
 
     def test_without_a_subscription_nothing_is_written(self, store: Store) -> None:
-        """A run that nobody listens to writes no event."""
+        """While there is no subscription, a run writes no event."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
@@ -58,7 +58,7 @@ class EventWritingChecks:
         assert (page.events, page.last, page.newest) == ([], 0, 0)
 
     def test_a_run_tells_each_change_in_the_order_of_its_commits(self, store: Store) -> None:
-        """Retries, ends with their reasons, and the states of the plan."""
+        """Starts, retries, ends and the states of the plan are numbered from 1 without gaps."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "b", "c")
         first, second, third = plan.actions
@@ -108,7 +108,7 @@ class EventWritingChecks:
         assert events[-1]["data"] == {"state": "FAILED", "message": "1 failed"}
 
     def test_operators_changes_are_told_with_who_and_why(self, store: Store) -> None:
-        """What an operator does comes before what becomes of it."""
+        """The event of a history entry comes before those of the changes that it causes."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "b")
         first, second = (action.uuid for action in plan.actions)
@@ -191,7 +191,7 @@ class EventWritingChecks:
         ]
 
     def test_a_join_has_no_events(self, store: Store) -> None:
-        """A join does nothing, so there is nothing to tell."""
+        """The reports of a join take numbers, but are not returned as events."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "b")
         joined = replace(plan.actions[0], action_type=JOIN)
@@ -204,7 +204,7 @@ class EventWritingChecks:
         assert page.last == page.newest == after + 2
 
     def test_a_rollback_tells_of_what_it_undid(self, store: Store) -> None:
-        """The action of the other plan enters a state, too; the state that it had is told."""
+        """The action of the other plan has an event as well, with its old and its new state."""
         store.subscribe("ops", now=NOW)
         plan, rollback = new_plan("a"), new_plan("r", "s")
         [undone] = plan.actions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a store counts for monitoring."""
+"""Checks the figures of a store for monitoring: counts, heartbeats, outboxes."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -17,10 +17,10 @@ from planner.states import PlanState
 
 
 class FiguresChecks:
-    """Numbers of plans and actions, and heartbeats."""
+    """Checks of the counts of plans, actions and events, and of heartbeats."""
 
     def test_an_empty_store_counts_nothing(self, store: Store) -> None:
-        """There are no states without plans, and nothing waits."""
+        """States without plans are left out, and there is no oldest pending plan."""
         store.ping()
         assert store.figures() == StoreFigures(
             plans={},
@@ -77,7 +77,7 @@ class FiguresChecks:
         )
 
     def test_events_that_receivers_have_not_got_are_counted(self, store: Store) -> None:
-        """How many, since when, and what was refused or given up; readers have no outbox."""
+        """An outbox counts the waiting and the dead events of a receiver; readers have none."""
         store.subscribe("readers", now=NOW, until=LATER)
         store.subscribe("ops", now=NOW)
         plan = new_plan("a")

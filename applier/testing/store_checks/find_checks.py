@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that references of users find plans."""
+"""Checks that plans are found by the references that users type."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -70,7 +70,7 @@ class FindChecks:
         assert store.find_plan("last") == "first"
 
     def test_a_removed_plan_is_found_by_its_whole_uuid_only(self, store: Store) -> None:
-        """Its name and the beginning of its uuid then mean another plan."""
+        """Its name and the beginning of its uuid then refer to the other plan only."""
         self.save(store, ("abcd-1", "web"), ("abcd-2", "web"))
         store.move_plan("abcd-1", PlanState.DELETED, now=NOW)
         assert store.find_plan("web") == store.find_plan("abcd") == "abcd-2"

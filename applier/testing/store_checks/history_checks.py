@@ -17,7 +17,7 @@ from planner.states import ActionState, PlanState
 
 
 def entry(verb: str, why: str | None = None, action: str | None = None) -> HistoryEntry:
-    """Return an entry of one user, with all that a request over HTTP tells."""
+    """Return an entry of the user wanda, with all fields of a request over HTTP."""
     return HistoryEntry(
         verb=verb,
         who="wanda",
@@ -64,7 +64,7 @@ class HistoryChecks:
         assert found[4].why == "wrong"
 
     def test_what_was_refused_is_not_in_the_history(self, store: Store) -> None:
-        """A change that is not made leaves no entry; nor does one without an entry."""
+        """A refused change leaves no entry; nor does a change without ``history``."""
         plan = new_plan("a")
         store.save_plan(plan)
         with refused(PlanConflict, plan=plan.uuid, state="RECOMMENDED"):
@@ -77,7 +77,7 @@ class HistoryChecks:
         assert store.history() == store.history(plan.uuid) == []
 
     def test_the_latest_entries_are_listed_oldest_first(self, store: Store) -> None:
-        """A limit leaves out the oldest, ``after`` those up to a number."""
+        """``limit`` leaves out the oldest entries, ``after`` those up to that number."""
         plans = [new_plan("a") for _ in range(4)]
         for number, plan in enumerate(plans):
             store.save_plan(plan, history=entry("create", f"{number}\0"))

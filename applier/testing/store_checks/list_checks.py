@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the lists of plans, and the output of actions."""
+"""Checks the lists of plans, the queue of pending plans, and the output of actions."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -58,7 +58,7 @@ class ListChecks:
         assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
 
     def test_the_plans_of_one_name_are_listed(self, store: Store) -> None:
-        """Every character counts, also a space at the end."""
+        """Names are compared exactly, also a space at the end."""
         for uuid, name in (("a", "web"), ("b", "Web"), ("c", "web "), ("d", "web"), ("e", None)):
             store.save_plan(new_plan("one", uuid=uuid, name=name))
         assert [plan.uuid for plan in store.list_plans(name="web")] == ["d", "a"]
@@ -72,7 +72,7 @@ class ListChecks:
         assert store.list_plans(state=deleted, name="we") == []
 
     def test_plans_are_filtered_by_who_made_them_how_and_when(self, store: Store) -> None:
-        """Filters are combined. By time, the plan made last comes first, however it was saved."""
+        """Filters are combined. With ``since`` or ``until``, the plan made last comes first."""
         day = timedelta(days=1)
         for uuid, planner, creator, made in (
             ("a", "weight", "ada", MADE + 2 * day),

@@ -106,7 +106,7 @@ class MoveChecks:
         assert states == {"a": ActionState.UNKNOWN, "b": ActionState.CANCELLED}
 
     def test_a_cancel_writes_what_became_of_running_actions(self, store: Store) -> None:
-        """Those are recorded as ends of their attempts; all others are UNKNOWN."""
+        """``reports`` are recorded as ends of attempts; other running actions are UNKNOWN."""
         plan = new_plan("a", "b", "c")
         claim = claimed(store, plan)
         a, b, _ = plan.actions
@@ -128,7 +128,7 @@ class MoveChecks:
         assert (attempt.state, attempt.ended_at) == (ActionState.CANCELLED, LATER)
 
     def test_a_report_that_does_not_fit_changes_nothing(self, store: Store) -> None:
-        """Neither one on an action in another state, nor one that no engine may make."""
+        """Its old state may be wrong, or its transition one that no engine may make."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         (a,) = plan.actions

@@ -22,10 +22,10 @@ from planner.states import ActionState, PlanState
 
 
 class PageChecks:
-    """Plans and actions, sorted and page by page."""
+    """Checks of sorted and filtered pages of plans and actions."""
 
     def some(self, store: Store) -> list[ActionPlan]:
-        """Save three plans and a removed one; return those that are there."""
+        """Save three plans and a removed one; return the three."""
         heads: list[dict[str, Any]] = [
             {"audit_uuid": "y", "created_at": MADE + timedelta(days=1), "strategy_name": "s"},
             {"created_at": None, "global_efficacy": ({"name": "n"},)},
@@ -39,7 +39,7 @@ class PageChecks:
         return plans
 
     def test_a_head_is_the_plan_without_its_actions(self, store: Store) -> None:
-        """The host is the one of the last run."""
+        """The ``host`` of a head is that of the last claimant of the plan."""
         plan = new_plan(
             "a",
             audit_uuid="x",
@@ -63,7 +63,7 @@ class PageChecks:
         assert store.plan_heads(Page(limit=9)) == [head]
 
     def test_pages_of_plans_follow_each_other(self, store: Store) -> None:
-        """With every key, in both directions; missing values come first, removed plans never."""
+        """By each key, in both directions. Missing values are first; removed plans are left out."""
         plans = self.some(store)
         for key in PlanKey:
             found = self.paged(store.plan_heads, key)
@@ -75,7 +75,7 @@ class PageChecks:
         assert self.paged(store.plan_heads, PlanKey.MESSAGE) == [first, second, third]
 
     def test_pages_of_actions_follow_each_other(self, store: Store) -> None:
-        """With every key, in both directions."""
+        """All actions are returned, by each key and in both directions."""
         plans = self.some(store)
         uuids = [action.uuid for plan in plans for action in plan.actions]
         for key in ActionKey:
@@ -86,7 +86,7 @@ class PageChecks:
     def paged(
         self, read: Callable[[Page], Sequence[PlanHead | PlannedAction]], key: str
     ) -> list[str]:
-        """Read a list by pages of two and at once, forth and back; return it."""
+        """Read a list in pages of two and in one page, which must agree; return ascending uuids."""
         for descending in (True, False):
             found: list[str] = []
             while page := read(
@@ -115,7 +115,7 @@ class PageChecks:
         assert len(store.plan_heads(Page(limit=2))) == 2
 
     def test_an_action_is_found_by_its_uuid_alone(self, store: Store) -> None:
-        """Of several plans that have it, the one saved last that was not removed."""
+        """If several plans contain it, the plan that was saved last and not removed counts."""
         plan = new_plan("a")
         others = [replace(plan, uuid=uuid) for uuid in ("second", "third")]
         for each in (plan, *others):
@@ -144,7 +144,7 @@ class PageChecks:
         return uuid
 
     def test_what_is_not_there_is_refused(self, store: Store) -> None:
-        """Removed plans, their actions, and markers; a removed plan still marks its place."""
+        """Removed plans, their actions, unknown markers. A removed plan may be a marker."""
         gone, plan = new_plan("a"), new_plan("b")
         for each in (gone, plan):
             store.save_plan(each)

@@ -46,7 +46,7 @@ class ReservationChecks:
         assert store.held_by_others(first.uuid) == []
         waits = Reservation(resource="node:b", plan=first.uuid, name="first", user="user of first")
         assert store.held_by_others(second.uuid) == [waits]
-        # Of several plans before it, the one that holds the resource now; sorted by resource.
+        # Only the plan that reserved a resource first is listed; the list is sorted by resource.
         assert list(self.held(store, third).items()) == [("node:b", "first"), ("node:c", "second")]
 
     @pytest.mark.parametrize("way", ["SUCCEEDED", "PAUSED", "PENDING", "CANCELLING"])
@@ -61,7 +61,7 @@ class ReservationChecks:
         assert self.held(store, second) == expected
 
     def test_who_reserves_again_stands_behind_the_others(self, store: RunStoreUnderTest) -> None:
-        """The second call releases what the first one reserved."""
+        """The second call replaces the reservations of the first, and counts as made later."""
         first, claim = self.runs(store, "first", "node:a", "node:b")
         second, _ = self.runs(store, "second", "node:a", "node:b")
         store.reserve(first.uuid, claim, ["node:a"], now=MADE)
@@ -87,7 +87,7 @@ class ReservationChecks:
             plan, claim = claims[index]
             names = resources if index % 2 else resources[::-1]
             store.reserve(plan.uuid, claim, names, now=NOW)
-            # A plan that has no plan before it may begin at once.
+            # A plan may begin at once if no other plan holds its resources.
             return len(store.held_by_others(plan.uuid))
 
         counts = at_once(4, reserve)

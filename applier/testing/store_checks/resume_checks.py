@@ -33,7 +33,7 @@ NOT_RUN = (ActionState.FAILED_DEPENDENCIES, ActionState.CANCELLED, ActionState.S
 
 
 def brought(store: Store, plan: ActionPlan, state: PlanState) -> None:
-    """Save a plan and bring it to a state."""
+    """Save a plan, and change its state to ``state`` by allowed transitions."""
     if state in (PlanState.RECOMMENDED, PlanState.PENDING):
         store.save_plan(replace(plan, state=state))
         return

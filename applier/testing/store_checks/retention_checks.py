@@ -31,7 +31,7 @@ class RetentionChecks:
     """Plans that are brought back, and plans that are deleted for good."""
 
     def ended(self, store: Store, uuid: str, ended_at: object = NOW) -> None:
-        """Save a plan and run its action."""
+        """Save a plan of one action, run it, and make it SUCCEEDED at ``ended_at``."""
         plan = new_plan("a", uuid=uuid)
         claim = claimed(store, plan)
         (a,) = plan.actions
@@ -39,7 +39,7 @@ class RetentionChecks:
         store.move_claimed(uuid, claim, PlanState.SUCCEEDED, now=ended_at)  # type: ignore[arg-type]
 
     def test_a_removed_plan_gets_its_state_back(self, store: Store) -> None:
-        """With its actions as they were; the history tells both."""
+        """Its actions have not changed, and both changes are in its history."""
         for state in (PlanState.RECOMMENDED, PlanState.CANCELLED, PlanState.SUPERSEDED):
             plan = replace(new_plan("a", uuid=f"plan-{state}"), state=state)
             store.save_plan(plan)
@@ -51,7 +51,7 @@ class RetentionChecks:
             assert [e.verb for e in store.history(plan.uuid)] == ["delete", "undelete"]
 
     def test_only_a_removed_plan_is_brought_back(self, store: Store) -> None:
-        """And to no other state, by nobody twice."""
+        """``move_plan`` refuses a removed plan; of several ``undelete_plan``, one succeeds."""
         store.save_plan(new_plan("a", uuid="one"))
         with refused(PlanConflict, plan="one"):
             store.undelete_plan("one", now=NOW)
@@ -68,7 +68,7 @@ class RetentionChecks:
     def test_what_ended_before_a_time_is_deleted_with_all_that_belongs_to_it(
         self, store: Store
     ) -> None:
-        """Running, waiting and later ones stay; the entry of the history remains."""
+        """Plans that run, wait or ended later stay; the history has an entry of the purge."""
         self.ended(store, "old")
         self.ended(store, "late", LATER)
         for uuid in ("gone", "waits"):

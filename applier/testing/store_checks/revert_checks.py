@@ -23,7 +23,7 @@ class RevertChecks:
     """Commits of a rollback plan."""
 
     def test_a_revert_tells_what_became_of_what_it_undid(self, store: RunStoreUnderTest) -> None:
-        """The commit also changes the reverted actions, if they are SUCCEEDED."""
+        """The commit makes the original actions REVERTED or REVERT_FAILED, if they SUCCEEDED."""
         plan = new_plan(*"abcde")
         stands, fails, doubtful, failed, other = plan.actions
         claim = claimed(store, plan)

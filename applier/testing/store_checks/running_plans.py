@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of stores: times, reports, and claimed plans."""
+"""Times, reports, claimed plans and threads for the tests of stores."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def claimed(store: RunStoreUnderTest, plan: ActionPlan) -> str:
 
 
 def at_once(number: int, call: Callable[[int], Any]) -> list[Any]:
-    """Call a function with 0, 1, ... in one thread each; return the results and the refusals."""
+    """Call a function with 0, 1, ... in one thread each; return the results in this order.
+
+    An ApplierError or InvalidTransition that a call raises is returned as its result.
+    """
     ready = threading.Barrier(number, timeout=30)
 
     def run(index: int) -> Any:

@@ -24,7 +24,7 @@ class SendRequestChecks:
     """The requests that are accepted, and their numbers."""
 
     def test_a_plan_that_nobody_runs_takes_no_requests(self, store: Store) -> None:
-        """A request is refused; earlier ones can still be read."""
+        """PlanConflict is raised; earlier requests can still be read."""
         plan = new_plan("a")
         store.save_plan(plan)
         request = Request(verb="cancel", who="wanda")

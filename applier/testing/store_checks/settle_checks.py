@@ -29,7 +29,7 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 
 
 class SettleChecks:
-    """Changes of the actions of a plan that nobody runs."""
+    """Checks of changes of actions, which are possible while nobody runs the plan."""
 
     def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: Store) -> None:
         """No start and no attempt is recorded."""
@@ -44,7 +44,7 @@ class SettleChecks:
         assert loaded.updated_at == NOW
 
     def test_a_skip_gets_another_message(self, store: Store) -> None:
-        """Only an action that is SKIPPED does; nothing else of it changes."""
+        """``reword_skip`` changes only the message, and refuses an action that is not SKIPPED."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         a, b = (action.uuid for action in plan.actions)
@@ -64,7 +64,7 @@ class SettleChecks:
         )
 
     def test_a_skip_that_is_not_allowed_changes_nothing(self, store: Store) -> None:
-        """It is refused if the action is not there or has ended, or if somebody runs the plan."""
+        """A skip is refused if the action is missing or has ended, or the plan has a claimant."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         a, b = (action.uuid for action in plan.actions)
@@ -91,7 +91,7 @@ class SettleChecks:
         return plan, claim
 
     def test_work_in_doubt_is_settled_either_way(self, store: Store) -> None:
-        """The action has ended then; its recorded attempts do not change."""
+        """The action becomes SUCCEEDED or FAILED; its recorded attempts do not change."""
         plan, claim = self.doubtful(store)
         a, b = plan.actions
         store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
@@ -113,7 +113,7 @@ class SettleChecks:
         assert [attempt.state for (attempt,) in tried] == ["UNKNOWN", "FAILED"]
 
     def test_what_is_not_in_doubt_is_not_settled(self, store: Store) -> None:
-        """Actions in other states are refused, and actions of a plan that somebody runs."""
+        """Actions in other states are refused, and actions of a plan that has a claimant."""
         plan, claim = self.doubtful(store)
         a, b = (action.uuid for action in plan.actions)
         succeeded = ActionState.SUCCEEDED

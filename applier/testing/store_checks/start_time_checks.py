@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that plans wait for their time, by the clock of the store alone."""
+"""Checks that plans wait for their start time, by the clock of the store."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -19,15 +19,15 @@ from applier.testing.store_checks.running_plans import LATER, ME, NOW, claimed
 from planner.errors import InvalidTransition
 from planner.states import PlanState
 
-#: Times that are over, and that are far away, whatever clock is asked.
+#: A time in the past and one in the far future, by the clock of any machine.
 PAST, FAR = datetime(2001, 1, 1, tzinfo=UTC), datetime(2901, 1, 1, 12, 0, 5, 250, tzinfo=UTC)
 
 
 class StartTimeChecks:
-    """A plan that waits for a time is not run before it."""
+    """Checks that a plan with a start time is not run before it."""
 
     def test_a_plan_is_not_offered_and_not_claimed_before_its_time(self, store: Store) -> None:
-        """Whatever time the caller says it is: the clock of the store decides."""
+        """The clock of the store decides, not the ``now`` of the caller."""
         plan = new_plan("a")
         store.save_plan(plan)
         store.start_plan(plan.uuid, FAR, now=NOW, history=entry("start", "at night"))
@@ -40,7 +40,7 @@ class StartTimeChecks:
         assert [e.why for e in store.history(plan.uuid)] == ["at night"]
 
     def test_a_plan_whose_time_has_come_is_claimed_as_any_other(self, store: Store) -> None:
-        """Its time is forgotten then."""
+        """The claim clears its start time."""
         plan = new_plan("a")
         store.save_plan(plan)
         store.start_plan(plan.uuid, PAST, now=NOW)
@@ -50,7 +50,7 @@ class StartTimeChecks:
         assert (loaded.state, loaded.start_at) == (PlanState.ONGOING, None)
 
     def test_the_time_of_a_plan_that_waits_is_changed(self, store: Store) -> None:
-        """Also to none: then it starts as soon as possible."""
+        """None removes it: the plan may be claimed at once."""
         plan = new_plan("a")
         store.save_plan(plan)
         store.start_plan(plan.uuid, FAR, now=NOW)
@@ -61,7 +61,7 @@ class StartTimeChecks:
         assert store.pending_plans() == [plan.uuid]
 
     def test_a_plan_that_waits_can_be_cancelled(self, store: Store) -> None:
-        """Any other change of its state ends the waiting, too."""
+        """The cancel clears its start time."""
         plan = new_plan("a")
         store.save_plan(plan)
         store.start_plan(plan.uuid, FAR, now=NOW)
@@ -73,7 +73,7 @@ class StartTimeChecks:
     def test_a_plan_that_runs_or_ended_is_not_started(
         self, store: Store, at: datetime | None
     ) -> None:
-        """It stays as it is."""
+        """InvalidTransition or PlanConflict is raised, and the plan does not change."""
         runs, ended = new_plan("a"), new_plan("b")
         claimed(store, runs)
         store.save_plan(ended)

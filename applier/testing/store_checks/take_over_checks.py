@@ -35,7 +35,7 @@ class TakeOverChecks:
     """Checks of changes to plans whose claimant is believed to have died."""
 
     def test_who_runs_it_must_be_who_was_seen(self, store: Store) -> None:
-        """The resume is refused after another heartbeat or another claim."""
+        """The resume is refused without ``seen``, and after another heartbeat of the claimant."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         seen = store.claimant(plan.uuid)
@@ -58,7 +58,7 @@ class TakeOverChecks:
     def test_a_plan_whose_claimant_was_seen_to_be_gone_is_stopped(
         self, store: Store, old: PlanState, new: PlanState, waits: ActionState, ran: ActionState
     ) -> None:
-        """Running actions are UNKNOWN and the claim ends; after a heartbeat it is refused."""
+        """Running actions become UNKNOWN. After a heartbeat since ``seen``, the move is refused."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)

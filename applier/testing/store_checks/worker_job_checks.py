@@ -46,10 +46,10 @@ LONG_S, OUT_S = 600.0, -600.0
 
 
 class WorkerJobChecks:
-    """Jobs of workers, from their offer to their removal."""
+    """Checks of the jobs of workers, from their offer to their removal, and of workers."""
 
     def test_a_job_is_offered_with_its_start_and_removed_with_its_end(self, store: Store) -> None:
-        """A commit that is refused offers nothing; other jobs stay."""
+        """A refused commit offers no job; the end of an action removes only its own job."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         offered = [_offered(action) for action in plan.actions]
@@ -69,7 +69,7 @@ class WorkerJobChecks:
         assert [job.key for job in store.jobs_of(plan.uuid)] == [_key(plan, 1)]
 
     def test_an_attempt_keeps_the_worker_that_took_its_job_last(self, store: Store) -> None:
-        """Each attempt its own; one that the applier carried out keeps none."""
+        """Each attempt has its own worker; None if the applier itself ran it."""
         plan = new_plan("a", "b")
         claim, (remote, local) = claimed(store, plan), plan.actions
         store.commit(plan.uuid, claim, [_offered(remote), starts(local)], now=NOW)
@@ -87,7 +87,7 @@ class WorkerJobChecks:
         assert [one.worker for one in found[local.uuid]] == [None]
 
     def test_a_start_and_an_end_without_a_job_touch_none(self, store: Store) -> None:
-        """As in a run whose actions run in threads."""
+        """Reports without a job, as of actions that run in threads, change no jobs."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         first, second = plan.actions
@@ -105,7 +105,7 @@ class WorkerJobChecks:
         assert [job.key.attempt for job in store.jobs_of(plan.uuid)] == [2]
 
     def test_no_job_is_left_when_a_plan_has_ended(self, store: Store) -> None:
-        """But those of a plan that is paused or taken over are left to its next claimant."""
+        """The jobs of a plan that is paused or resumed stay, for its next claimant."""
         plan, claim = _running(store)
         store.commit(plan.uuid, claim, [ends(plan.actions[0], ActionState.UNKNOWN)], now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
@@ -116,7 +116,7 @@ class WorkerJobChecks:
         assert store.jobs_of(plan.uuid) == []
 
     def test_of_several_workers_exactly_one_takes_a_job(self, store: Store) -> None:
-        """The others are told that there is nothing to take."""
+        """For the others, ``take_job`` returns None."""
         plan, _ = _running(store)
 
         def take(number: int) -> Any:
@@ -131,7 +131,7 @@ class WorkerJobChecks:
     def test_who_took_a_job_may_take_it_again_because_the_answer_may_be_lost(
         self, store: Store
     ) -> None:
-        """By its token; nobody else may, and there is no job of another key."""
+        """The same token takes it again; another token, or an unknown key, returns None."""
         plan, _ = _running(store)
         assert _take(store, plan, "mine") == _take(store, plan, "mine") is not None
         assert _take(store, plan, "other") is None
@@ -141,7 +141,7 @@ class WorkerJobChecks:
     def test_a_job_is_ended_only_by_who_holds_it_and_as_often_as_they_ask(
         self, store: Store
     ) -> None:
-        """The result is kept as it is."""
+        """``end_job`` returns whether the token holds it, and stores the result unchanged."""
         plan, _ = _running(store)
         assert not store.end_job(_key(plan), "mine", RESULT)
         _take(store, plan, "mine")
@@ -156,7 +156,7 @@ class WorkerJobChecks:
     def test_a_lease_that_ran_out_is_fenced_and_one_that_is_renewed_is_not(
         self, store: Store
     ) -> None:
-        """What was fenced cannot be ended, renewed or taken; only its plan is fenced."""
+        """A LOST job cannot be ended, renewed or taken. Jobs of other plans are not fenced."""
         plan, _ = _running(store)
         other, _ = _running(store)
         _take(store, plan, "mine", lease_s=LONG_S)
@@ -179,7 +179,7 @@ class WorkerJobChecks:
         }
 
     def test_a_lost_job_is_offered_again_only_to_be_verified(self, store: Store) -> None:
-        """Who takes it is told who had it; the one who lost it cannot end it."""
+        """The next worker gets the name of the first one, which cannot end the job any more."""
         plan, _ = _running(store)
         assert not store.verify_job(_key(plan))
         _take(store, plan, "first", lease_s=OUT_S)
@@ -193,7 +193,7 @@ class WorkerJobChecks:
         assert store.end_job(_key(plan), "second", RESULT)
 
     def test_a_lost_job_is_found_only_by_a_worker_on_the_same_machine(self, store: Store) -> None:
-        """Until it is offered to be verified by any."""
+        """Once it is offered to be verified, a worker on any machine may take it."""
         plan, _ = _running(store)
         key = _key(plan)
         _take(store, plan, "first", worker="h_1:5:a", lease_s=OUT_S)
@@ -201,7 +201,7 @@ class WorkerJobChecks:
         store.fence_jobs(plan.uuid)
         assert store.verify_job(key, JobTask.FIND)
         assert not store.verify_job(key, JobTask.FIND)
-        # Neither is a pattern, and one name begins with the other.
+        # The name of the machine is not a pattern, and has to match as a whole.
         for elsewhere in ("hx1:5:b", "h_:5:b", "h_11:5:b"):
             assert _take(store, plan, "other", worker=elsewhere) is None
             assert store.jobs_to_find(elsewhere, ["site-b"]) == []
@@ -221,7 +221,7 @@ class WorkerJobChecks:
     def test_a_lost_job_is_told_to_stop_and_cancelled_if_nobody_takes_it(
         self, store: Store
     ) -> None:
-        """Who verifies it stops it."""
+        """The worker that takes it to verify it gets the reason of the stop."""
         plan, _ = _running(store)
         key = _key(plan)
         _take(store, plan, "first", lease_s=OUT_S)
@@ -241,7 +241,7 @@ class WorkerJobChecks:
     def test_a_job_that_nobody_took_is_cancelled_by_a_stop_and_another_is_told(
         self, store: Store
     ) -> None:
-        """The first reason stays, and a job that is over is not changed."""
+        """A second stop does not change the reason."""
         plan, claim = _running(store)
         store.stop_jobs([_key(plan)], StopReason.ABORT)
         (job,) = store.jobs_of(plan.uuid, OVER)
@@ -263,7 +263,7 @@ class WorkerJobChecks:
         assert store.end_job(key, "mine", RESULT)
 
     def test_jobs_that_nobody_took_are_listed_to_be_sent_again(self, store: Store) -> None:
-        """Each counts as sent then."""
+        """A job that was listed counts as sent now. A job that was taken is not listed."""
         plan, _ = _running(store)
         assert store.unsent_jobs(plan.uuid, LONG_S) == []
         assert [job.key for job in store.unsent_jobs(plan.uuid, -LONG_S)] == [_key(plan)]
@@ -272,7 +272,7 @@ class WorkerJobChecks:
         assert store.unsent_jobs(plan.uuid, -LONG_S) == []
 
     def test_workers_are_listed_until_removed_and_told_to_drain(self, store: Store) -> None:
-        """What they say of themselves at their start is kept; how much they do changes."""
+        """The first report registers a worker; later ones change only the number of its jobs."""
         known: dict[str, Any] = {"host": "h", "user": "u", "version": "1", "places": 4}
         second = Worker("w2", pid=2, queues=["a", "b"], types=["nop"], cloud="east", **known)
         first = Worker("w1", pid=1, queues=[], types=[], **known)
@@ -309,7 +309,7 @@ class WorkerJobChecks:
     def test_a_worker_that_drains_by_itself_is_listed_so_and_serves_no_queue(
         self, store: Store
     ) -> None:
-        """It keeps its begin; so does one that was told to, and does not say so itself."""
+        """``started_at`` stays. A later report without ``draining`` does not end the drain."""
         known: dict[str, Any] = {"host": "h", "user": "u", "version": "1", "types": ["nop"]}
         first = Worker("w1", pid=1, queues=["a", "b"], places=4, **known)
         second = Worker("w2", pid=2, queues=["b"], places=3, **known)

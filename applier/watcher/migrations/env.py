@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of alembic, which imports this file to change tables.
+"""The environment of alembic, which imports this file to migrate the tables.
 
-:mod:`applier.watcher.database` passes the connection in the configuration.
+:mod:`applier.watcher.database` passes the connection in the attributes of alembic's configuration.
 """
 
 from alembic import context

@@ -16,13 +16,16 @@ from planner.graph_algorithms import CycleError
 from planner.planners.deployment.links import Choice, Links
 from planner.planners.deployment.problem import Relation
 
-#: If more than this number of tasks wait for the same set of more than this number of tasks, the
-#: set gets a join.
+#: A set of alternatives gets a join if it has more members than this, and more tasks than this wait
+#: for it.
 MANY = 16
 
 
 def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
-    """Add the links of each choice; return a warning for each choice without a possible set."""
+    """Add the links of each choice to ``links``; return warnings.
+
+    There is a warning for each choice of which every set would close a cycle: it adds no link.
+    """
     if not choices:
         return []
     chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
@@ -38,14 +41,17 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
 
 
 def _edges(choice: Choice, sets: Iterable[tuple[int, ...]]) -> Iterable[tuple[int, int]]:
-    """Yield the links (predecessor, successor) that these sets add to a choice."""
+    """Yield the links (predecessor, successor) that a choice adds for these sets."""
     for found in sets:
         for other in found:
             yield (choice.of, other) if choice.forward else (other, choice.of)
 
 
 def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int, ...]]]:
-    """Choose each set that closes no cycle with earlier ones; of a forward choice, the first."""
+    """Return for each choice the sets that close no cycle with the links before it.
+
+    Of a forward choice, only the first such set is returned.
+    """
     before = [list(found) for found in links.before]
     for choice in choices:
         for first, then in _edges(choice, choice.one_of):

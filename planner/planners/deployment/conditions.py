@@ -34,11 +34,11 @@ DEEPEST = 100
 
 
 class InvalidCondition(ValueError):
-    """A condition is invalid; the message says where, and what is expected there."""
+    """A condition that cannot be parsed; the message describes the first error in it."""
 
 
 class Condition:
-    """A parsed condition; raises :class:`InvalidCondition`.
+    """A parsed condition; the constructor raises :class:`InvalidCondition`.
 
     >>> Condition("settings:a.b == 1 or not settings:a.c").holds({"a": {"b": 2, "c": False}})
     True

@@ -18,10 +18,10 @@ from planner.planners.deployment.problem import (
     SYNC,
     Deployment,
     Node,
+    NodeSelector,
     Part,
     Relation,
     Task,
-    Where,
 )
 from planner.planners.deployment.schema import IGNORED, RUNNABLE
 from planner.planners.deployment.task_parameters import ParameterChecker, translated
@@ -121,7 +121,10 @@ class DeploymentReader:
         )
 
     def _number(self, value: Any, path: Path, whole: bool = False) -> float | None:
-        """Read a number or its text; anything else is a mistake."""
+        """Return a number that is given as such or as text, None for None.
+
+        For anything else, a mistake is appended, and None is returned.
+        """
         if value is None:
             return None
         try:
@@ -139,7 +142,7 @@ class DeploymentReader:
             self._wrong(str(reason), (*path, "version"))
             return True
 
-    def _where(self, raw: Mapping[str, Any], path: Path) -> Where:
+    def _where(self, raw: Mapping[str, Any], path: Path) -> NodeSelector:
         for field in ("tags", "role", "roles", "groups"):
             if raw.get(field) is not None:
                 where = self._checked_where(fields.where(raw[field]), (*path, field))
@@ -147,7 +150,7 @@ class DeploymentReader:
                 return where._replace(kind="groups") if named else where
         return NOWHERE
 
-    def _checked_where(self, where: Where, path: Path) -> Where:
+    def _checked_where(self, where: NodeSelector, path: Path) -> NodeSelector:
         for pattern in where.patterns:
             self._check_pattern(pattern, path)
         return where

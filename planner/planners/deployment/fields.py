@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner import ranges
-from planner.planners.deployment.problem import EVERY, NOWHERE, Where
+from planner.planners.deployment.problem import EVERY, NOWHERE, NodeSelector
 from planner.planners.numbers import at_least_one, finite
 
 
@@ -23,37 +23,37 @@ def names(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
-def where(value: Any) -> Where:
+def where(value: Any) -> NodeSelector:
     """Read the role of a task: ``*``, ``master`` (also as the only entry of a list), or patterns.
 
     >>> where("*"), where(["master"]), where(["*", "b"])
-    (Where(kind='every', patterns=()), Where(kind='master', patterns=()), \
-Where(kind='patterns', patterns=('*', 'b')))
+    (NodeSelector(kind='every', patterns=()), NodeSelector(kind='master', patterns=()), \
+NodeSelector(kind='patterns', patterns=('*', 'b')))
     """
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if value in ("*", "master"):
-        return EVERY if value == "*" else Where("master")
+        return EVERY if value == "*" else NodeSelector("master")
     patterns = tuple(str(v) for v in ([value] if isinstance(value, str) else value or ()))
-    return Where("patterns", patterns) if patterns else NOWHERE
+    return NodeSelector("patterns", patterns) if patterns else NOWHERE
 
 
-def role_of(relation: Mapping[str, Any]) -> Where:
+def role_of(relation: Mapping[str, Any]) -> NodeSelector:
     """Read the nodes of a cross dependency: ``tags``, else ``role``, else every node.
 
     Null is the sync node, in either field, as in Fuel's serializer.
 
     >>> role_of({}), role_of({"role": None}), role_of({"role": "self"})
-    (Where(kind='every', patterns=()), Where(kind='sync', patterns=()), \
-Where(kind='self', patterns=()))
+    (NodeSelector(kind='every', patterns=()), NodeSelector(kind='sync', patterns=()), \
+NodeSelector(kind='self', patterns=()))
     >>> role_of({"role": "a", "tags": ["b"]})
-    Where(kind='patterns', patterns=('b',))
+    NodeSelector(kind='patterns', patterns=('b',))
     """
     if "tags" not in relation and "role" not in relation:
         return EVERY
     value = relation["tags"] if "tags" in relation else relation["role"]
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if value is None or value == "self":
-        return Where("sync" if value is None else "self")
+        return NodeSelector("sync" if value is None else "self")
     return where(value)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from planner.errors import Mistake
 from planner.planners.deployment.name_patterns import near
-from planner.planners.deployment.placement import NodeTasks
+from planner.planners.deployment.placement import TaskPlacement
 from planner.planners.deployment.problem import SYNC, Relation, Task
 
 #: Up to this number of links between two sets are direct; more go through a join.
@@ -42,7 +42,7 @@ class Links:
     have ended. One member of each set in ``any_of[i]`` must have succeeded.
     """
 
-    def __init__(self, placement: NodeTasks) -> None:
+    def __init__(self, placement: TaskPlacement) -> None:
         self.placement = placement
         self.before: list[dict[int, None]] = [{} for _ in placement.pairs]
         self.any_of: list[list[tuple[int, ...]]] = [[] for _ in placement.pairs]
@@ -66,7 +66,11 @@ class Links:
         return position >= len(self.placement.pairs)
 
     def join(self, members: tuple[int, ...], label: str, *, one_is_enough: bool = False) -> int:
-        """Return the join of these members; it is made if there is none yet."""
+        """Return the position of the join of these members; add the join if there is none.
+
+        The join waits for all members or, with ``one_is_enough``, for one of them. The name of a
+        new join is made of ``label``.
+        """
         key = (-1, *members) if one_is_enough else members
         found = self.joins.get(key)
         if found is None:
@@ -82,7 +86,10 @@ class Links:
         return found
 
     def connect(self, first: Sequence[int], then: Sequence[int], label: str) -> None:
-        """Make each task of ``then`` wait for all of ``first`` except itself."""
+        """Make each task of ``then`` wait for all of ``first`` except itself.
+
+        ``label`` is part of the name of the join, if one is made.
+        """
         inside = sorted(set(first).intersection(then))
         if len(inside) > 1:
             # Tasks on both sides wait for each other, which is a cycle. Two of them are enough to
@@ -113,7 +120,7 @@ class Links:
 class Linker:
     """Turns the relations of all tasks into links, and warns of relations that match nothing."""
 
-    def __init__(self, placement: NodeTasks, tasks: Sequence[Task]) -> None:
+    def __init__(self, placement: TaskPlacement, tasks: Sequence[Task]) -> None:
         self.placement, self.links = placement, Links(placement)
         self.choices: list[Choice] = []
         self.warnings: list[Mistake] = []
@@ -199,7 +206,11 @@ class Linker:
         self.warnings.append(Mistake(text, relation.path))
 
     def _warn_relation(self, task: Task, relation: Relation) -> None:
-        """Warn of a cross dependency that matches nothing, unless its role has a warning."""
+        """Append a warning of a cross dependency that matches nothing.
+
+        Unless its policy is any, there is none if no node has its role, or if no other task of that
+        name runs on a node: :class:`TaskPlacement` warns of the roles.
+        """
         names = self.placement.names(relation.name)
         if not names:
             self._warn_name(relation)

@@ -128,9 +128,9 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
     """Make a plan, with new uuids, from a message.
 
     A message from :func:`write` has the position and the tokens of each task. In a message from
-    another program, the tasks are sorted topologically, and each gets tokens with which a node runs
-    one task at a time and a task runs on one node at a time. Raises InvalidInput for links to
-    unknown tasks and for duplicates.
+    another program, the tasks are sorted topologically, and tokens are added. If the message has no
+    limits, each node runs one task at a time. Raises InvalidInput for links to unknown tasks and
+    for duplicates.
     """
     entries = _in_order(list(_entries(document)))
     reader = _MessageReader({entry.name: surroundings.new_id() for entry in entries})
@@ -170,7 +170,10 @@ def _entries(document: Mapping[str, Any]) -> Iterator[_Entry]:
 
 
 def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add node and tokens to a task of a message that another program wrote."""
+    """Return a task with node and tokens added, if it has no tokens and runs on a node.
+
+    Messages of other programs have no tokens.
+    """
     if task["type"] not in RUNNABLE or "tokens" in task:
         return task
     parameters = {**(task.get("parameters") or {}), "node": uid}
@@ -210,7 +213,7 @@ class _MessageReader:
         self.mistakes: list[Mistake] = []
 
     def action(self, name: str, path: Path, entry: Mapping[str, Any]) -> Action:
-        """Return the action of an entry; its links are looked up by name."""
+        """Return the action of an entry, and append its mistakes; links are looked up by name."""
         for one in (name, entry.get("position")):
             if one in self._seen:
                 self.mistakes.append(Mistake(f"{one!r} occurs twice", path))

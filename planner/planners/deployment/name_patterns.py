@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns for task names and roles: a name, or a regular expression, also without slashes."""
+"""Patterns for task names and roles: names, and regular expressions with or without slashes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Patterns:
         self._tests: dict[str, Test] = {}
 
     def test(self, pattern: str) -> Test:
-        """Return the function that returns whether a name matches."""
+        """Return a function that returns a true value for each name that matches the pattern."""
         if pattern not in self._tests:
             if self.is_plain(pattern):
                 self._tests[pattern] = pattern.__eq__

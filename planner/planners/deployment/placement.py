@@ -8,9 +8,9 @@ from functools import cached_property
 
 from planner.errors import InvalidInput, Mistake, Path
 from planner.planners.deployment.name_patterns import Index, near
-from planner.planners.deployment.problem import MASTER, SYNC, Deployment, Task, Where
+from planner.planners.deployment.problem import MASTER, SYNC, Deployment, NodeSelector, Task
 
-#: Maps the id of each task to its nodes in document order; these map to positions.
+#: Maps the id of each task to its nodes, in document order, and each node to the position there.
 Places = Mapping[str, Mapping[str, int]]
 
 
@@ -24,15 +24,18 @@ class Cluster:
         self._index = Index(tags, deployment.patterns)
         self._groups = {task.id: task.where for task in deployment.tasks if task.is_group}
         self._group_index = Index(self._groups, deployment.patterns)
-        self._found: dict[Where, dict[str, None]] = {}
+        self._found: dict[NodeSelector, dict[str, None]] = {}
 
     @cached_property
     def every(self) -> Mapping[str, None]:
         """All nodes that have a role, without the deployment server and the sync node."""
         return {node.uid: None for node in self._nodes if node.tags}
 
-    def of(self, where: Where) -> Mapping[str, None]:
-        """Return the nodes that a selector matches, in document order; of kind self, none."""
+    def of(self, where: NodeSelector) -> Mapping[str, None]:
+        """Return the uids that a selector matches, in document order.
+
+        A selector of kind self or nowhere matches none.
+        """
         if where.kind not in ("patterns", "groups"):
             special = {"sync": {SYNC: None}, "master": {MASTER: None}, "every": self.every}
             return special.get(where.kind, {})
@@ -49,13 +52,13 @@ class Cluster:
             self._found[where] = found
         return found
 
-    def _of_groups(self, where: Where) -> Iterator[str]:
+    def _of_groups(self, where: NodeSelector) -> Iterator[str]:
         for pattern in where.patterns:
             for group in self._group_index(pattern):
                 if self._groups[group].kind != "groups":
                     yield from self.of(self._groups[group])
 
-    def unmatched(self, where: Where) -> Iterator[str]:
+    def unmatched(self, where: NodeSelector) -> Iterator[str]:
         """Yield the patterns that match no tag and, in a selector of kind groups, no group."""
         for pattern in where.patterns:
             meant = where.kind == "groups" and self._group_index(pattern)
@@ -63,7 +66,7 @@ class Cluster:
                 yield pattern
 
 
-class NodeTasks:
+class TaskPlacement:
     """All pairs of a node and a task that runs on it, by position.
 
     The first pairs are the anchors, on the sync node. The pairs of the deployment server follow,
@@ -127,7 +130,7 @@ class NodeTasks:
                 text = f"task {task.id!r} names no role, tags or groups: it runs on no node"
                 self.warnings.append(Mistake(text, task.path()))
             relations = (*task.cross_depends, *task.cross_depended_by)
-            own = (task.where, task.path()) if not task.is_anchor else (Where("sync"), ())
+            own = (task.where, task.path()) if not task.is_anchor else (NodeSelector("sync"), ())
             for where, path in (own, *((r.where, r.path) for r in relations)):
                 for pattern in self.cluster.unmatched(where):
                     found.setdefault(pattern, []).append(path)

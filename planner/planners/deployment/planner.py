@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deployment planner: turns tasks and nodes into a plan, in several passes.
 
-Source: Fuel, "Task Based Deployment With Astute". doc/decisions says how the questions are answered
-that the source leaves open.
+Source: Fuel, "Task Based Deployment With Astute". Decisions 0015 to 0019 settle the questions that
+it leaves open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.planners.deployment import alternatives, cycles, message, role_base
 from planner.planners.deployment.document import DeploymentReader
 from planner.planners.deployment.fault_tolerance import tolerances
 from planner.planners.deployment.links import Linker
-from planner.planners.deployment.placement import NodeTasks
+from planner.planners.deployment.placement import TaskPlacement
 from planner.planners.deployment.problem import Deployment
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
@@ -36,8 +36,8 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
     """Plans tasks instead of roles: each starts as soon as its dependencies, on any node, are done.
 
     A node runs one task at a time, and a task runs on no more nodes at once than its strategy
-    allows. Tasks of version 1, or without a version, do not link nodes: if there are any, the
-    role-based engine is used, which runs group after group.
+    allows. Tasks of version 1, or without a version, have no dependencies between nodes: if
+    there are any, the role-based engine is used, which runs group after group.
     """
 
     NAME = "deployment"
@@ -77,11 +77,15 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         return DeploymentReader(document, self.surroundings).deployment()
 
     def plan(self, problem: Deployment | ActionPlan, options: Options) -> ActionPlan:
-        """Place the tasks on nodes, link them, select the requested part, and make the actions."""
+        """Place the tasks on nodes, link them, select the requested part, and make the actions.
+
+        A plan that was read from a message is returned unchanged. Raises InvalidInput for cycles,
+        unknown names in the requested part and, with the option ``strict``, for warnings.
+        """
         if isinstance(problem, ActionPlan):
             return problem
         engine, engine_notes = engine_of(problem, options.deployment_engine)
-        placement = NodeTasks(problem)
+        placement = TaskPlacement(problem)
         ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
         builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
         chosen = Selection(problem, ordered.steps)
@@ -134,8 +138,11 @@ def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
     ]
 
 
-def _task_based(deployment: Deployment, placement: NodeTasks) -> OrderedSteps:
-    """Link the tasks with each other, those with dependencies of policy any last, and sort them."""
+def _task_based(deployment: Deployment, placement: TaskPlacement) -> OrderedSteps:
+    """Link the tasks, dependencies of policy any last; return the steps in topological order.
+
+    Raises InvalidInput for cycles.
+    """
     linker = Linker(placement, deployment.tasks)
     linker.link()
     links = linker.links
@@ -170,6 +177,6 @@ def _task_based(deployment: Deployment, placement: NodeTasks) -> OrderedSteps:
     return OrderedSteps([step(position) for position in order], warnings)
 
 
-def _role_based(deployment: Deployment, placement: NodeTasks) -> OrderedSteps:
+def _role_based(deployment: Deployment, placement: TaskPlacement) -> OrderedSteps:
     """Divide the tasks into stages, and return the steps stage by stage."""
     return OrderedSteps(role_based.steps(role_based.RoleBased(deployment, placement).stages()), ())

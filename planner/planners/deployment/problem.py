@@ -17,11 +17,12 @@ from planner.planners.deployment.schema import ANCHORS
 SYNC, MASTER = "sync", "master"
 
 
-class Where(NamedTuple):
-    """A selector of nodes; ``kind``: every, self, sync, master, nowhere, patterns or groups.
+class NodeSelector(NamedTuple):
+    """A selector of nodes.
 
-    ``patterns`` are compared with the tags of nodes; in a selector of kind groups, also with the
-    ids of groups.
+    ``kind`` is every, self (the node of the task itself), sync (the sync node), master (the
+    deployment server), nowhere (no node), patterns or groups. ``patterns`` are compared with the
+    tags of nodes; in a selector of kind groups, also with the ids of groups.
     """
 
     kind: str
@@ -35,7 +36,7 @@ class Where(NamedTuple):
         )
 
 
-EVERY, NOWHERE = Where("every"), Where("nowhere")
+EVERY, NOWHERE = NodeSelector("every"), NodeSelector("nowhere")
 
 
 class Relation(NamedTuple):
@@ -47,7 +48,7 @@ class Relation(NamedTuple):
 
     field: str
     name: str
-    where: Where
+    where: NodeSelector
     any_of: bool
     path: Path
 
@@ -62,17 +63,18 @@ class Relation(NamedTuple):
 class Task:
     """One task of the document, before it is placed on nodes.
 
-    ``where`` is read from the field tags, else roles, else groups; ``groups`` are also kept for the
-    role-based engine. ``skipped`` is the reason why the task does not run, or None. ``most`` is the
-    number of nodes on which it may run at the same time. ``index`` is its index in the document.
-    ``versioned`` is true for version 2.x.
+    ``where`` is read from the field tags, else role, else roles, else groups; ``groups`` are also
+    kept for the role-based engine. ``tasks`` are names of more tasks for the nodes of a group.
+    ``skipped`` is the reason why the task does not run, or None. ``most`` is the number of nodes on
+    which it may run at the same time; None is no limit. ``index`` is its index in the document.
+    ``versioned`` is true for version 2.x, and for types that do not run on nodes.
     """
 
     id: str
     type: str
     index: int
     versioned: bool
-    where: Where
+    where: NodeSelector
     groups: tuple[str, ...] = ()
     requires: Sequence[Relation] = ()
     required_for: Sequence[Relation] = ()
@@ -89,7 +91,7 @@ class Task:
 
     @property
     def is_anchor(self) -> bool:
-        """Whether it is a synchronization point: it runs nowhere, and its predecessors may fail."""
+        """Whether it is a synchronization point: it does nothing, and its predecessors may fail."""
         return self.type in ANCHORS
 
     @property
@@ -113,7 +115,11 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """The requested part of a deployment; None means all. ``fetch`` adds the dependencies."""
+    """The requested part of a deployment: only some nodes, only some tasks, only changed tasks.
+
+    None is no restriction. With ``changed_since``, only tasks that differ from that plan, and tasks
+    that depend on them, are selected. ``fetch`` adds the dependencies of the selected tasks.
+    """
 
     nodes: tuple[str, ...] | None = None
     tasks: tuple[str, ...] | None = None
@@ -140,5 +146,5 @@ class Deployment:
 
     @property
     def runnable(self) -> list[Task]:
-        """The tasks that can run on a node."""
+        """All tasks except groups; anchors and skipped tasks are included."""
         return [task for task in self.tasks if not task.is_group]

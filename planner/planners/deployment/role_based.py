@@ -2,9 +2,9 @@
 """The role-based engine: deploys groups of nodes, as Fuel did before task-based deployment.
 
 Source: Fuel's orchestrator of releases 6.1 to 8.0. The tasks before ``deploy_start`` run first, one
-after another, each on all its nodes. Then the groups are deployed, in waves. Then the tasks after
-``deploy_end`` run, as those before. Cross dependencies are ignored. A task runs only once on a
-node.
+after another, each on all its nodes. Then the groups are deployed in waves: a wave consists of the
+groups whose predecessors are deployed. Then the tasks after ``deploy_end`` run, as those before.
+Cross dependencies are ignored. A task runs only once on a node.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.name_patterns import Index, near
-from planner.planners.deployment.placement import NodeTasks, Places
+from planner.planners.deployment.placement import Places, TaskPlacement
 from planner.planners.deployment.problem import MASTER, Deployment, Task
 from planner.planners.deployment.steps import DeploymentStep
 
@@ -35,7 +35,7 @@ class RoleRun(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Entries that run at the same time; if ``strict``, all must succeed before the next stage."""
+    """Role runs that are executed in parallel; if ``strict``, the next stage needs all of them."""
 
     name: str
     entries: Sequence[RoleRun]
@@ -43,7 +43,11 @@ class Stage(NamedTuple):
 
 
 class TaskOrder:
-    """A topological order of the tasks; raises InvalidInput for unknown names and for cycles."""
+    """A topological order of the tasks, whose positions are their indexes in the document.
+
+    ``before`` holds the predecessors of each task, ``positions`` the order. The constructor raises
+    InvalidInput for unknown names and for cycles.
+    """
 
     def __init__(self, deployment: Deployment) -> None:
         self._tasks = deployment.tasks
@@ -95,11 +99,11 @@ class TaskOrder:
             yield Mistake(f"a cycle: {' -> '.join(names)}", self._tasks[cycle[0]].path())
 
     def ancestors(self, task_id: str) -> set[int]:
-        """Return the positions of all tasks before a task, directly or indirectly."""
+        """Return the positions of all tasks that precede a task; none if there is no such task."""
         return self._reachable(task_id, self.before)
 
     def descendants(self, task_id: str) -> set[int]:
-        """Return the positions of all tasks after a task, directly or indirectly."""
+        """Return the positions of all tasks that follow a task; none if there is no such task."""
         after: list[list[int]] = [[] for _ in self._tasks]
         for i, found in enumerate(self.before):
             for p in found:
@@ -121,7 +125,7 @@ class TaskOrder:
 class RoleBased:
     """Divides a deployment into stages by roles."""
 
-    def __init__(self, deployment: Deployment, placement: NodeTasks) -> None:
+    def __init__(self, deployment: Deployment, placement: TaskPlacement) -> None:
         self._deployment, self._cluster = deployment, placement.cluster
         self._places = placement.places
         self._order = TaskOrder(deployment)
@@ -190,7 +194,11 @@ class RoleBased:
         yield from (Stage("", entries) for entries in together)
 
     def _entry(self, uid: str, group: Task | None) -> RoleRun:
-        """Return the tasks that a node runs for a group, and those it runs without a group."""
+        """Return the run of a node for a group: the tasks of the group, and tasks without a group.
+
+        The latter are the tasks that the roles of the node place there, and none of their groups.
+        If ``group`` is None, there are only these.
+        """
         chosen = [
             task
             for task in self._tasks

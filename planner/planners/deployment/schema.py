@@ -79,7 +79,10 @@ NODE: dict[str, Any] = {
     "properties": {
         "uid": _UID,
         "roles": {**_NAMES, "type": ["string", "array", "null"]},
-        "tags": {**_NAMES, "description": "What roles of tasks are held against; roles if absent."},
+        "tags": {
+            **_NAMES,
+            "description": "The roles of tasks are matched with these; default: roles.",
+        },
         "address": {**_NAME, "type": ["string", "null"], "description": "[user@]host[:port]"},
         "name": {"type": ["string", "null"]},
     },
@@ -107,10 +110,13 @@ DOCUMENT: dict[str, Any] = {
             },
         },
         "fetch_deps": {"type": "boolean"},
-        "strict": {"type": "boolean", "description": "What matches nothing is a mistake."},
+        "strict": {"type": "boolean", "description": "A name that matches nothing is a mistake."},
         "changed_since": {"type": ["object", "string"], "description": "A plan, or its file."},
         "durations": {"type": "object", "additionalProperties": ranges.SECONDS},
-        "settings": {"type": ["object", "null"], "description": "What conditions read."},
+        "settings": {
+            "type": ["object", "null"],
+            "description": "The values that conditions of tasks read.",
+        },
     },
 }
 

@@ -52,7 +52,11 @@ class Selection:
         self.notes: list[str] = []
 
     def steps(self, builder: DeploymentBuilder) -> list[DeploymentStep]:
-        """Return the selected steps; then ``notes`` lists the dependencies that are left out."""
+        """Return the selected steps, with links among them, and append warnings to ``notes``.
+
+        There are warnings for dependencies that are left out, and for tasks that are only in the
+        earlier plan. Raises InvalidInput for unknown names.
+        """
         part = self._part
         if part.nodes is None and part.tasks is None and part.changed_since is None:
             return list(self._steps)
@@ -67,7 +71,10 @@ class Selection:
         return self._remaining()
 
     def _named(self) -> list[int]:
-        """Choose steps by the requested nodes and tasks; raises InvalidInput for unknown names."""
+        """Return the positions of the steps of the requested nodes and tasks.
+
+        Raises InvalidInput for unknown names.
+        """
         part, deployment, mistakes = self._part, self._deployment, []
         uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
         for k, uid in enumerate(part.nodes or ()):
@@ -93,7 +100,11 @@ class Selection:
         ]
 
     def _changed(self, earlier: ActionPlan, builder: DeploymentBuilder) -> dict[int, str]:
-        """Return the reason for each step that differs from an earlier plan or depends on such."""
+        """Return the reason for each step that differs from an earlier plan.
+
+        A step that depends on such a step is included. Notes are appended for tasks that are only
+        in the earlier plan, and if nothing differs.
+        """
         known = {action.name: action for action in earlier.actions}
         short = earlier.uuid[:8]
         found: dict[int, str] = {}
@@ -118,13 +129,14 @@ class Selection:
         return found
 
     def _fetch(self) -> None:
+        # The name of the task for which a step was added.
+        added: dict[int, str] = {}
         for i in range(len(self._steps) - 1, -1, -1):
             if i in self.reasons:
+                name = self._steps[i].name if self._steps[i].task is not None else added[i]
                 for p in _before(self._steps[i]):
-                    name = self._steps[i].name
-                    if self._steps[i].task is None:
-                        name = str(self.reasons[i]).removesuffix(" depends on it")
-                    self.reasons.setdefault(p, f"{name} depends on it")
+                    if p not in self.reasons:
+                        added[p], self.reasons[p] = name, f"{name} depends on it"
 
     def _note_missing(self) -> None:
         """Add a note for each dependency that is left out, with the tasks that depend on it."""
@@ -223,7 +235,8 @@ def _before(step: DeploymentStep) -> Iterable[int]:
 def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
     """Return how an action differs from the one of its name in an earlier plan, None if not at all.
 
-    An anchor, and a new task that is skipped, count as equal, because they do nothing.
+    ``earlier`` is None if there is none of its name. ``now`` are the fields of the action. An
+    anchor, and a new task that is skipped, count as equal, because they do nothing.
     """
     if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
         return None

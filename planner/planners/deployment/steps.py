@@ -110,7 +110,7 @@ class DeploymentBuilder:
         )
 
     def about(self, step: DeploymentStep) -> dict[str, Any]:
-        """Return the fields of the action of a step, except its links."""
+        """Return the fields of the action of a step, except uuid, name, reason and links."""
         task, uid = step.task, step.uid
         if task is None:
             return {"action_type": JOIN}

@@ -54,7 +54,10 @@ class ParameterChecker:
         self.notes: dict[str, None] = {}
 
     def __call__(self, action_type: str, values: Mapping[str, Any], path: Path) -> None:
-        """Check the parameters that a task has on its nodes."""
+        """Check the translated parameters of a task, and append mistakes and notes.
+
+        ``path`` is the path of the task. The mistakes have the names that the document uses.
+        """
         around = self._surroundings
         try:
             if action_type not in self._unknown:

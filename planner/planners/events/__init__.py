@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: a change propagates through dependent resources, and runs only the affected actions.
+"""Events: plans of the actions that a change can affect in dependent resources.
 
 Source: Solar, "events propagation". ``document`` reads the problem. ``event_graph`` finds the
-actions that a change can reach. ``unroll`` removes cycles by running an action twice. ``selection``
-keeps the requested part. ``planner`` makes the plan.
+actions that are reachable over events from the staged ones. ``unroll`` removes cycles: the action
+that closes one runs twice. ``selection`` keeps the requested part. ``planner`` makes the plan.
 """

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from planner.graph_algorithms import acyclic_part, strongly_connected_components
 from planner.planners.events.dominators import dominators
-from planner.planners.events.reachability import Edge, SpanningTree, neighbours
+from planner.planners.events.reachability import Edge, SpanningTree, successors_and_predecessors
 
 #: After this many repair steps per edge, computing the dominators of all nodes is cheaper.
 _PATIENCE = 10
@@ -83,7 +83,7 @@ class _Components:
 
     def __init__(self, count: int, edges: Iterable[Edge]) -> None:
         #: The successors of each node, over edges on cycles.
-        self.after, self._into = neighbours(count, edges)
+        self.after, self._into = successors_and_predecessors(count, edges)
         self._groups = [(nodes,) for nodes in self._into]
         self._ahead, self._back = SpanningTree(self._into), SpanningTree(self.after)
         #: The strongly connected components before the first cut.
@@ -96,7 +96,7 @@ class _Components:
         )
 
     def cut(self, one: int, others: Collection[int]) -> None:
-        """Remove edges that start at one node, and all edges that are on no cycle without them."""
+        """Remove the edges from ``one`` to ``others``, and all edges that are then on no cycle."""
         self.after[one].difference_update(others)
         for other in others:
             self._into[other].discard(one)
@@ -107,7 +107,10 @@ class _Components:
                 self._split(self._ahead.repair(self.after, other))
 
     def _split(self, nodes: Collection[int]) -> list[frozenset[int]]:
-        """Split nodes into strongly connected components and grow the spanning trees of each."""
+        """Split ``nodes`` into strongly connected components that have cycles; return these.
+
+        The edges between components are removed, and the spanning trees of each are grown anew.
+        """
         if not nodes:
             return []
         found = strongly_connected_components(self._groups, nodes)
@@ -138,7 +141,7 @@ class _Reachability:
     def __init__(
         self, components: Sequence[Collection[int]], edges: Collection[Edge], roots: Iterable[int]
     ) -> None:
-        after, self._into = neighbours(len(components), edges)
+        after, self._into = successors_and_predecessors(len(components), edges)
         self._roots = tuple(roots)
         self._tree = SpanningTree(self._into)
         self._tree.grow(after, self._roots)
@@ -169,7 +172,8 @@ class _Reachability:
     def _only_ways(self) -> set[int]:
         """Find the nodes that are reachable only over their edge of the tree, by dominators."""
         count = len(self._into)
-        # Each edge of the tree becomes a node, numbered after those of the nodes; then the root.
+        # The edge of the tree to each node becomes a node itself: its number is that of the node
+        # plus ``count``. The last node is a new root, the predecessor of all roots.
         after: list[list[int]] = [*([] for _ in range(count)), *([i] for i in range(count))]
         for other, nodes in enumerate(self._into):
             for one in nodes:

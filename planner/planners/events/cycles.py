@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for cycles in which no event can be cut, with the declaration of each edge."""
+"""Errors for cycles that cannot be unrolled, with the place where each edge is declared."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
 
 
 def _places(problem: EventsProblem, graph: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:
-    """Find where the document declares each edge; an order wins over an event."""
+    """Map each edge to the path of its declaration; an order takes precedence over an event."""
     wanted = {(graph.names[one], graph.names[other]): (one, other) for one, other in edges}
     found: dict[Edge, Path] = {}
     declared = [(o.first, o.second, o.path) for o in orders(problem)]

@@ -19,7 +19,12 @@ from planner.states import Outcome
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataConnection:
-    """Data that flows from one resource to another; it may imply events and an order."""
+    """A flow of data from the resource ``source`` to the resource ``target``.
+
+    With ``events``, the outcome ``changed`` of ``SOURCE.run`` triggers ``TARGET.reload``, and that
+    of ``SOURCE.remove`` triggers ``TARGET.run``. With ``order``, ``SOURCE.run`` precedes
+    ``TARGET.run``.
+    """
 
     source: str
     target: str
@@ -29,7 +34,11 @@ class DataConnection:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subset:
-    """The requested part of a plan: names of actions, or of single runs (``a.run#1``)."""
+    """The requested part of a plan: names of actions, or of single runs (``a.run#1``).
+
+    ``since`` includes the descendants of the named runs, ``until`` their ancestors. An empty
+    sequence restricts nothing.
+    """
 
     only: Sequence[str]
     since: Sequence[str]
@@ -38,11 +47,12 @@ class Subset:
 
 @dataclass(frozen=True, kw_only=True)
 class EventsProblem:
-    """Resources that depend on each other, and the actions that are staged.
+    """Events and orders between actions of resources, and the staged actions.
 
-    ``events``, ``connections`` and ``after`` are in document order, so that their indexes give the
-    place of a mistake. ``any_of`` are the actions with fan-in ``any``: each runs as soon as one of
-    its triggers fires.
+    A staged action runs without a trigger. ``events``, ``connections`` and ``after`` are in
+    document order, so that an index is part of the path of a mistake. ``any_of`` are the actions
+    with fan-in ``any``: each runs as soon as one of its triggers fires. ``nothing`` is the
+    definition, a nop, of each action that is not in ``actions``.
     """
 
     name: str | None
@@ -131,7 +141,7 @@ def _mapped(raw: Mapping[str, Any]) -> EventText:
 
 
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:
-    """Change the path of a mistake from the list of actions to the mapping in the document."""
+    """Return the mistake with the name of its action in the path, in place of the index."""
     actions, i, *rest = mistake.path
     return mistake._replace(path=(actions, names[int(i)], *rest))
 

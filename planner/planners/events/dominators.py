@@ -73,7 +73,10 @@ class _Forest:
         self._best = list(range(count))
 
     def best(self, node: int) -> int:
-        """Return the node with the smallest ``lowest`` on the path up to, and without, the top."""
+        """Return the node with the smallest ``lowest`` on the path from ``node`` to its root.
+
+        The path excludes the root, unless ``node`` is the root.
+        """
         over, lowest, best = self.over, self.lowest, self._best
         if over[node] == NONE:
             return node

@@ -37,10 +37,10 @@ class DeclaredOrder(NamedTuple):
 
 
 class EventGraph(NamedTuple):
-    """The actions that may run, by name, and the edges between them, by position.
+    """The actions that may run, by name, and the edges between them, by position in ``names``.
 
-    ``events`` maps an edge to the outcomes that trigger it; several events between the same two
-    actions are one edge.
+    An edge is (earlier action, later action). ``events`` maps an edge to the outcomes of its first
+    action that trigger the second; several events between the same two actions are one edge.
     """
 
     names: Sequence[str]
@@ -78,13 +78,16 @@ _NONE: Mapping[str, Outcomes] = {}
 
 @cache
 def _with_created(outcomes: Outcomes) -> Outcomes:
-    """Return each outcome once, in the order of the enum; ``created`` is added to ``changed``."""
+    """Return each outcome once, in the order of the enum; ``changed`` implies ``created``."""
     wanted = {*outcomes, *([Outcome.CREATED] if Outcome.CHANGED in outcomes else ())}
     return tuple(outcome for outcome in Outcome if outcome in wanted)
 
 
 def events_of(problem: EventsProblem) -> Iterator[Event]:
-    """Yield all events: those of connections, then those of the document, action by action."""
+    """Yield the events that connections imply, then those in the field ``events``.
+
+    An event whose source is a resource is yielded once for each action of :meth:`_Sources.of`.
+    """
     for i, connection in enumerate(problem.connections):
         if connection.events:
             source, target, path = connection.source, connection.target, ("connections", i)
@@ -97,7 +100,7 @@ def events_of(problem: EventsProblem) -> Iterator[Event]:
 
 
 def orders(problem: EventsProblem) -> Iterator[DeclaredOrder]:
-    """Yield all orders: first those of connections, between two ``run`` actions, then ``after``."""
+    """Yield the orders that connections imply, then those in the field ``after``."""
     for i, c in enumerate(problem.connections):
         if c.order:
             yield DeclaredOrder(f"{c.source}.run", f"{c.target}.run", ("connections", i))
@@ -117,11 +120,11 @@ class _Sources:
             self._collect(problem)
 
     def of(self, source: str, target: str) -> Iterable[str]:
-        """Return the actions that a source means, without the target.
+        """Return the actions that trigger ``target`` in an event with this source.
 
-        The name of an action means that action. The name of a resource means those of its actions
-        that are staged or targets of events; if there are none, ``run`` and ``remove`` of each
-        resource whose data it receives.
+        The name of an action stands for that action. The name of a resource stands for those of its
+        actions that are staged or targets of events; if there are none, for ``run`` and ``remove``
+        of each resource from which it receives data. ``target`` is not among its own triggers then.
         """
         if source not in self._resources:
             return (source,)

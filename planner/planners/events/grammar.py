@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planner.errors import accepted
 from planner.states import Outcome
 
-#: Matches names. ``#`` is reserved for run numbers, ``|`` for lists of outcomes.
+#: Regular expressions of names. ``#`` is reserved for run numbers, ``|`` for lists of outcomes.
 RESOURCE = r"^[^\s#|]+$"
 ACTION = r"^[^\s#|]+\.[^\s.#|]+$"
 RUN = r"^[^\s#|]+\.[^\s.#|]+(#[0-9]+)?$"
@@ -26,7 +26,7 @@ class EventText(NamedTuple):
 
 
 def parse_event(text: str) -> EventText:
-    """Parse an event; raises ValueError with what is accepted.
+    """Parse an event; raises ValueError, whose message contains the accepted form or outcomes.
 
     >>> parse_event("on a.run changed|ok b.1.reload").target
     'b.1.reload'
@@ -43,7 +43,7 @@ def parse_event(text: str) -> EventText:
 
 @cache
 def outcomes(text: str) -> tuple[Outcome, ...]:
-    """Parse ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
+    """Parse outcomes such as ``changed`` or ``failed|error``; raises ValueError for others."""
     found = []
     for word in text.split("|"):
         outcome = _OUTCOMES.get(word.strip())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events planner: runs only the actions that a change affects, each once, in the right order.
+"""Events planner: plans only the actions that a change can affect, in the order of the events.
 
 Source: Solar, "events propagation"; its three examples are cases in tests/cases/events. Decisions
 0029 to 0033 answer the questions that it leaves open.
@@ -32,10 +32,11 @@ _NAMED = 2
 class EventsPlanner(Planner[EventsProblem]):
     """Plans the staged actions and all that they may trigger; the outcomes decide which run.
 
-    An order is a parent. An event is a trigger. The source of an event is a need as well, unless
-    the event is a failure or the fan-in of the target is any. If it is one kind of failure, the
-    other kind blocks the target. A staged action has no triggers. An action that would close a
-    cycle of events runs a second time instead: ``NAME#1`` after ``NAME#0``.
+    An order becomes a parent, and an event becomes a trigger. The source of an event is a need as
+    well, unless the event is a failure or the fan-in of the target is any. There are two kinds of
+    failure: if an event is one of them, the target is blocked by the other. A staged action has no
+    triggers. An action that would close a cycle of events runs a second time instead: ``NAME#1``
+    after ``NAME#0``.
     """
 
     NAME = "events"
@@ -43,11 +44,15 @@ class EventsPlanner(Planner[EventsProblem]):
     SCHEMA = SCHEMA
 
     def parse(self, document: Mapping[str, Any]) -> EventsProblem:
-        """Check names, events, types and parameters."""
+        """Return the problem of a document; raises InvalidInput with all mistakes in it."""
         return read_problem(document, self.surroundings)
 
     def plan(self, problem: EventsProblem, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Build the event graph, unroll its cycles, and keep the requested part."""
+        """Build the event graph, unroll its cycles, and keep the requested part.
+
+        Raises InvalidInput for a cycle without an event that can be cut, and for unknown names in
+        the requested part.
+        """
         found = event_graph(problem)
         try:
             whole = unroll(found)
@@ -76,7 +81,8 @@ def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i
     any_of = run.action in problem.any_of
     parents, needs, groups = run.after, [] if any_of else others, []
     if run.staged:
-        # A staged action has no triggers, but it waits for its events, and their failures block it.
+        # A staged action has no triggers, but it waits for the actions that would trigger it, and
+        # their failures block it.
         parents = sorted({*run.after, *failing, *(others if any_of else ())})
         groups = [others] if any_of and others and not failing else []
     return Action(

@@ -14,7 +14,9 @@ ROOT, UNREACHED = -1, -2
 _BITS = 4096
 
 
-def neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[set[int]]]:
+def successors_and_predecessors(
+    count: int, edges: Iterable[Edge]
+) -> tuple[list[set[int]], list[set[int]]]:
     """Return the successors of each node and the predecessors of each node."""
     after: list[set[int]] = [set() for _ in range(count)]
     into: list[set[int]] = [set() for _ in range(count)]
@@ -27,11 +29,11 @@ def neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[
 def reachable_pairs(
     order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]
 ) -> Iterator[Edge]:
-    """Yield the pairs (one, other) of an acyclic graph if ``other`` is reachable from ``one``.
+    """Yield each of ``pairs`` (one, other) if ``other`` is reachable from ``one``.
 
-    ``order`` is a topological order. Each node has a bit set of the start nodes from which it is
-    reachable, with one bit for each distinct ``one``. A pass over all edges computes the sets for
-    several thousand start nodes at a time.
+    The graph is acyclic; ``order`` is a topological order of it. Each node has a bit set of the
+    start nodes from which it is reachable, with one bit for each distinct ``one``. A pass over all
+    edges computes the sets for several thousand start nodes at a time.
 
     >>> list(reachable_pairs([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
     [(0, 2), (2, 2)]

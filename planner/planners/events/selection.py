@@ -16,8 +16,9 @@ from planner.planners.events.unroll import Run
 def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
     """Return the requested runs, in their order, and warnings about runs that are left out.
 
-    If all runs that could trigger a run are left out, it becomes staged: it runs without a trigger.
-    Raises InvalidInput for names that are not in the plan.
+    The links of the returned runs are indexes in the returned list. If all runs that could trigger
+    a run are left out, it becomes staged: it runs without a trigger. Raises InvalidInput for names
+    that are not in the plan.
     """
     if not (subset.only or subset.since or subset.until):
         return list(runs), []
@@ -35,7 +36,11 @@ def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]
 
 
 def _wanted(runs: Sequence[Run], subset: Subset) -> tuple[set[int], set[int], set[int]]:
-    """Find the named runs; a name with a number means one run, a name without it all runs."""
+    """Return the indexes of the runs that ``only``, ``since`` and ``until`` name.
+
+    A name with a number stands for one run, a name without a number for all runs of the action.
+    Raises InvalidInput for unknown names.
+    """
     found: dict[str, set[int]] = {}
     for i, run in enumerate(runs):
         for name in {run.action, run.label}:

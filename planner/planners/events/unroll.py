@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unrolls cycles: the action that closes a cycle runs a second time, with the next number."""
+"""Unrolls cycles: the action that closes a cycle has a second run, ``NAME#1`` after ``NAME#0``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from planner.planners.events.reachability import Edge, reachable_pairs
 class Run:
     """One run of an action. It refers to other runs by their index in the list of runs.
 
-    ``number`` is None for an action that runs once. ``after`` are the runs that must have ended.
-    ``events`` maps each run that may trigger this one to the outcomes that trigger it. A
-    ``repeat``, the second run of an action, is triggered by the events that were cut.
+    ``number`` is None for an action that runs once, else 0 or 1. ``after`` are the runs that must
+    have ended. ``events`` maps each run that may trigger this one to the outcomes that trigger it.
+    A ``repeat``, the second run of an action, is triggered by the events that were cut: those that
+    would close a cycle.
     """
 
     action: str
@@ -37,7 +38,11 @@ class Run:
 
 
 class UnbreakableCycles(Exception):
-    """Cycles in which no event can be cut; ``components`` holds their positions in the graph."""
+    """Cycles in which no event can be cut.
+
+    ``components`` are the strongly connected components with such cycles: sets of positions in
+    ``EventGraph.names``.
+    """
 
     def __init__(self, components: Collection[frozenset[int]]) -> None:
         self.components = components
@@ -49,7 +54,8 @@ def unroll(graph: EventGraph) -> list[Run]:
 
     The second run of an action follows its first run. Only the events that were cut trigger it, and
     it triggers nothing on the cycle. Actions outside the cycle that follow the action wait for both
-    runs, and either run may trigger them. Raises UnbreakableCycles.
+    runs, and either run may trigger them. Raises UnbreakableCycles if a cycle has no event that can
+    be cut.
     """
     found = cut(len(graph.names), graph.orders, graph.events.keys(), graph.staged)
     if found.left:
@@ -95,7 +101,11 @@ class _Links:
         self._first = [i for i, (_, repeat) in enumerate(self.runs) if not repeat]
 
     def orders(self) -> Iterator[Edge]:
-        """Yield the orders; actions outside the cycle wait for the last run."""
+        """Yield each order as (earlier run, later run).
+
+        An order that leaves the cycle of its first action starts at the last run of that action.
+        The first run of an action is ordered before the second, if no path of other edges does so.
+        """
         for one, other in self._graph.orders:
             yield self._ends(one, other)[-1], self._first[other]
         # Most second runs already follow the first run, over the path along the cycle.
@@ -103,7 +113,12 @@ class _Links:
             yield self._first[node], self._second(node)
 
     def events(self) -> Iterator[tuple[int, int, Outcomes]]:
-        """Yield the events; those that were cut lead to the second run."""
+        """Yield each event as (run of its source, run of its target, outcomes).
+
+        A cut event, which would close a cycle, leads from the first run of its source to the second
+        run of its target. Any other event leads to the first run of its target; outside the cycle
+        of the source, there is one from each run of the source.
+        """
         gone = {*self._cut.edges}
         for (one, other), outcomes in self._graph.events.items():
             if (one, other) in gone:
@@ -122,7 +137,7 @@ class _Links:
         return (self._first[one], self._second(one))
 
     def _implied(self) -> set[int]:
-        """Find the actions whose second run follows the first one over kept edges of the cycle."""
+        """Return the actions with a path of uncut edges, on the cycle, from first to second run."""
         gone = {*self._cut.edges}
         if not gone:
             return set()

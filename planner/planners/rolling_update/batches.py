@@ -30,7 +30,7 @@ def batches(
     """Return Heat's batches for an instance group: (size, number of updated members) of each.
 
     ``target`` is the wanted number of members, ``capacity`` the present number; all are outdated.
-    Raises ValueError for a batch below 1 or another number below 0.
+    Raises ValueError for a ``max_batch_size`` below 1 or another number below 0.
 
     >>> batches(10, 10, 5, 1), batches(10, 10, 4, 8)
     ([(10, 5), (10, 5)], [(12, 4), (12, 4), (10, 2)])
@@ -43,8 +43,9 @@ def resource_group_batches(
 ) -> list[tuple[int, int]]:
     """Return Heat's batches for a resource group: it removes surplus members in a last batch.
 
-    Heat does not count the removed members as updated, so updating a full group takes twice the
-    work of :func:`batches`. Only for comparison: no plan is made of these batches.
+    The members by which a batch enlarges the group beyond its size do not count as updated. So a
+    group that has to exceed its size is updated in more batches than by :func:`batches`. The
+    function is only for comparison: no planner uses it.
 
     >>> resource_group_batches(3, 3, 5, 5)
     [(6, 3), (6, 3), (3, 0)]
@@ -73,10 +74,12 @@ def in_place(
     min_in_service: int,
     steps: Sequence[int] = (),
 ) -> list[Batch]:
-    """Return the batches of mode ``in_place``: :func:`batches` for the outdated members only.
+    """Return the batches of mode ``in_place``, which replace only outdated members.
 
-    Of the ``capacity`` members, ``current`` have the new definition already. ``capacity`` is at
-    least ``target``. A batch ends when the number of new members reaches one of ``steps``.
+    Of the ``capacity`` members, ``current`` have the new definition already; if there are none, and
+    no ``steps``, the numbers are those of :func:`batches`. A batch ends when the number of new
+    members reaches one of ``steps``. Raises ValueError for a ``max_batch_size`` below 1, a
+    ``capacity`` below ``target``, or another number below 0.
 
     >>> in_place(10, 10, 0, 4, 8)
     [Batch(size=12, create=4, terminate=2), Batch(size=12, create=4, terminate=4), \
@@ -98,6 +101,8 @@ def create_first(
     target: int, capacity: int, current: int, max_batch_size: int, steps: Sequence[int] = ()
 ) -> list[Batch]:
     """Return the batches of mode ``create_first``; the first also removes members above ``target``.
+
+    Arguments and errors are those of :func:`in_place`.
 
     >>> create_first(10, 10, 0, 5)
     [Batch(size=15, create=5, terminate=5), Batch(size=15, create=5, terminate=5)]

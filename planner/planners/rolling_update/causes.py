@@ -13,7 +13,11 @@ from planner.planners.rolling_update.template import Group
 
 
 def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
-    """Return the cause of an update, None if there is none, and warnings for the operator."""
+    """Return the cause of an update as a text, and warnings.
+
+    The cause is None if the group is new, its definition has not changed, or it has no update
+    policy: then no members are replaced.
+    """
     if old is None:
         return None, []
     changes = []
@@ -42,7 +46,9 @@ def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """List the keys with different values in two mappings, nested too; the order of lists counts.
+    """List the keys whose values differ; a key in a nested mapping is written ``OUTER.INNER``.
+
+    Lists with the same entries in another order differ. A missing key is equal to None.
 
     >>> differences({"a": {"b": 1, "c": 2}, "d": [1, 2]}, {"a": {"b": 1, "c": 3}, "d": [2, 1]})
     ['a.c', 'd']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several groups: which are updated at the same time, and how many instances exist then."""
+"""Divides groups into sets that are updated together, and counts the instances meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from planner.planners.rolling_update.roll import Roll
 
 
 def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
-    """Yield sets of groups to update together, with at most ``most`` members unavailable."""
+    """Yield sets of groups to update together, in input order, one set after another.
+
+    At most ``most`` members of a set are unavailable at once; None is no limit. A group that
+    exceeds the limit alone is a set of its own.
+    """
     turn: list[Roll] = []
     for roll in rolls:
         missing = sum(other.unavailable for other in turn) + roll.unavailable
@@ -22,7 +26,7 @@ def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]
 
 
 def peak(turns: Sequence[Sequence[Roll]]) -> int:
-    """Return the maximum number of instances; only the groups of one set change at a time."""
+    """Return the maximum number of instances of all groups; the sets are updated one by one."""
     there = sum(len(roll.members) for turn in turns for roll in turn)
     highest = there
     for turn in turns:

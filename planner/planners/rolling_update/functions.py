@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluates the intrinsic functions of templates that groups use.
 
-A value that only the cloud knows (the id of another resource, an attribute, the region) becomes a
-text such as ``${WebSecurityGroup}``. In two templates, such texts are equal exactly if they refer
-to the same resource, attribute or region.
+A value that exists only in the cloud (the id of another resource, an attribute, the region) is
+replaced by a text such as ``${WebSecurityGroup}``. In two templates, such texts are equal exactly
+if they refer to the same resource, attribute or region.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ class Resolver:
         return UNRESOLVED
 
     def value(self, node: Any, path: Path) -> Any:
-        """Return a value with all functions inside it evaluated."""
+        """Return a value with all functions inside it evaluated.
+
+        A function that cannot be evaluated is replaced by UNRESOLVED, and a mistake is appended.
+        """
         if isinstance(node, Mapping):
             name = next((key for key in node if self._is_function(key, len(node))), None)
             if name is None:
@@ -233,7 +236,7 @@ class Resolver:
 
 _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
     "Ref": Resolver._ref,
-    "Fn::Base64": Resolver.value,  # Heat passes the text of the file on unchanged
+    "Fn::Base64": Resolver.value,  # Heat does not encode the text
     "Fn::FindInMap": Resolver._find_in_map,
     "Fn::GetAZs": Resolver._zones,
     "Fn::GetAtt": Resolver._attribute,

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hidden parameters of templates: replaces each value by a placeholder.
 
-Decision 0034 says what a plan contains of hidden values, and what a reader of the plan can find out
-from it.
+Decision 0034 describes the information about hidden values that a plan contains.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ _SHOWN = frozenset({"false", "f", "no", "n", "off", "0", "none"})
 
 
 def names(*templates: Mapping[str, Any]) -> set[str]:
-    """Return the parameters that a template marks as ``NoEcho`` or, in Heat's form, as ``hidden``.
+    """Return the names of parameters that are marked ``NoEcho`` or, in Heat's form, ``hidden``.
+
+    A parameter counts if any of the templates marks it.
 
     >>> names({"Parameters": {"Password": {"NoEcho": "true"}, "Image": {"NoEcho": False}}})
     {'Password'}

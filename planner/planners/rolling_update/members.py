@@ -14,7 +14,10 @@ from planner.errors import Mistake, Path
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """One member. ``failed``: it is not in service. ``current``: it has the new definition."""
+    """One instance of a group.
+
+    ``failed``: it is not in service. ``current``: it has the new definition.
+    """
 
     id: str
     name: str | None = None
@@ -24,7 +27,10 @@ class Member:
 
 
 def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistake]) -> list[Member]:
-    """Read the members of a group, and append mistakes."""
+    """Return the members of a group; append a mistake for each duplicate id and invalid time.
+
+    ``path`` is the path of ``entries`` in the document.
+    """
     found: list[Member] = []
     seen: set[str] = set()
     for i, entry in enumerate(entries):

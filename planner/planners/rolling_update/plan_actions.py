@@ -21,9 +21,11 @@ After = tuple[str, ...]
 
 
 class RollBuilder:
-    """Builds the actions in schedule order; ``ends`` holds the earliest end of each, in seconds.
+    """Builds the actions in schedule order; the methods append them to ``actions``.
 
-    An unknown duration counts as 0, and the action type is added to ``untimed``.
+    ``gates`` are run after each batch. ``durations`` maps action types to seconds and overrides
+    their estimates. ``ends`` maps the uuid of each action to its earliest end, in seconds from the
+    start of the plan. An unknown duration counts as 0, and the action type is added to ``untimed``.
     """
 
     def __init__(
@@ -42,7 +44,10 @@ class RollBuilder:
         return self._add(ProposedAction(name=name, action_type=JOIN), after, None)
 
     def roll(self, roll: Roll, after: After) -> After:
-        """Add all actions of a group after the actions ``after``; return the uuids of the last."""
+        """Add all actions of a group, which wait for ``after``; return the uuids of the last ones.
+
+        If the group does not change, ``after`` is returned.
+        """
         names, called = _new_names(roll), _display_names(roll.members)
         batches = sum(phase.name != RESIZE for phase in roll.phases)
         for number, phase in enumerate(roll.phases, 1):
@@ -67,7 +72,10 @@ class RollBuilder:
     def _side_by_side(
         self, name: str, proposed: Sequence[ProposedAction], after: After, reason: str
     ) -> After:
-        """Add actions that may run at the same time, and a join after them."""
+        """Add actions that may run at the same time, and a join; return the uuid of the join.
+
+        Without actions, no join is added, and ``after`` is returned.
+        """
         if not proposed:
             return after
         return self.join(name, tuple(u for p in proposed for u in self._add(p, after, reason)))
@@ -168,8 +176,9 @@ def _display_names(members: Sequence[Member]) -> dict[str, str]:
 def _new_names(roll: Roll) -> Iterator[str]:
     """Yield names for new members: GROUP-DIGEST-NUMBER, with the digest of the definition.
 
-    The numbers continue after those of current members. If the name of a current member is not
-    known, its id is included in the digest, so that no new name can equal its name.
+    The first number is the number of current members plus 1. Names and ids of members are skipped.
+    If the name of a member with the new definition is not known, its id is included in the digest,
+    so that no new name can equal its name.
     """
     alike = [member for member in roll.members if member.current or roll.cause is None]
     definition: Any = _definition(roll.group)

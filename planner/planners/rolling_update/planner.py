@@ -34,7 +34,12 @@ from planner.states import PlanState
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollingUpdateProblem:
-    """Two versions of the groups by name, their members, and the limits of the update."""
+    """Two versions of the groups by name, their members, and the limits of the update.
+
+    ``gates`` are the actions that are run after each batch. ``durations`` maps action types to
+    seconds. ``deadline`` is a time, or a number of seconds from the start of the plan. ``quota`` is
+    the maximum number of instances of all groups. None is no deadline, or no quota.
+    """
 
     name: str | None
     old: Mapping[str, Group]
@@ -124,7 +129,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     def plan(self, problem: RollingUpdateProblem, options: Options) -> ActionPlan:  # noqa: ARG002
         """Plan the batches of each group.
 
-        Raises InvalidInput if they exceed the deadline or a quota.
+        Raises InvalidInput if they exceed the deadline or the quota.
         """
         rolls, warnings = _rolls(problem)
         builder = RollBuilder(self.surroundings, problem.gates, problem.durations)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides how one group is updated: why, in which batches, with how many members meanwhile."""
+"""Decides how one group is updated: the cause, the batches, the number of members meanwhile."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ class RollStep(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollSettings:
-    """Settings of a document that hold for all its groups."""
+    """Settings of a document that hold for all its groups.
+
+    ``mode`` is CREATE_FIRST or IN_PLACE. With ``pause_first``, the pause of the update policy is
+    before each batch, else between batches. ``max_unavailable_total`` is the number of members of
+    all groups that may be out of service at once, besides failed ones; None is no limit.
+    """
 
     mode: str = CREATE_FIRST
     pause_first: bool = False
@@ -64,7 +69,8 @@ class Phase:
 class Roll:
     """The update of a group, in phases.
 
-    ``cause`` is the reason for the update, None if only the size of the group changes.
+    ``members`` are those before the update. ``old`` is None for a group that is only in the new
+    template. ``cause`` is the reason for the update, None if at most the size of the group changes.
     """
 
     group: Group
@@ -81,7 +87,7 @@ class Roll:
 
     @property
     def floor(self) -> int:
-        """The minimum number of members in service, in any order that the plan allows."""
+        """The minimum number of members in service, whatever the order of parallel actions."""
         return min([self.in_service, *(low for low, _ in self._extremes())])
 
     @property
@@ -113,7 +119,10 @@ class Roll:
 def decide_roll(
     new: Group, old: Group | None, members: Sequence[Member], settings: RollSettings
 ) -> Roll:
-    """Decide how a group with these members is updated."""
+    """Return the update of a group that has these members.
+
+    Without a cause, the update only changes the number of members to the size in the new template.
+    """
     cause, warnings = causes.cause(new, old)
     if cause is None or new.policy is None:
         phases = list(_resized(new, members))

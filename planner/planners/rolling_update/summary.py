@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summarises an update in sentences and figures, to be read before it runs."""
+"""Summarises an update in sentences and figures: the efficacy indicators of its plan."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
     """Return the efficacy indicator of one group: a ``description``, and the figures in ``value``.
 
     ``batches`` lists the numbers of created and terminated members of each batch. ``floor`` is the
-    minimum number of members in service, ``peak`` the maximum number of members. ``end_s`` are the
-    seconds from the start of the plan to the end of the group, None if not known.
+    minimum number of members in service, ``peak`` the maximum number of members. ``end_s`` is the
+    time from the start of the plan to the end of the group, in seconds; the indicator has None
+    instead unless ``timed``, because the duration of some action is not known.
     """
     rolling = [phase for phase in roll.phases if phase.name != RESIZE]
     pauses = [s for p in rolling for s in (p.pause_before_s, p.pause_after_s) if s]
@@ -38,7 +39,11 @@ def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
 def of_all(
     rolls: Sequence[Roll], peak: int, total_s: float, untimed: Collection[str]
 ) -> dict[str, Any]:
-    """Return the indicator of all groups together; ``untimed`` are types of unknown duration."""
+    """Return the efficacy indicator of all groups together.
+
+    ``peak`` is the maximum number of instances. ``total_s`` is the duration of the plan in seconds,
+    without the actions of the types ``untimed``, whose duration is not known.
+    """
     if not any(roll.phases for roll in rolls):
         text = "nothing changes"
     elif untimed:

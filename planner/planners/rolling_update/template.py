@@ -2,7 +2,7 @@
 """Reads templates: groups, the definition of their members, and update policies.
 
 CloudFormation's form and Heat's own are accepted. Source of the rules: Heat's blueprint
-as-update-policy, and Heat itself; doc/decisions says where the two differ.
+as-update-policy, and Heat itself; doc/decisions describes their differences.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Configuration:
 class Group:
     """One group of a template.
 
-    If ``desired`` is None, the group keeps its number of members, within ``least`` and ``most``.
+    If ``desired`` is None, the group keeps its number of members, within ``least`` and ``most``; a
+    ``most`` of None is no limit. Without a ``policy``, no members are replaced; ``heat_default``:
+    Heat would replace them one by one then.
     """
 
     name: str
@@ -55,7 +57,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The names of the properties of one group type: size, bounds, definition of the members."""
+    """The names of the properties of one group type: size, bounds, definition of the members.
+
+    If ``inside`` is None, ``LaunchConfigurationName`` refers to the definition.
+    """
 
     size: str
     bounds: tuple[str, str] | None = None
@@ -68,7 +73,7 @@ _KINDS = {
     "OS::Heat::AutoScalingGroup": _Kind("desired_capacity", ("min_size", "max_size"), "resource"),
     "OS::Heat::ResourceGroup": _Kind("count", None, "resource_def"),
 }
-#: The property names of each group type.
+#: The resource types that are groups.
 TYPES = tuple(_KINDS)
 
 
@@ -115,7 +120,10 @@ class _TemplateReader:
         return False
 
     def section(self, resource: Mapping[str, Any], name: str, path: Path) -> tuple[Any, Path]:
-        """Return a section of a resource (``Type``, in Heat's form ``type``) and its path."""
+        """Return a section of a resource (``Type``, in Heat's form ``type``) and its path.
+
+        For a missing section, None and a path are returned.
+        """
         heat = {"UpdatePolicy": "update_policy"}.get(name, name.lower())
         name = heat if heat in resource else name
         return resource.get(name), (*path, name)
@@ -237,7 +245,7 @@ class _TemplateReader:
 
 
 def _referred(written: Any) -> str | None:
-    """Return the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``."""
+    """Return the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``; None for other values."""
     if isinstance(written, Mapping) and len(written) == 1:
         ((function, name),) = written.items()
         if function in ("Ref", "get_resource") and isinstance(name, str):

@@ -90,7 +90,10 @@ _HEAT: _Readers = {
 
 
 def one_entry(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
-    """Read an UpdatePolicy: one entry, whatever its name; ``{}`` is no policy."""
+    """Return the policy in an ``UpdatePolicy`` of CloudFormation: its only entry, of any name.
+
+    For None and ``{}``, None is returned; for an invalid one, None with a mistake.
+    """
     if found in _NONE:
         return None
     if not isinstance(found, Mapping):
@@ -105,7 +108,10 @@ def one_entry(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None
 
 
 def of_resource_group(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
-    """Read ``update_policy`` of a resource group, from its entry ``rolling_update``."""
+    """Return the policy in ``update_policy`` of a resource group: its entry ``rolling_update``.
+
+    For None and ``{}``, None is returned; for an invalid one, None with a mistake.
+    """
     if found in _NONE:
         return None
     if not isinstance(found, Mapping):
@@ -119,7 +125,10 @@ def of_resource_group(resolver: Resolver, found: Any, path: Path) -> UpdatePolic
 
 
 def heat(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
-    """Read a policy in Heat's form; None and ``{}`` are no policy."""
+    """Return a policy in Heat's form.
+
+    For None and ``{}``, None is returned; for a value that is not a mapping, None with a mistake.
+    """
     return None if found in _NONE else _read(resolver, found, path, _HEAT)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from planner import documents, yaml_text
 from planner.errors import InvalidInput
-from planner.text_checks import DEEPEST
+from planner.safe_text import DEEPEST
 
 REPEATS = "aliases repeat more than 1,000,000 values"
 DEEP = "lists and mappings are nested more than 200 deep"
@@ -192,6 +192,20 @@ def test_a_file_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path, data:
     with pytest.raises(InvalidInput) as refused:
         documents.read(file)
     assert str(refused.value).startswith(f"{file}:{line}: not UTF-8 text: ")
+
+
+@pytest.mark.parametrize(
+    "number", ["0x" + "f" * 4000, "0o" + "7" * 5000, "9" * 5000, "9" * 4001, "-" + "9" * 4001]
+)
+def test_a_number_of_too_many_digits_is_refused_in_every_base_with_its_line(number: str) -> None:
+    text = refusal(f"actions:\n- action_type: nop\n  retries: {number}\n")
+    why = f"{number[:40]!r} is not a whole number of at most 4000 digits"
+    assert text == f"plan.yaml:3: not YAML: {why}"
+
+
+@pytest.mark.parametrize("number", ["9" * 4000, "0x" + "f" * 3320, "-" + "9" * 4000])
+def test_a_number_of_the_most_digits_is_read(number: str) -> None:
+    assert documents.parse(f"a: {number}\n", "a.yaml").value == {"a": int(number, 0)}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

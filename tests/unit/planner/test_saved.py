@@ -31,6 +31,11 @@ def test_a_saved_plan_is_read_as_it_was(tmp_path: Path) -> None:
     assert saved.read_plan(file) == ActionPlan.from_dict(value)
 
 
+def test_the_limits_that_a_shown_plan_has_now_are_ignored() -> None:
+    value = written()
+    assert saved.read_plan(value | {"limits_now": {"node:*": 1}}) == saved.read_plan(value)
+
+
 def test_a_plan_is_told_from_a_document_by_its_version() -> None:
     assert as_document(written()).is_plan
     assert not as_document({"actions": []}).is_plan

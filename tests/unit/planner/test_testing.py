@@ -129,6 +129,19 @@ class Spoiled(WeightPlanner):
         return made
 
 
+class Looking(Spoiled):
+    def spoil(self, made: ActionPlan) -> ActionPlan:
+        own = ["firmware of host c1 not checked", "'nop': its parameters were not checked"]
+        return replace(made, warnings=(*made.warnings, *own))
+
+
+def test_only_the_warnings_on_unchecked_types_are_left_out() -> None:
+    case = {"actions": ["migrate-1"], "warnings": ["firmware of host c1", "'nop'"]}
+    check_case(Looking, case)
+    with pytest.raises(AssertionError, match=r"got .*firmware of host c1 not checked"):
+        check_case(Looking, {**case, "warnings": []})
+
+
 class Forgetful(Spoiled):
     def spoil(self, made: ActionPlan) -> ActionPlan:
         return replace(made, actions=made.actions[:1])

@@ -11,6 +11,7 @@ lab_destroy = fail     the first removal fails: ERROR
 lab_power = fail       stop, start and shelve fail
 lab_seconds = 5        stop, start, shelve, unshelve, build, resize, cold migration and removal
                        take 5 s longer
+lab_hold = FILE        these, and a live migration, take until the file is gone
 =====================  ====================================================================
 
 ``LAB_VCPUS``, ``LAB_RAM`` (MiB) and ``LAB_DISK`` (GiB) of the environment size the hosts.
@@ -21,6 +22,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from pathlib import Path
 
 from nova import exception
 from nova.virt import fake
@@ -123,6 +125,13 @@ class LabDriver(fake.FakeDriver):
 
 def _take_longer(instance):
     time.sleep(float(instance.metadata.get("lab_seconds", 0)))
+    while _is_held(instance):
+        time.sleep(0.05)
+
+
+def _is_held(instance):
+    path = instance.metadata.get("lab_hold")
+    return path is not None and Path(path).exists()
 
 
 class Move:
@@ -142,7 +151,9 @@ class Move:
         seconds = float(instance.metadata.get("lab_lm_seconds", 0.2))
         total = instance.flavor.memory_mb << 20
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0 and not self._asked.wait(min(0.25, left)):
+        while (left := end - time.monotonic()) > 0 or _is_held(instance):
+            if self._asked.wait(min(0.25, max(0.05, left))):
+                return
             share = max(0.0, end - time.monotonic()) / seconds
             migration.memory_total = total
             migration.memory_processed = int(total * (1 - share))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add the history of plans, with the requests of older releases, which tell who and why."""
+"""Add the history of plans, and fill it with the requests that older releases recorded."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MYSQL: dict[str, Any] = {
 Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql")
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql")
 Uuid, Word, Line = sa.String(36), sa.String(32), sa.String(255)
-#: The requests of a plan keep their order.
+#: Copies the requests; those of one plan are numbered in their order.
 REQUESTS = """
     INSERT INTO actionplan_history (plan, action, verb, who, why, at)
     SELECT plan, action, verb, who, why, created_at FROM actionplan_request

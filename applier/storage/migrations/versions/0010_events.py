@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add the events of plans, and who subscribes to them."""
+"""Add the events of plans, and subscriptions to them."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ Uuid, Word, Line = sa.String(36), sa.String(32), sa.String(255)
 
 
 def upgrade() -> None:
-    """Create the tables and columns; nobody subscribes yet."""
+    """Create the tables and columns, without a subscription."""
     op.add_column(
         "actionplan_plan",
         sa.Column("publishes", sa.Integer, nullable=False, server_default=sa.text("0")),
@@ -69,7 +69,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the tables and columns."""
     for table in ("actionplan_dead_event", "actionplan_subscription", "actionplan_event"):
         op.drop_table(table)
     for name in ("events_deleted", "events"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add to plans who made them, their state before they were removed, and the indexes of lists.
+"""Add to plans their creator and their state before a removal, and the indexes of lists.
 
-Who made a plan is taken from its history.
+The creator of an existing plan is copied from its history.
 """
 
 import sqlalchemy as sa
@@ -11,7 +11,7 @@ revision = "0011"
 down_revision = "0010"
 
 PLANS = "actionplan_plan"
-#: A plan is made by the first entry of its history, if that says so.
+#: The creator is the author of the first history entry, if that is a creation or a rollback.
 FILL = """
     UPDATE actionplan_plan SET creator = (
         SELECT who FROM actionplan_history
@@ -21,7 +21,7 @@ FILL = """
         )
     )
 """
-#: By the end of its name: the column of an index; the order of the list is the second one.
+#: By the end of its name: the first column of an index. The second one is the number of the plan.
 INDEXES = {"state": "state", "planner": "planner", "creator": "creator", "created": "created_at"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add approvals, and to plans what they demand and when their facts were read."""
+"""Add approvals, and to plans their guards and the time at which their facts were read."""
 
 from typing import Any
 

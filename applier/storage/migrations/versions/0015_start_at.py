@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add to plans when they start at the earliest."""
+"""Add to plans the earliest time of their start."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add to attempts which worker on another machine carried them out."""
+"""Add to attempts the name of the worker on another machine that carried them out."""
 
 import sqlalchemy as sa
 from alembic import op

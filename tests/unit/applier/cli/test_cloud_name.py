@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from applier.operations.cloud_names import cloud_of
+from applier.run.plan_cloud import cloud_of
 from planner.model import Action, ActionPlan
 
 

@@ -18,7 +18,7 @@ from applier.cli.reporters.progress_block import ProgressBlock
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.terminal import lasting
 from applier.contracts import Report
-from applier.operations.next_steps import next_steps
+from applier.operations.last_run import next_steps
 from applier.wording import duration, one_line
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan, Trigger

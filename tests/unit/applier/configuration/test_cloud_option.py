@@ -157,6 +157,15 @@ def test_what_is_no_cloud_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Assembly(read(tmp_path, "[actionplan]\ncloud = toy\n")).check()
 
 
+def test_a_cloud_that_does_not_take_its_options_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Toy, "OPTIONS", (*Toy.OPTIONS, cfg.StrOpt("colour", help="Which.")))
+    text = r"^cloud 'toy' cannot be used: Toy\.__init__\(\) got an unexpected .* 'colour'$"
+    with pytest.raises(BrokenPlugin, match=text):
+        Assembly(read(tmp_path, TOY)).cloud()
+
+
 @pytest.mark.parametrize(("cloud", "pace"), [("simulated", 100.0), ("toy", 1.0)])
 def test_pauses_are_not_shortened_beside_a_real_cloud(
     tmp_path: Path, cloud: str, pace: float

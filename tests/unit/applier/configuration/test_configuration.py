@@ -97,6 +97,7 @@ def test_machines_are_what_the_sections_say(tmp_path, monkeypatch):
     [
         ("sqlite:////var/lib/actionplan/plans.sqlite", "/var/lib/actionplan/jobs"),
         ("sqlite:////srv/plans.db?timeout=5", "/srv/jobs"),
+        ("sqlite+pysqlite:////srv/plans.db", "/srv/jobs"),
         ("postgresql://ann@db/plans", None),
     ],
 )
@@ -104,6 +105,16 @@ def test_commands_have_their_folder_beside_a_record_in_a_file(tmp_path, connecti
     conf = read(tmp_path, f"[actionplan]\nconnection = {connection}\n")
     expected = Path(folder) if folder else configuration.state_path() / "jobs"
     assert configuration.jobs_path(conf) == expected
+
+
+def test_a_record_has_one_folder_of_commands_by_whatever_name_it_is_opened(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "plans.db").touch()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "other.db").symlink_to("real/plans.db")
+    for name in ("real/plans.db", "link/plans.db", "other.db"):
+        conf = read(tmp_path, f"[actionplan]\nconnection = sqlite:///{tmp_path}/{name}\n")
+        assert configuration.jobs_path(conf) == tmp_path / "real" / "jobs"
 
 
 def test_a_failure_that_is_none_is_refused_before_anything_runs(tmp_path):

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
 from applier import configuration
+from applier.clouds.simulated import SimulatedCloud
 from applier.configuration import watcher_options
 from applier.errors import ConfigurationError
 from planner import registry
@@ -179,6 +181,42 @@ def test_the_environment_is_checked_too(
     monkeypatch.setenv(variable, "-7")
     (mistake,) = read.refused("[watcher_applier]\nworkers = 2\n")
     assert mistake.startswith(f"environment variable {variable}: {text}")
+
+
+class Cloud(SimulatedCloud):
+    """A cloud of a third party."""
+
+    OPTIONS = (
+        cfg.StrOpt("url", default="here", help="Where it is."),
+        cfg.StrOpt("api-key", required=True, help="Who asks."),
+        cfg.IntOpt("port", required=True, default=1, help="At which port."),
+    )
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register :class:`Cloud` as the entry point ``toy``."""
+    entry_point = EntryPoint("toy", f"{__name__}:Cloud", registry.CLOUDS)
+    monkeypatch.setitem(registry._offered(registry.CLOUDS), "toy", {"third-party": entry_point})
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_required_option_that_is_not_set_is_refused(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "[toy]\nurl = there\n[watcher_applier]\non_fialure = pause\n"
+    spelling, required = read.refused(text)
+    assert spelling.startswith("4: [watcher_applier] on_fialure: no such option")
+    assert required == "[toy] api_key: it is required, and not set"
+    assert read.told("[toy]\nurl = there\napi_key = me\n") == []
+    monkeypatch.setenv("OS_TOY__API_KEY", "me")
+    assert read.told("[toy]\nurl = there\n") == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_option_with_a_hyphen_has_none_in_files(read: Read) -> None:
+    (mistake,) = read.refused("[toy]\napi_key = me\napi-key = me\n")
+    assert mistake.startswith("3: [toy] api-key: no such option; did you mean 'api_key'?")
 
 
 def test_the_environment_of_other_programs_is_left_alone(

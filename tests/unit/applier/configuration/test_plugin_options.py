@@ -14,6 +14,7 @@ from applier.assembly import Assembly
 from applier.configuration import plugin_options
 from applier.configuration.plugin_options import ActionOptions
 from applier.contracts import ActionPlugin, Verified
+from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
@@ -120,13 +121,38 @@ def test_an_option_that_every_type_has_cannot_be_declared(tmp_path, name):
         ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
 
 
-@pytest.mark.parametrize("options", [("volume",), {"volume": 3}, 7])
+@pytest.mark.parametrize("options", [("volume",), {"volume": 3}, 7, iter(Siren.OPTIONS)])
 def test_options_that_are_none_of_oslo_config_are_refused(tmp_path, options):
     class Other(Siren):
         OPTIONS = options
 
     with pytest.raises(BrokenPlugin, match="its OPTIONS are not a list"):
         ActionOptions(read(tmp_path, ""), {"siren": Other})["siren"]
+
+
+def test_two_options_of_one_name_are_refused_with_the_plugin(tmp_path):
+    class Twice(Siren):
+        OPTIONS = (*Siren.OPTIONS, cfg.IntOpt("dial_out", help="Mine."))
+
+    with pytest.raises(BrokenPlugin, match=r"action type 'siren' .*: .* two options 'dial_out'$"):
+        ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
+
+
+class Strict(Siren):
+    """A siren that needs to be told whom to call."""
+
+    OPTIONS = (
+        cfg.StrOpt("dial-out", required=True, help="Whom to call."),
+        cfg.IntOpt("volume", required=True, default=3, help="How loud."),
+    )
+
+
+def test_a_required_option_that_is_not_set_is_refused(tmp_path):
+    unset = r"^\[watcher_actions\.siren\] dial_out: it is required, and not set$"
+    with pytest.raises(ConfigurationError, match=unset):
+        ActionOptions(read(tmp_path, ""), {"siren": Strict})["siren"]
+    conf = read(tmp_path, "[watcher_actions.siren]\ndial_out = fire\n")
+    assert ActionOptions(conf, {"siren": Strict})["siren"] == {"dial_out": "fire", "volume": 3}
 
 
 def plan(**fields):
@@ -189,6 +215,9 @@ class Other:
     def __init__(self, *, max_workers, queue):
         self.max_workers, self.queue = max_workers, queue
 
+    def run(self, run):
+        return None
+
 
 @pytest.fixture
 def third_party(monkeypatch):
@@ -229,4 +258,35 @@ def test_an_option_of_an_engine_that_cannot_be_used_is_refused_with_its_place(tm
 def test_an_engine_has_to_declare_max_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(Other, "OPTIONS", Other.OPTIONS[1:])
     with pytest.raises(BrokenPlugin, match=r"'other'.*declares no option 'max_workers'"):
+        Assembly(read(tmp_path, OTHER)).engine()
+
+
+@pytest.mark.usefixtures("third_party")
+@pytest.mark.parametrize("found", ["pathlib:Path", "os:getcwd", f"{__name__}:OTHER"])
+def test_what_is_no_engine_is_refused(tmp_path, monkeypatch, found):
+    entry_point = EntryPoint("other", found, registry.ENGINES)
+    monkeypatch.setitem(registry._offered(registry.ENGINES), "other", {"third-party": entry_point})
+    with pytest.raises(BrokenPlugin, match=r"'other' cannot be used: it is no class with a method"):
+        Assembly(read(tmp_path, OTHER)).engine()
+
+
+@pytest.mark.usefixtures("third_party")
+def test_an_engine_that_does_not_take_its_options_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(Other, "OPTIONS", (*Other.OPTIONS, cfg.StrOpt("colour", help="Which.")))
+    with pytest.raises(BrokenPlugin) as refused:
+        Assembly(read(tmp_path, OTHER)).engine()
+    reason = "Other.__init__() got an unexpected keyword argument 'colour'"
+    assert str(refused.value) == f"workflow engine 'other' cannot be used: {reason}"
+
+
+@pytest.mark.usefixtures("third_party")
+def test_an_engine_that_inherits_run_has_none(tmp_path, monkeypatch):
+    class Empty(Engine):
+        OPTIONS = Other.OPTIONS[:1]
+
+        def __init__(self, *, max_workers):
+            self.max_workers = max_workers
+
+    monkeypatch.setitem(globals(), "Other", Empty)
+    with pytest.raises(BrokenPlugin, match=r"'other' cannot be used: .* abstract method '?run"):
         Assembly(read(tmp_path, OTHER)).engine()

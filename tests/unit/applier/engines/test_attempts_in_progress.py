@@ -10,8 +10,7 @@ import pytest
 
 from applier.contracts import Report
 from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.threads import Threads
-from applier.engines.workers import Timer, Timers
+from applier.engines.threads import Threads, Timer, Timers
 from planner.states import ActionState, Outcome
 
 

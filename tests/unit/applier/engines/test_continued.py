@@ -24,7 +24,7 @@ class AttemptLog:
     def __init__(self) -> None:
         self.forgotten = self.is_left_running = False
 
-    def forbid(self, *, is_here=False):
+    def withdraw_permit(self, *, is_here=False):
         return False
 
     def find(self, _addresses):

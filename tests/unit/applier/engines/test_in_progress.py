@@ -330,7 +330,7 @@ def test_what_only_waits_holds_no_thread(trial, monkeypatch):
     def no_thread(*_given):
         raise AssertionError("a thread for nothing")
 
-    monkeypatch.setattr("applier.engines.workers.Workers.submit", no_thread)
+    monkeypatch.setattr("applier.engines.threads.ThreadPool.submit", no_thread)
     plan = plan_of(*(waiting(f"a{i}") for i in range(6)), waiting("p", "pause"))
     one = trial(plan, plugins=WAITING)
     assert one.run() is PlanState.SUCCEEDED

@@ -14,8 +14,9 @@ from taskflow import engines, exceptions, task
 from taskflow.listeners import base as listeners
 from taskflow.patterns import graph_flow
 
-from applier.engines import PlanRun, flow
+from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
+from applier.engines.taskflow_engine import build
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
@@ -58,7 +59,7 @@ def engine_for():
                 make_task=make_task,
             )
             wanted = order.links(plan.actions) if links is None else links
-            made = flow.build(wanted, make_task, "plan")
+            made = build(wanted, make_task, "plan")
             return load(made, run=run, max_workers=max_workers), store
 
         yield make
@@ -252,7 +253,7 @@ class Inline:
 
 def test_work_begins_after_the_commit_that_holds_its_start(engine_for, monkeypatch):
     """And an end is on record before what depends on it begins."""
-    monkeypatch.setattr("applier.engines.threads.Workers", Inline)
+    monkeypatch.setattr("applier.engines.threads.ThreadPool", Inline)
     seen = []
 
     def work(*_given):

@@ -49,6 +49,12 @@ def returns(value):
     return lambda *_given: value
 
 
+def test_what_runs_no_commands_may_begin_without_a_permit():
+    task = make_task(returns(Outcome.OK))
+    assert task.permit()
+    assert task.machines is None
+
+
 @pytest.mark.parametrize("outcome", [Outcome.CHANGED, Outcome.OK, Outcome.CREATED])
 def test_an_outcome_is_success(outcome):
     report = run(returns(outcome))

@@ -111,7 +111,7 @@ def test_facts_that_are_too_old_for_the_first_start_need_a_new_plan():
 def test_facts_of_the_future_are_not_fresh_for_ever():
     fresh = ONE._replace(approval_max_age_s=60)
     for ahead, told in (
-        (timedelta(minutes=4), None),
+        (timedelta(minutes=5), None),
         (
             timedelta(days=1),
             "the facts of plan 6a1f0000 are from the future: they say that they were read in "

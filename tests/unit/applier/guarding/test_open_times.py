@@ -72,6 +72,22 @@ def test_windows_that_touch_are_one():
     found = times.at(utc("2026-11-23T23:00"))
     assert found.seconds == 5 * 3600
     assert OpenTimes([["daily 00:00-00:00 UTC"]]).at(utc("2026-11-23T23:00")).seconds > 20 * 86400
+    every_night = OpenTimes([["daily 22:00-00:00 UTC", "daily 00:00-03:00 UTC"]])
+    nights = every_night.intervals(utc("2026-11-23T12:00"))[1:-1]
+    assert {night.seconds for night in nights} == {5 * 3600}
+
+
+def test_times_between_windows_are_closed_to_the_end_of_what_is_asked():
+    times = OpenTimes([["mon 10:00-11:00 UTC", "wed 10:00-11:00 UTC"]])
+    begin, end = utc("2026-11-23T10:30"), utc("2026-11-26T12:00")
+    assert [
+        (c.start.day, c.start.hour, c.end.day, c.end.hour) for c in times.closed(begin, end)
+    ] == [
+        (23, 11, 25, 10),
+        (25, 11, 26, 12),
+    ]
+    never = OpenTimes([["mon 01:00-02:00 UTC"], ["tue 01:00-02:00 UTC"]])
+    assert [(c.start, c.end) for c in never.closed(begin, end)] == [(begin, end)]
 
 
 def test_windows_of_two_who_demand_some_both_have_to_be_open():

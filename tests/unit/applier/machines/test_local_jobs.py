@@ -287,6 +287,38 @@ def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     assert found.is_lost
 
 
+def test_processes_that_outlive_the_wrapper_are_followed_to_their_end(place, tmp_path):
+    """Each tick after the kill can only come from a follower that goes on."""
+    child = f"while [ ! -e {tmp_path}/go ]; do echo tick; sleep 0.02; done; echo late"
+    told = []
+
+    def tick(text: str) -> None:
+        if not told:
+            wrapper = int((place / JOB.folder / "pid").read_text().split()[0])
+            os.killpg(wrapper, signal.SIGKILL)
+        elif process.find(place, JOB.folder, JOB.mark)[0].state == "killed":
+            (tmp_path / "go").touch()
+        told.extend(text.split())
+
+    with pytest.raises(JobLost, match="killed together with its shell") as lost:
+        run(place, f"setsid sh -c '{child}' & wait", output=tick)
+    assert lost.value.is_over
+    assert told[-1] == "late"
+
+
+def test_processes_that_outlive_the_wrapper_are_stopped(place):
+    stop = threading.Event()
+
+    def tick(text: str) -> None:
+        wrapper = int((place / JOB.folder / "pid").read_text().split()[0])
+        os.killpg(wrapper, signal.SIGKILL)
+        stop.set()
+
+    ended = run(place, "setsid sh -c 'echo tick; exec sleep 1000' & wait", output=tick, stop=stop)
+    assert (ended.code, ended.why) == (-signal.SIGKILL, "stop")
+    assert process.find(place, JOB.folder, JOB.mark)[0].left == ()
+
+
 def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkeypatch):
     """The wrapper removes ``pid`` again when it cannot write it."""
     monkeypatch.setattr(job_scripts, "WRAPPER", "exit 0")

@@ -21,7 +21,7 @@ ATTEMPT = AttemptName(uuid.uuid4().hex, "a", 1)
 
 def given(place) -> Permit:
     made = Permit(place, ATTEMPT)
-    made.give()
+    made.write()
     return made
 
 
@@ -74,7 +74,7 @@ def test_of_many_one_decides(tmp_path):
         name = AttemptName("p", "a", turn)
         start = threading.Barrier(6)
         mine = Permit(tmp_path, name)
-        mine.give()
+        mine.write()
 
         def use(mine: Permit = mine, start: threading.Barrier = start) -> str:
             start.wait()

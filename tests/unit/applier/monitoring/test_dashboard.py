@@ -48,9 +48,9 @@ def offered() -> dict[str, set[str]]:
     runs.waits.labels(FOR_LIMITS)
     known: dict[str, set[str]] = {}
     with passing.listening() as listener:
-        passing.answer(listener, runs.registry)
+        passing.serve_metrics(listener, runs.registry)
         texts = [generate_latest(registry_of(RecordCollector(lambda: figures)))]
-        texts.append(passing.asked(listener))
+        texts.append(passing.fetch_metrics(listener))
     for text in texts:
         for family in text_string_to_metric_families(text.decode()):
             assert family.documentation.endswith(".")

@@ -16,7 +16,7 @@ from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import Claimant
 from applier.guarding.guard import Guard
 from applier.operations import Operator
-from applier.run import liveness
+from applier.run.this_process import this_host
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW
@@ -53,7 +53,7 @@ class Site:
     def claimed(self, *names: str, pid: int | None = None) -> tuple[ActionPlan, str]:
         """Save a plan that somebody on another host runs, or a process of this host."""
         plan = self.saved(*names, state=PlanState.PENDING)
-        host = "elsewhere" if pid is None else liveness.this_host()
+        host = "elsewhere" if pid is None else this_host()
         claim = self.store.claim_plan(
             plan.uuid, Claimant(host=host, pid=pid or 7, user="eve"), now=NOW
         )

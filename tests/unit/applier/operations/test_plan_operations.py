@@ -9,6 +9,7 @@ import pytest
 
 from applier.contracts import Claimant
 from applier.errors import GuardRefusal, OtherCloud, PlanConflict
+from applier.operations import claim as claim_text
 from applier.operations import plans, removal, resuming
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW
@@ -54,6 +55,19 @@ def test_who_runs_a_plan_is_asked_to_pause_it(site):
     assert (request.verb, request.who, request.why) == ("pause", "ada", "lunch")
     (told,) = site.told
     assert "eve on elsewhere, process 7 runs it, and has been asked to pause it" in told
+
+
+def test_only_requests_to_the_present_run_are_shown(site):
+    plan, claim = site.claimed("a")
+    plans.pause(site.store, site.operator, plan, None)
+    shown = claim_text.claimant_lines(site.store, site.now(plan), "plans.db", NOW)
+    assert any("Requested: pause, by ada" in line for line in shown)
+    site.store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
+    site.store.resume_plan(plan.uuid, [], now=NOW)
+    site.store.claim_plan(plan.uuid, Claimant(host="elsewhere", pid=8, user="eve"), now=NOW)
+    again = list(claim_text.claimant_lines(site.store, site.now(plan), "plans.db", NOW))
+    assert "elsewhere" in again[0]
+    assert not any("Requested" in line for line in again)
 
 
 def test_a_plan_that_is_paused_is_left_so(site):

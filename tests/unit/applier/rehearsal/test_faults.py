@@ -17,11 +17,12 @@ ACTIONS = (
 
 
 def test_the_parts_of_a_fault() -> None:
-    assert read("fail:migrate=5%, slow:node:c1=3x,hang:db-1,fail:node:*=0.5%") == [
+    assert read("fail:migrate=5%, slow:node:c1=3x,hang:db-1,fail:node:*=0.5%,slow:db-2=1x") == [
         Fault(FaultKind.FAIL, "migrate", chance=0.05),
         Fault(FaultKind.SLOW, "node:c1", factor=3.0),
         Fault(FaultKind.HANG, "db-1"),
         Fault(FaultKind.FAIL, "node:*", chance=0.005),
+        Fault(FaultKind.SLOW, "db-2", factor=1.0),
     ]
 
 

@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
 from applier.operations.timelines import Observed
 from applier.report import inputs, pictures, what_if
+from applier.report.action_rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
+from applier.report.heads import summary
 from applier.report.lists import left
-from applier.report.rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
 from applier.timeline.times import NOTHING, times
 from planner.model import Action, ActionPlan
 from planner.registry import ActionTypes
-from planner.states import ActionState
+from planner.states import ActionState, PlanState
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 FORECAST = Forecast(
@@ -165,3 +170,37 @@ def test_the_options_shown_are_those_that_differ_and_are_about_plans() -> None:
     finally:
         for name, _, section in changed:
             conf.clear_override(name, group=section)
+
+
+def test_the_options_of_the_engine_are_shown_by_its_name_in_watcher_too(tmp_path: Path) -> None:
+    from applier import configuration
+
+    file, engine = tmp_path / "watcher.conf", "[watcher_workflow_engines.taskflow]\nmax_workers = 3"
+    file.write_text(f"[watcher_applier]\nworkflow_engine = actionplan\n{engine}\n", "utf-8")
+    conf = configuration.load([str(file)])
+    plan = ActionPlan(uuid="p", planner="weight", actions=())
+    assert inputs.configuration_text(conf, plan).splitlines() == [
+        "[watcher_applier]",
+        "workflow_engine = actionplan",
+        "",
+        "[watcher_workflow_engines.taskflow]",
+        "max_workers = 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "now_s", "told"),
+    [
+        (PlanState.ONGOING, 3.0, "Has run 3s, expected to end after 1s."),
+        (PlanState.PAUSED, 3.0, "Ran 1s, and stands still."),
+        (PlanState.SUCCEEDED, None, "Took 1s."),
+    ],
+)
+def test_the_end_of_a_plan_is_expected_only_while_it_runs(
+    state: PlanState, now_s: float | None, told: str
+) -> None:
+    plan = ActionPlan(uuid="p", planner="weight", state=state, actions=(ran(1),))
+    now = BEGAN + timedelta(seconds=3)
+    found = replace(times(plan, now=now, expected=NOTHING, attempts={}), now_s=now_s)
+    text = summary(plan, Observed(found, {}, (), 0.0, is_known=False))
+    assert text.endswith(told)

@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.guarding.several import Several
+from applier.guarding.combined_holding import CombinedHolding
 from applier.run import health_probe
 from applier.run.health_probe import HealthProbe, asked
 from applier.testing.sample_plans import new_plan
@@ -30,7 +30,7 @@ def run(answers, *names):
         return left.pop(0) if left else None
 
     def holding_of(_plan, pause):
-        return Several([HealthProbe(ask, pause)])
+        return CombinedHolding([HealthProbe(ask, pause)])
 
     engine = TaskFlowEngine(max_workers=1)
     with Trial(plan, engine, max_workers=1, holding_of=holding_of) as trial:

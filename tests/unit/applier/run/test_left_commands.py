@@ -12,7 +12,7 @@ from applier.contracts import Claimant, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
 from applier.machines.found_jobs import FoundJob, JobState
-from applier.run.left_commands import away, described, end_commands
+from applier.run.left_commands import described, end_commands, unseen_command_text
 from applier.run.verify import verify_all
 from planner.model import Action
 from planner.states import ActionState, StateReason
@@ -48,7 +48,7 @@ class OfAttempt:
     def __init__(self, machines, attempt):
         self.machines, self.attempt = machines, attempt
 
-    def forbid(self, *, is_here=False):
+    def withdraw_permit(self, *, is_here=False):
         return False
 
     def find(self, addresses):
@@ -134,8 +134,8 @@ def test_a_command_of_another_host_cannot_be_seen_from_here(state, before, where
         runs_on = staticmethod(lambda _: (None,))
 
     doubtful = action("a", state)
-    assert away(doubtful, OnNode, before, "here") is None
-    told = away(doubtful, Here, before, "here")
+    assert unseen_command_text(doubtful, OnNode, before, "here") is None
+    told = unseen_command_text(doubtful, Here, before, "here")
     assert told is None if where is None else where in told
 
 
@@ -174,7 +174,6 @@ def test_one_whose_command_was_lost_is_verified_and_why_is_told(missing):
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (LEFT, "processes of it still run: 11, 12"),
         (ActionFailed("no route to it"), "no route to it; its command may still run there"),
         (TimeoutError("no answer"), "no answer; its command may still run there"),
     ],
@@ -189,6 +188,14 @@ def test_one_of_which_processes_may_run_does_not_run_again(found, why):
     (report,) = verify_all([action("a", "ONGOING")], environment(Machines(found), Safe)).reports
     assert report.state is ActionState.UNKNOWN
     assert why in report.message
+
+
+@pytest.mark.parametrize("found", [LEFT, RUNS, (*KILLED, *RUNS), (*KILLED, *LEFT)])
+def test_one_of_which_a_process_runs_goes_on(found):
+    """Also if another command of it was killed."""
+    made = verify_all([action("a", "ONGOING")], environment(Machines(found), Commands))
+    assert made.reports == []
+    assert list(made.continued) == ["a"]
 
 
 def test_one_that_another_host_has_run_does_not_run_again_unless_its_command_is_found():
@@ -206,6 +213,26 @@ def test_one_that_another_host_has_run_does_not_run_again_unless_its_command_is_
         )
         states[found] = [str(report.state) for report in made.reports]
     assert list(states.values()) == [["UNKNOWN"], ["PENDING"], []]
+
+
+@pytest.mark.parametrize(
+    ("left_in", "state"), [("/a/jobs", "PENDING"), ("/b/jobs", "UNKNOWN"), (None, "PENDING")]
+)
+def test_one_whose_jobs_another_user_of_the_host_has_does_not_run_again(left_in, state):
+    """Claims of older releases do not name the folder."""
+
+    class Here(Commands):
+        RERUN_SAFE = True
+        runs_on = staticmethod(lambda _: (None,))
+
+    before = BEFORE._replace(host="here", jobs=left_in)
+    known = {"before": before, "host": "here", "folder": "/a/jobs"}
+    (report,) = verify_all(
+        [action("a", "ONGOING")], environment(Machines(()), Here), **known
+    ).reports
+    assert report.state == state
+    if state == "UNKNOWN":
+        assert "left it in /b/jobs, and the commands of this user are in /a/jobs" in report.message
 
 
 def test_an_action_may_not_run_again_while_its_machine_is_not_heard_of():

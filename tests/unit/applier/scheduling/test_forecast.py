@@ -197,6 +197,17 @@ def test_what_has_ended_takes_no_time():
     assert found.critical == ("b",)
 
 
+def test_left_is_what_is_open_and_no_join():
+    actions = (
+        action("a", state=ActionState.SUCCEEDED, outcome=Outcome.CHANGED),
+        action("b", state=ActionState.ONGOING),
+        action("j", action_type=JOIN, parents=("b",)),
+        action("c", parents=("j",)),
+    )
+    course = Course(actions, {}, Concurrency(limits={}, max_workers=2))
+    assert [a.uuid for a in course.left] == ["b", "c"]
+
+
 def test_a_plan_in_which_nothing_is_left_takes_no_time():
     found = predicted(seconds={})
     assert (found.timeline.makespan_s, found.lower_bound_s) == (0.0, 0.0)

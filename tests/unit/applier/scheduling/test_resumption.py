@@ -43,6 +43,15 @@ def test_what_was_cut_off_goes_on_as_its_plugin_found_it(state, found, rerun_saf
     check("action", "a", report.old, report.state, Who.ENGINE)
 
 
+def test_what_happened_to_its_command_is_said_unless_it_may_still_run():
+    action = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
+    told = {"lost": "its worker is gone", "rerun_safe": False}
+    report = decide(action, Verified.IN_DOUBT, **told)
+    assert report.message.startswith("it was interrupted: its worker is gone; it is not known")
+    report = decide(action, Verified.IN_DOUBT, **told, elsewhere="it may run on b")
+    assert report.message.startswith("it was interrupted; it may run on b; it is not known")
+
+
 @pytest.mark.parametrize("found", list(Verified))
 @pytest.mark.parametrize("rerun_safe", [False, True])
 @pytest.mark.parametrize("state", ["ONGOING", "UNKNOWN"])

@@ -11,6 +11,7 @@ from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
+from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import FailureRules, OnFailure, ends
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
@@ -77,6 +78,27 @@ def test_an_action_starts_when_all_its_parents_have_ended():
     assert story.turn("b") == ["start c"]
     assert story.turn("c") == []
     assert story.scheduler.done
+
+
+def test_what_was_not_begun_starts_again_at_once_and_counts_as_no_retry():
+    story = Story(action("a"), policies={"nop": TypePolicy(retries=1, retry_delay_s=5.0)})
+    story.begin()
+    for delay_s in (0.0, 0.0, 5.0):
+        again = report("a fails")._replace(again=delay_s == 0.0)
+        found = story.scheduler.decide([again])
+        assert found.delays == [("a", delay_s)]
+        assert story.told(story.scheduler.decide([], elapsed=["a"])) == ["start a"]
+    assert story.turn("a fails") == []
+    assert story.scheduler.done
+
+
+def test_what_was_cancelled_before_its_start_did_not_end_well():
+    story = Story(action("a"), action("b", parents=("a",)))
+    story.begin()
+    assert "b CANCELLED: the plan was cancelled by ann: enough" in story.turn(CANCEL)
+    story.turn("a")
+    assert story.scheduler.done
+    assert not story.scheduler.well
 
 
 def test_ends_that_come_together_are_one_turn():

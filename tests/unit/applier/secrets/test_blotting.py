@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import html
+import json
 import shlex
+import time
 
 import pytest
 
@@ -21,6 +24,10 @@ KEY = "-----BEGIN KEY-----\nMIIEpAIBAAKC\nxy\n-----END KEY-----"
         ("two  blanks", "said two blanks", "said ***"),
         (KEY, f"<{KEY}>", "<***>"),
         (KEY, "line 2: MIIEpAIBAAKC", "line 2: ***"),
+        (KEY, json.dumps({"key": KEY}), '{"key": "***"}'),
+        ("say \"ä'", repr({"key": "say \"ä'"}), "{'key': '***'}"),
+        ("a&b c", f"<{html.escape('a&b c')}> a%26b+c a%26b%20c a&b%20c", "<***> *** *** a&b%20c"),
+        ("say 'ä", r"say\ \'ä", "***"),
         ("swordfish", "run: login swordf…: exit code 1", "run: login ***…: exit code 1"),
         ("swordfish", "run: login swo", "run: login ***"),
         ("swordfish", "sworn swan", "sworn swan"),
@@ -44,3 +51,15 @@ def test_output_that_is_far_from_a_value_is_passed_on_at_once():
     output = BlottedOutput(Blotting(["swordfish"]), seen.append)
     output("x" * 100)
     assert "".join(seen) == "x" * 92
+
+
+def test_a_long_value_of_many_lines_costs_little_however_small_the_pieces_are():
+    value = "\n".join(f"line {number:08}" for number in range(1500))
+    seen = []
+    output = BlottedOutput(Blotting([value]), seen.append)
+    before = time.process_time()
+    for number in range(1500):
+        output(f"said {number}\n")
+    output.close()
+    assert time.process_time() - before < 4
+    assert "".join(seen).count("said") == 1500

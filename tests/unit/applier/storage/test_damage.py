@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -10,13 +11,14 @@ import pytest
 import sqlalchemy as sa
 
 from applier.storage import damage, rows
-from applier.storage.column_types import Moment
+from applier.storage.columns import Moment
 from applier.storage.tables import (
     action_states,
     actions,
     attempts,
     dead_events,
     events,
+    imported_durations,
     metadata,
     plans,
     subscriptions,
@@ -24,12 +26,14 @@ from applier.storage.tables import (
     workers,
 )
 from applier.storage.tables import requests as requests_table
+from planner.states import Outcome
 
 NOT_TEXTS = [5, b"\xff", "\ud800"]
 NOT_JSON = ["{", "[1", "", 5, "[" * 100_000]
 NOT_LIMITS = ['{"node:1": 0}', '{"node:1": true}', '{"node:1": "2"}', "[]"]
 NOT_TEXT_LISTS = ["{}", "[1]", '"a"', '["a", null]']
 NOT_EVENTS = ['[["a"]]', '[["a", ["no"]]]', '[[1, ["ok"]]]', '[["a", "ok"]]', "[5]", "{}"]
+NOT_SECONDS = ["x", math.nan, math.inf, -1.5]
 NOT_WORDS = ["", "SUCCEEDED ", "nonsense", 5]
 #: By table and column: what is refused there.
 WRONG: dict[sa.Column[Any], list[Any]] = {
@@ -39,10 +43,13 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     plans.c.limits: [*NOT_JSON, *NOT_LIMITS],
     plans.c.guards: [*NOT_JSON, "[]"],
     plans.c.warnings: [*NOT_JSON, *NOT_TEXT_LISTS],
-    plans.c.tolerances: [*NOT_JSON, "[1]", "{}"],
+    plans.c.tolerances: [*NOT_JSON, "[1]", "{}", '[{"x": 1}]', '[{"name": "a", "nodes": [1]}]'],
     plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
     plans.c.global_efficacy: [*NOT_JSON, "{}"],
-    actions.c.input_parameters: [*NOT_JSON, "[]"],
+    actions.c.input_parameters: [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
+    actions.c.estimate_s: NOT_SECONDS,
+    actions.c.timeout_s: NOT_SECONDS,
+    imported_durations.c.seconds: NOT_SECONDS,
     actions.c.needs_any: [*NOT_JSON, '["a"]', "[[1]]", "{}"],
     actions.c.triggers: [*NOT_JSON, *NOT_EVENTS],
     actions.c.blocked_by: [*NOT_JSON, *NOT_EVENTS],
@@ -66,18 +73,21 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     workers.c.types: [*NOT_JSON, *NOT_TEXT_LISTS],
 }
 #: By table and column: what is accepted there.
-RIGHT: list[tuple[sa.Column[Any], str]] = [
+RIGHT: list[tuple[sa.Column[Any], Any]] = [
     (plans.c.state, "ONGOING"),
     (plans.c.on_failure, "pause"),
     (plans.c.deleted_from, "FAILED"),
     (plans.c.limits, '{"node:*": 1, "type:nop": 20}'),
     (plans.c.limits, "{}"),
     (plans.c.guards, '{"approvals": 1}'),
-    (plans.c.tolerances, '[{"name": "compute"}]'),
+    (plans.c.tolerances, '[{"name": "compute", "nodes": ["c-1"], "failed_nodes": 1}]'),
+    (actions.c.estimate_s, 1.5),
+    (imported_durations.c.seconds, 0),
     (plans.c.efficacy_indicators, "[1, {}]"),
     (actions.c.parents, '["a", "b"]'),
     (actions.c.needs_any, '[["a", "b"], []]'),
     (actions.c.triggers, '[["a", ["changed", "failed"]], ["b", []]]'),
+    (actions.c.blocked_by, json.dumps([["a", [str(outcome) for outcome in Outcome]]])),
     (action_states.c.outcome, "changed"),
 ]
 #: By type: what is accepted and what is refused in all other columns.
@@ -100,7 +110,7 @@ def test_what_does_not_belong_in_a_column_is_named_with_the_column(column):
     for value in WRONG.get(column, by_type):
         (told,) = wrong_with(column, value)
         assert told.startswith(column.name)
-        assert " is " in told
+        assert " is " in told or " are " in told
 
 
 @pytest.mark.parametrize("column", [c for c in COLUMNS if c not in WRONG], ids=str)

@@ -8,15 +8,18 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 
+from applier.contracts import HistoryEntry
 from applier.errors import ApplierError, DamagedRecord, StoreError
 from applier.storage import schema_version
 from applier.storage.backup import backup
 from applier.storage.check import check
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
+from applier.store.samples import Sample
+from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import NOW
 from planner.states import PlanState
 
@@ -73,6 +76,102 @@ def test_a_value_that_sqlite_keeps_and_nobody_can_read(path, url, column, value,
     assert any(said in problem for problem in check(url).problems)
 
 
+DEEP = '{"a": ' + "[" * 1200 + "]" * 1200 + "}"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("action", "input_parameters", DEEP),
+        ("action", "description", b"\xff"),
+        ("action_state", "status_message", b"\xff"),
+        ("plan", "name", b"\xff"),
+        ("plan", "warnings", "[1]"),
+        ("plan", "tolerances", '[{"x": 1}]'),
+    ],
+)
+def test_a_plan_with_a_value_of_another_kind_is_refused_found_and_removed(
+    path, url, table, column, value
+):
+    plan = new_plan("a")
+    with closing(SqlStore(url)) as store:
+        store.save_plan(plan)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("UPDATE actionplan_plan SET digest = NULL")
+            database.execute(f"UPDATE actionplan_{table} SET {column} = ?", [value])  # noqa: S608
+            database.commit()
+        assert [column in problem for problem in check(url).problems] == [True]
+        with pytest.raises(DamagedRecord, match=column):
+            store.load_plan(plan.uuid)
+        store.remove_damaged_plan(plan.uuid)
+        assert store.list_plans() == []
+
+
+def test_durations_that_are_damaged_hinder_no_other_plan(path, url):
+    with closing(SqlStore(url)) as store:
+        plan = new_plan("a", "b")
+        store.save_plan(plan)
+        entry = HistoryEntry(at=MADE, who="ann", verb="import")
+        store.import_durations({"nop": [Sample(1.0), Sample(2.0), Sample(3.0)]}, history=entry)
+        with closing(sqlite3.connect(path)) as database:
+            for value in ("'x'", "-1"):
+                database.execute(
+                    f"UPDATE actionplan_duration SET seconds = {value} WHERE number = "  # noqa: S608
+                    "(SELECT max(number) FROM actionplan_duration WHERE seconds BETWEEN 0 AND 9)"
+                )
+            for number, ended in enumerate(["2026-01-01 00:00:09.000000", "x", b"\xff"]):
+                database.execute(
+                    "INSERT INTO actionplan_attempt (plan, action, number, started_at, ended_at,"
+                    " state, measures, message, output) VALUES (?, ?, ?,"
+                    " '2026-01-01 00:00:00.000000', ?, 'SUCCEEDED', 'nop', x'ff', x'ff')",
+                    [plan.uuid, plan.actions[0].uuid, number, ended],
+                )
+            database.execute("UPDATE actionplan_action SET input_parameters = ?", [DEEP])
+            database.commit()
+        assert [sample.seconds for sample in store.durations(["nop"])["nop"]] == [9.0, 1.0]
+        said = " ".join(check(url).problems)
+        for wrong in ("seconds 'x'", "seconds -1.0", "ended_at 'x'", "message b", "output b"):
+            assert wrong in said
+        with pytest.raises(DamagedRecord):
+            store.all_attempts(plan.uuid, most=9)
+
+
+def test_without_its_row_the_table_of_turns_is_damaged(path, url):
+    plan = new_plan("a")
+    with closing(SqlStore(url)) as store:
+        store.save_plan(plan)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("DELETE FROM actionplan_turn")
+            database.commit()
+        with pytest.raises(DamagedRecord, match="actionplan_turn has no row"):
+            store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+
+
+def test_a_missing_table_is_damage_before_and_after_the_record_is_opened(path, url):
+    plan = new_plan("a")
+    with closing(SqlStore(url)) as store:
+        store.save_plan(plan)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("DROP TABLE actionplan_attempt")
+        with pytest.raises(DamagedRecord, match="no such table: actionplan_attempt; actionplan db"):
+            store.all_attempts(plan.uuid, most=1)
+    with pytest.raises(StoreError, match="is damaged: the table actionplan_attempt is missing"):
+        SqlStore(url)
+    assert check(url).problems == ["the table actionplan_attempt is missing"]
+
+
+def test_beside_a_damaged_plan_those_of_a_time_are_in_the_order_in_which_they_were_made(path, url):
+    late = new_plan("a", created_at=MADE + timedelta(days=2))
+    damaged, early, later = (new_plan("b", created_at=MADE + k * timedelta(1)) for k in (1, 0, 1))
+    with closing(SqlStore(url)) as store:
+        for plan in (late, damaged, early, later):
+            store.save_plan(plan)
+        change(path, "created_at", "'x'")
+        listed = [p.uuid for p in store.list_plans(since=MADE)]
+        assert listed == [late.uuid, later.uuid, early.uuid]
+        assert [p.uuid for p in store.list_plans(since=MADE, limit=2)] == listed[:2]
+
+
 def refusal(call, url):
     """Return the sentence with which a call ends, or an empty text."""
     try:
@@ -112,7 +211,7 @@ def test_every_damaged_page_is_found_and_ends_in_a_sentence(path, url):
 WRITER = """
 import sys
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
+from applier.testing.sample_plans import MADE, new_plan
 store = SqlStore(sys.argv[1])
 while True:
     store.save_plan(new_plan(*map(str, range(50))))

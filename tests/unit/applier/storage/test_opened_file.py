@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 import sqlite3
+import stat
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -113,3 +114,21 @@ def test_who_waits_for_another_to_open_the_file_leaves_the_processor_to_others(p
             opened = other.submit(SqlStore, url)
             assert waits.get(timeout=120) > 0
         opened.result(timeout=120).close()
+
+
+def test_a_file_that_an_upgrade_makes_is_for_its_owner_alone(path):
+    schema_version.upgrade(f"sqlite:///{path}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_what_is_downgraded_to_its_beginning_has_no_tables_left(path):
+    url = f"sqlite:///{path}"
+    SqlStore(url).close()
+    schema_version.downgrade(url)
+    with closing(sqlite3.connect(path)) as file:
+        tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    assert not [
+        name for (name,) in tables if name.startswith("actionplan_") and "alembic" not in name
+    ]

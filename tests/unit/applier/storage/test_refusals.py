@@ -50,7 +50,7 @@ def of_sqlite(code, text="of SQLite"):
         (of_sqlite(5 | 2 << 8), DatabaseLocked),  # SQLITE_BUSY_SNAPSHOT, a variant
         (of_sqlite(15, "locking protocol"), DatabaseLocked),
         (of_sqlite(10), Refused),
-        (sqlite3.OperationalError("no such table"), Refused),
+        (sqlite3.OperationalError("no such table: actionplan_attempt"), Damaged),
         (sqlite3.OperationalError("database disk image is malformed"), Damaged),
         (sqlite3.IntegrityError("UNIQUE constraint failed"), Duplicate),
         *[(OperationalError(n, "of MySQL"), Deadlock) for n in (1020, 1205, 1213)],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from applier.storage import rows
@@ -19,7 +20,7 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 def test_the_rows_of_a_plan_have_the_columns_of_its_tables():
     plan = new_plan("a")
     (row,) = rows.action_rows(plan)
-    claim = {"claim", "claimant_host", "claimant_pid", "claimant_user"}
+    claim = {"claim", "claimant_host", "claimant_pid", "claimant_user", "claimant_jobs"}
     claim |= {"heartbeat_at", "heartbeat_interval_s", "requests_before", "claimed_at"}
     order = {"number", "queued", "reserved", "last_write", "publishes", "deleted_from"}
     assert set(rows.plan_row(plan)) == set(plans.c.keys()) - claim - order
@@ -39,6 +40,16 @@ def test_a_shared_set_of_links_is_one_text():
 @given(plan=any_plan())
 def test_a_plan_is_read_from_its_rows(plan):
     assert rows.plan_of(rows.plan_row(plan), rows.action_rows(plan)) == plan
+
+
+@pytest.mark.parametrize("field", ["parents", "needs", "triggers", "blocked_by"])
+def test_a_link_to_what_is_not_there_cannot_be_read(field):
+    plan = new_plan("a")
+    (row,) = rows.action_rows(plan)
+    links = [["gone", ["changed"]]] if field in ("triggers", "blocked_by") else ["gone"]
+    damaged = {**row, field: json.dumps(links)}
+    with pytest.raises(rows.UnreadableValue, match="a link to gone, which is no action"):
+        rows.plan_of(rows.plan_row(plan), [damaged])
 
 
 def test_a_plan_is_refreshed_by_states_alone():

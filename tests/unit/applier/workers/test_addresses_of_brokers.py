@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from applier import configuration
@@ -49,3 +51,10 @@ def test_what_is_no_address_of_one_is_refused_without_being_repeated(tmp_path, b
         required(tmp_path, broker)
     assert str(refused.value).startswith("[workers] broker: name the message broker")
     assert "rabbit7" not in str(refused.value)
+
+
+def test_what_is_not_installed_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "applier.workers.celery_app", None)
+    monkeypatch.delattr("applier.workers.celery_app", raising=False)
+    with pytest.raises(ConfigurationError, match=r"install actionplan\[workers\], which it needs"):
+        required(tmp_path, "redis://rabbit7")

@@ -18,7 +18,7 @@ from applier.workers.payloads import require_able, task_of
 from applier.workers.remote import RemoteSettings, RemoteWorkers
 from planner.states import ActionState
 
-PATIENCE_S = 20
+PATIENCE_S = 120.0
 
 
 class Messages:

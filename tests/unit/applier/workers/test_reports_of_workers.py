@@ -66,7 +66,7 @@ def test_a_worker_reports_at_a_pace_that_is_not_that_of_its_leases(store, lease_
 
 def test_a_signal_is_reported_at_once_and_is_no_reason_for_another(store):
     one = Keeper(store, 30.0)
-    one.keeper.drains()
+    one.keeper.request_drain()
     one.look_after(0.1)
     one.look_after(0.1)
     assert (one.reports, one.drained) == (1, 0)
@@ -77,6 +77,6 @@ def test_what_the_record_says_ends_the_worker_once(store):
     one = Keeper(store, 30.0)
     store.drain_worker("w1")
     one.look_after(REPORT_S)
-    one.keeper.drains()
+    one.keeper.request_drain()
     one.look_after(REPORT_S)
     assert one.drained == 1

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from followed_job import change
 
 from applier.contracts import Claimant, JobOffer, Report
 from applier.store.worker_jobs import AttemptKey, Served, Worker
@@ -35,13 +34,6 @@ GOOD = {
 def store() -> Iterator[TemporaryStore]:
     with closing(TemporaryStore()) as store:
         yield store
-
-
-def change(store: TemporaryStore, statement: str, *values: str) -> None:
-    """Write what a store would not write."""
-    file = Path(store._folder.name, "plans.db")
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(statement, values)
 
 
 @pytest.mark.parametrize(

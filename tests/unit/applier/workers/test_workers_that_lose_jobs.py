@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
-from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, changed, runner
+from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, change, changed, runner
 
 from applier.contracts import Verified
 from applier.errors import ActionFailed, StoreError
@@ -57,6 +58,34 @@ def test_a_worker_without_the_type_does_not_say_that_a_lost_attempt_failed(store
     (report,) = job.reports
     assert (report.state, report.given_up) == (ActionState.UNKNOWN, True)
     assert "no plugin there offers the action type wings" in report.message
+
+
+DAMAGED = "its job on record is damaged: {} is missing or wrong"
+
+
+@pytest.mark.parametrize(
+    ("payload", "wrong"),
+    [
+        ("no JSON", "release"),
+        ("[1]", "release"),
+        ("{}", "release"),
+        (json.dumps({**PAYLOAD, "format": "wings"}), "format"),
+        (json.dumps({**PAYLOAD, "input_parameters": ["a"]}), "input_parameters"),
+        (json.dumps({**PAYLOAD, "limit_s": "soon"}), "limit_s"),
+    ],
+)
+@pytest.mark.parametrize("is_lost", [False, True], ids=["new", "lost"])
+def test_a_job_whose_payload_is_damaged_ends_and_is_not_sent_again(job, payload, wrong, is_lost):
+    if is_lost:
+        job.take("h2:5:a", OUT_S)
+        job.look_until(32)
+    change(job.store, "UPDATE actionplan_worker_job SET payload = ?", payload)
+    runner(job.store).perform(job.key)
+    job.look_until(1)
+    (report,) = job.reports
+    assert report.state is (ActionState.UNKNOWN if is_lost else ActionState.FAILED)
+    assert DAMAGED.format(wrong) in report.message
+    assert ("actionplan action set PLAN" in report.message) is is_lost
 
 
 def test_a_worker_that_was_stopped_after_it_took_a_job_begins_nothing_once_it_is_lost(job):
@@ -256,7 +285,7 @@ def test_a_worker_begins_nothing_of_which_nobody_could_find_out_that_it_began(jo
     job.look_until(1)
     (report,) = job.reports
     assert (report.state, ran) == (ActionState.FAILED, [])
-    assert "there is no room for its permit" in report.message
+    assert "its permit cannot be written" in report.message
 
 
 def test_a_job_is_told_once_to_stop_and_whether_it_runs(job):

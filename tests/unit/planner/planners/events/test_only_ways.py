@@ -6,14 +6,14 @@ from unittest import mock
 import pytest
 
 from planner.planners.events import cutting
-from planner.planners.events.reachability import neighbours
+from planner.planners.events.reachability import successors_and_predecessors
 
 #: Each of 1, 2 and 3 is reached over one edge only, though each has a second one from behind it.
 EDGES = [(0, 1), (1, 2), (2, 0), (2, 1), (2, 3), (3, 2), (3, 0), (3, 1)]
 
 
 def reachability(edges: list[tuple[int, int]]) -> cutting._Reachability:
-    return cutting._Reachability(neighbours(4, edges)[0], edges, [0])
+    return cutting._Reachability(successors_and_predecessors(4, edges)[0], edges, [0])
 
 
 @pytest.mark.parametrize(("patience", "searches"), [(0, 1), (2, 1), (3, 2), (80, 2)])

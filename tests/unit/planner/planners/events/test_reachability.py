@@ -35,3 +35,14 @@ def test_a_branch_that_is_cut_off_is_reached_by_the_largest_that_is_left() -> No
     tree._into[2].remove(0)
     after[0].remove(2)
     assert tree.repair(after, 2) == {2, 3}
+
+
+def test_what_is_cut_off_is_reached_over_what_was_behind_it() -> None:
+    after = [[2], [4], [3], [4], [3]]
+    tree = grown(after, [0])
+    tree.parent[1] = ROOT
+    assert tree.parent == [ROOT, ROOT, 0, 2, 3]
+    tree._into[2].remove(0)
+    after[0].remove(2)
+    assert tree.repair(after, 2) == {2}
+    assert (tree.parent[4], tree.parent[3]) == (1, 4)

@@ -200,3 +200,13 @@ def test_a_deadline_that_cannot_be_kept_is_refused(
     with pytest.raises(InvalidInput) as wrong:
         planned({"g": (1, 1)}, {}, deadline=deadline)
     assert [str(m) for m in wrong.value.mistakes] == [f"deadline: {sentence}"]
+
+
+def test_a_member_that_goes_is_named_as_far_as_it_has_a_name() -> None:
+    made = planned(
+        {"g": (2, 2)}, {}, groups={"g": {"members": [{"id": "1", "name": "web-1"}, {"id": "2"}]}}
+    )
+    gone = [a.input_parameters for a in made.actions if a.action_type == "delete_instance"]
+    named = {one["resource_id"]: one.get("resource_name") for one in gone}
+    assert named == {"1": "web-1", "2": None}
+    assert all(one.get("resource_name", "is a text") for one in gone)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No program changes its environment while it has threads.
+
+A process crashes if one thread changes the environment while another reads it, as the libraries of
+databases do when they connect (getenv(3)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from api_client import api_process, configured
+from command_line import EXAMPLE, CommandLine
+from scratch_database import database_for_tests
+from test_worker_fleet import DATABASES, broker_url
+from worker_processes import Fleet, fleet
+
+from planner.states import PlanState
+
+WATCH = Path(__file__).parents[1] / "environment_changes"
+
+
+def watched(folder: Path) -> dict[str, str]:
+    """Return the environment of a program whose changes are written down."""
+    return {"PYTHONPATH": str(WATCH), "ENVIRONMENT_CHANGES": str(folder / "changes")}
+
+
+def changes(folder: Path, *programs: str) -> list[str]:
+    """Return what was written down; each of these programs was watched."""
+    found = (folder / "changes").read_text(encoding="utf-8").splitlines()
+    for program in programs:
+        assert f"{program} starts" in found
+    return [line for line in found if not line.endswith(" starts")]
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Fleet]:
+    """A fleet on PostgreSQL and Redis."""
+    broker, scratch = broker_url("redis"), contextmanager(database_for_tests)
+    with scratch(*DATABASES["postgresql"]) as record, fleet(tmp_path, record, broker) as made:
+        yield made
+
+
+@pytest.mark.server
+def test_a_worker_and_an_applier(processes: Fleet) -> None:
+    """Celery sets variables when a worker starts."""
+    processes.workers(1, **watched(processes.folder))
+    processes.start("actionplan-applier", **watched(processes.folder))
+    plan = processes.ended(processes.shells(4, 0.1))
+    assert plan.state is PlanState.SUCCEEDED
+    found = changes(processes.folder, "actionplan-worker", "actionplan-applier")
+    assert any(line.startswith("actionplan-worker b'CELERY_LOG_LEVEL'") for line in found)
+    assert [line for line in found if not line.endswith(" beside nothing")] == []
+
+
+@pytest.mark.slow
+def test_a_command_and_the_api(actionplan: CommandLine) -> None:
+    configured(actionplan, port=0)
+    actionplan.environment |= watched(actionplan.folder)
+    assert actionplan("apply", str(EXAMPLE), "--yes").code == 0
+    with api_process(actionplan) as api:
+        assert api("/v2/plans").json["plans"][0]["state"] == "SUCCEEDED"
+    found = changes(actionplan.folder, "actionplan", "actionplan-api")
+    assert [line for line in found if not line.endswith(" beside nothing")] == []
