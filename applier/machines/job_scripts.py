@@ -32,13 +32,14 @@ from applier.machines.job_names import REMOVED, VARIABLE, JobName
 #: Above this many bytes of output, the space of all but the last ``_KEPT`` bytes is freed.
 _ROOM, _KEPT = 32 << 20, 16 << 20
 
-#: Compare the size of the output with ``_ROOM`` once a second; end with the wrapper. On a file
-#: system that cannot free a part of a file, all output is dropped. Arguments: folder, process id of
-#: the wrapper.
+#: Compare the size of the output with ``_ROOM`` once a second; end with the wrapper, or at once by
+#: SIGTERM. On a file system that cannot free a part of a file, all output is dropped. Arguments:
+#: folder, process id of the wrapper.
 _TRIM = r"""
 dropped=0
 tell() { echo $dropped >"$1/dropped.new" && mv "$1/dropped.new" "$1/dropped"; }
-while sleep 1 && kill -0 "$2"; do
+trap "kill \$!; exit" TERM
+while sleep 1 & wait $! && kill -0 "$2"; do
 	size=$(wc -c <"$1/out")
 	[ $((size - dropped)) -gt ROOM ] || continue
 	dropped=$(((size - KEPT) / 4096 * 4096))

@@ -29,6 +29,8 @@ WORKERS, SERVICES = 4, 3
 #: How often the applier that runs the plan is the one in trouble.
 MOSTLY = 0.7
 HEARTBEAT_S = 0.3
+#: How long the last processes of a command may take to end after it.
+ENDING_S = 10
 #: How many lines are shown of what a program printed that ended by itself.
 LAST_LINES = 15
 #: Words that no applier may print or log.
@@ -175,7 +177,16 @@ class Site:
         return self.chance.choice(found) if found else None
 
     def left_behind(self) -> Iterator[str]:
-        """Name each process that works in the folder; call it when all should have ended."""
+        """Name each process that works in the folder, and does not end for ``ENDING_S`` seconds.
+
+        Call it when all should have ended.
+        """
+        deadline = time.monotonic() + ENDING_S
+        while (left := [*self._processes()]) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield from left
+
+    def _processes(self) -> Iterator[str]:
         for process in Path("/proc").glob("[0-9]*"):
             # Any of them may end meanwhile.
             with suppress(OSError):

@@ -258,6 +258,15 @@ def test_no_descriptor_and_no_zombie_is_left_behind(stop):
     assert not [pid for pid in printed.text.split() if Path(f"/proc/{pid}").exists()]
 
 
+def test_no_process_that_watched_it_is_left_behind(stop, tmp_path):
+    sleep, pid = tmp_path / "sleep", tmp_path / "pid"
+    sleep.write_text(f"#!/bin/sh\necho $$ >{pid}.new && mv {pid}.new {pid}\nexec /bin/sleep 600\n")
+    sleep.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    run(shell(f"until [ -e {pid} ]; do :; done"), stop=stop, output=Printed(), env=env)
+    assert has_ended(int(pid.read_text()))
+
+
 def test_many_run_at_once_in_threads(stop):
     codes: list[int] = []
 
