@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checksums of action plans: plans that would run in the same way have equal digests.
 
-The uuids of a plan do not change its digest. A digest begins with its version. Version 4 covers
-every field that changes what a run does, and the guards of plans that have some. Version 3 leaves
-out ``cloud``. Version 2 does so, too, and differs for durations of 5 and 5.0 seconds. Version 1
-also leaves out ``tolerances`` and ``on_failure``. Plans of older releases have older versions.
+The uuids of a plan do not change its digest. A digest begins with its version. Version 5 covers
+every field that changes what a run does or whether it may start, and the guards of plans that have
+some. Version 4 leaves out the time and the extent of the facts. Version 3 also leaves out
+``cloud``. Version 2 does so, too, and differs for durations of 5 and 5.0 seconds. Version 1 also
+leaves out ``tolerances`` and ``on_failure``. Plans of older releases have older versions.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from planner import json_text
 
 #: The version of the digests of new plans.
-NEWEST = 4
+NEWEST = 5
 #: The first version that covers the cloud.
 WITH_CLOUD = 4
+#: The first version that covers the time and the extent of the facts.
+WITH_FACTS = 5
 #: The first characters of a digest, by version.
 PREFIXES: Mapping[int, str] = {
     1: "sha256:",
     2: "v2:sha256:",
     3: "v3:sha256:",
-    NEWEST: "v4:sha256:",
+    4: "v4:sha256:",
+    NEWEST: "v5:sha256:",
 }
 
 _text = json_text.compact(sort_keys=True)
@@ -53,11 +58,13 @@ def of(
     tolerances: Sequence[Mapping[str, Any]],
     on_failure: str | None,
     cloud: str | None,
+    aged_from: datetime | None,
     guards: Mapping[str, Any],
     version: int = NEWEST,
 ) -> str:
     """Return the digest of a plan with these actions and values.
 
+    ``aged_from`` is the time from which the age of the plan counts, if it has to be kept.
     The time is linear in actions and edges: a tuple of uuids that many actions share is read once.
     """
     head: dict[str, Any] = {"planner": planner, "limits": limits}
@@ -66,6 +73,8 @@ def of(
         head["on_failure"] = on_failure
     if version >= WITH_CLOUD:
         head["cloud"] = cloud
+    if version >= WITH_FACTS:
+        head["aged_from"] = None if aged_from is None else aged_from.astimezone(UTC).isoformat()
     if guards:
         head["guards"] = guards
     total = hashlib.sha256(_text(head).encode())

@@ -56,8 +56,8 @@ class Guards(NamedTuple):
             if value != none
         }
 
-    def covered(self) -> dict[str, Any]:
-        """Return the fields that the digest of a plan covers, as JSON types: all but ``extent``."""
+    def demands(self) -> dict[str, Any]:
+        """Return the fields that demand something, as JSON types: all but ``extent``."""
         return self._replace(extent=()).to_dict()
 
     @property

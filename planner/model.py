@@ -274,6 +274,11 @@ class ActionPlan:
         for name in ("efficacy_indicators", "global_efficacy", "tolerances"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
+    @property
+    def aged_from(self) -> datetime | None:
+        """The time from which the age of the plan counts; None if it is not known."""
+        return self.facts_at or self.created_at
+
     @cached_property
     def digest(self) -> str:
         """A checksum of all fields that a run uses: see :mod:`planner.digest`."""
@@ -287,7 +292,15 @@ class ActionPlan:
         )
 
     def digest_of_version(self, version: int) -> str:
-        """Return the digest by the rules of one version: see :mod:`planner.digest`."""
+        """Return the digest by the rules of one version: see :mod:`planner.digest`.
+
+        Without ``facts_at``, the time at which the plan was made is covered only if the plan itself
+        demands an age, so that a document gives the same digest at any time.
+        """
+        demands_age = self.guards.approval_max_age_s is not None
+        guards = self.guards
+        if version < digest.WITH_FACTS:
+            guards = guards._replace(extent=())
         return digest.of(
             [action.covered(version) for action in self.actions],
             planner=self.planner,
@@ -295,7 +308,8 @@ class ActionPlan:
             tolerances=self.tolerances,
             on_failure=self.on_failure,
             cloud=self.cloud,
-            guards={} if self.guards == NO_GUARDS else self.guards.covered(),
+            aged_from=self.aged_from if demands_age else self.facts_at,
+            guards={} if guards == NO_GUARDS else guards.to_dict(),
             version=version,
         )
 

@@ -19,13 +19,16 @@ def approvable(plan: ActionPlan) -> str:
     An approval is bound to this text.
 
     >>> approvable(ActionPlan(uuid="u", planner="weight", actions=()))[:14]
-    'v4:sha256:9fe6'
+    'v5:sha256:8662'
     """
+    left_out = _left_out(plan)
+    return f"{plan.digest}{_BETWEEN}{left_out}" if left_out else plan.digest
+
+
+def _left_out(plan: ActionPlan) -> str:
+    """Return the digest of the actions that are left out; an empty text if there are none."""
     skipped = [str(i) for i, action in enumerate(plan.actions) if is_left_out(action)]
-    if not skipped:
-        return plan.digest
-    left_out = hashlib.sha256(",".join(skipped).encode()).hexdigest()[:32]
-    return f"{plan.digest}{_BETWEEN}{left_out}"
+    return hashlib.sha256(",".join(skipped).encode()).hexdigest()[:32] if skipped else ""
 
 
 def is_left_out(action: Action) -> bool:
@@ -37,11 +40,13 @@ def is_left_out(action: Action) -> bool:
 def is_same(plan: ActionPlan, approved: str) -> bool:
     """Return whether an approval is about a plan as it is now.
 
-    Once an action of the plan was started, skipping others does not make an approval void.
+    Once an action of the plan was started, skipping others does not make an approval void. An
+    approval that an older release wrote has a digest of an older version.
     """
-    if not has_begun(plan):
-        return approved == approvable(plan)
-    return approved.partition(_BETWEEN)[0] == plan.digest
+    digest, _, left_out = approved.partition(_BETWEEN)
+    if not has_begun(plan) and left_out != _left_out(plan):
+        return False
+    return plan.has_digest(digest)
 
 
 def has_begun(plan: ActionPlan) -> bool:
@@ -54,5 +59,5 @@ def age_s(plan: ActionPlan, now: datetime) -> float | None:
 
     None if neither time is known. Negative for a time later than ``now``.
     """
-    read = plan.facts_at or plan.created_at
+    read = plan.aged_from
     return None if read is None else (now - read).total_seconds()

@@ -11,6 +11,7 @@ from applier.store import Store
 from applier.wording import count
 from planner.differences.link_changes import LinkSet
 from planner.differences.plans import PlanDifference, difference
+from planner.guarding import with_facts_of
 from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
@@ -91,12 +92,15 @@ def from_last_of_its_name(store: Store, plan: ActionPlan) -> str | None:
     is_large = max(sum(last.actions.values()), len(plan.actions)) > MOST_COMPARED
     if is_large and written is None:
         return None
+    try:
+        before = store.load_plan(last.uuid)
+    except (DamagedRecord, PlanNotFound):
+        return None
+    if with_facts_of(plan, before).digest == before.digest:
+        return f"Same as {named}."
     what = ""
     if not is_large:
-        try:
-            differs = difference(store.load_plan(last.uuid), plan)
-        except (DamagedRecord, PlanNotFound):
-            return None
+        differs = difference(before, plan)
         if differs.is_empty:
             return f"Same as {named}, in another order."
         what = f": {', '.join(counted(differs)[:_SAID])}"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the fields of actions and plans that differ, among those that a digest covers."""
+"""Finds the fields of actions and plans that differ, among those that a digest covers.
+
+The time and the extent of the facts are left out: two plans do the same whatever they were made of.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def of_plan(plan: ActionPlan) -> dict[str, Any]:
         "on_failure": plan.on_failure,
         "limits": plan.limits,
         "tolerances": tolerances,
-        "guards": plan.guards.covered(),
+        "guards": plan.guards.demands(),
     }
 
 

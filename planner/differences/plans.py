@@ -35,9 +35,10 @@ class MovedAction:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanDifference:
-    """The differences between two plans in all that a digest covers, except the order of actions.
+    """The differences between two plans in all that a digest covers.
 
-    ``paths`` are those of the fields of the plan that differ. All links of an added action are new,
+    Left out are the order of the actions, and the time and the extent of the facts. ``paths`` are
+    those of the fields of the plan that differ. All links of an added action are new,
     and all of a removed one lost.
     """
 

@@ -94,9 +94,11 @@ def test_a_saved_plan_is_stored_once(api: TestClient) -> None:
     assert is_problem(again, 409, "already in the record")
 
 
-def test_an_idempotency_key_makes_one_plan(api: TestClient) -> None:
-    first = post(api, "/v2/plans", DOCUMENT, **{"Idempotency-Key": "k1"})
-    second = post(api, "/v2/plans", DOCUMENT, **{"Idempotency-Key": "k1"})
+@pytest.mark.parametrize("guards", [{}, {"approval_max_age_s": 60}])
+def test_an_idempotency_key_makes_one_plan(api: TestClient, guards: dict[str, Any]) -> None:
+    document = {**DOCUMENT, "guards": guards}
+    first = post(api, "/v2/plans", document, **{"Idempotency-Key": "k1"})
+    second = post(api, "/v2/plans", document, **{"Idempotency-Key": "k1"})
     assert first.status_code == second.status_code == 201
     assert first.json == second.json
     other = post(api, "/v2/plans", {**DOCUMENT, "actions": []}, **{"Idempotency-Key": "k1"})

@@ -21,6 +21,7 @@ from applier.store import TIMES, PlanFilters, PlanSummary
 from planner import json_text, planning, ranges, saved, secret_references
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, PlannerError
+from planner.guarding import with_facts_of
 from planner.model import JOIN, ActionPlan
 from planner.states import PlanState
 
@@ -125,7 +126,7 @@ class Plans(Resource):
             store.save_plan(named, history=created)
         except PlanConflict:
             before = store.load_plan(named.uuid)
-            if before.digest != named.digest:
+            if before.digest != with_facts_of(named, before).digest:
                 raise idempotency.used_before(request, f"another plan: {named.uuid}") from None
             return before
         return named

@@ -58,7 +58,7 @@ def write(plan: ActionPlan) -> dict[str, Any]:
         "limits": dict(plan.limits),
         "tolerances": [dict(t) for t in plan.tolerances],
         "on_failure": plan.on_failure,
-        **({} if plan.guards == NO_GUARDS else {"guards": plan.guards.covered()}),
+        **({} if plan.guards == NO_GUARDS else {"guards": plan.guards.demands()}),
         "warnings": list(plan.warnings),
         "joins": joins,
         "nodes": [{"node": uid, "tasks": tasks} for uid, tasks in nodes.items()],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from planner import blast_radius, guards, make_plan
 from planner.blast_radius import Bound, bounds
 from planner.errors import InvalidInput
 from planner.extent import Members
-from planner.guarding import Demands
+from planner.guarding import Demands, with_facts_of
 from planner.guards import NO_GUARDS, Guards
 from planner.model import ActionPlan
 
@@ -57,10 +58,11 @@ def test_facts_written_by_hand_are_not_the_whole_cloud():
     assert touching("c0", facts=facts).guards == NO_GUARDS
 
 
-def test_what_is_touched_is_not_in_the_digest():
-    plan = touching("c0")
+def test_what_is_touched_is_in_the_digest():
+    plan, other = touching("c0"), touching("c0", facts={})
     assert plan.guards != NO_GUARDS
-    assert plan.digest == touching("c0", facts={}).digest
+    assert replace(plan, facts_at=None).digest != other.digest
+    assert with_facts_of(plan, other).digest == other.digest
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
 
 from planner import digest
+from planner.blast_radius import Share
 from planner.guards import Guards
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 from tests.unit.planner.test_model import NOW, rich_plan, with_action
 
+HOUR = timedelta(hours=1)
+EXTENT = (Share("hosts", 2, 14),)
 #: Fields of a plan -> values other than those of ``rich_plan``.
 PLAN_COVERED: dict[str, list[Any]] = {
     "planner": ["weight"],
@@ -25,7 +29,8 @@ PLAN_COVERED: dict[str, list[Any]] = {
     ],
     "on_failure": [None, "continue"],
     "cloud": [None, "west"],
-    "guards": [Guards(approvals=1), Guards(labels=("prod",))],
+    "facts_at": [NOW],
+    "guards": [Guards(approvals=1), Guards(labels=("prod",)), Guards(extent=EXTENT)],
     "actions": [(), rich_plan().actions[:4], rich_plan().actions[::-1]],
 }
 PLAN_LEFT_OUT: dict[str, Any] = {
@@ -35,7 +40,6 @@ PLAN_LEFT_OUT: dict[str, Any] = {
     "created_at": None,
     "updated_at": NOW,
     "start_at": NOW,
-    "facts_at": NOW,
     "status_message": "over",
     "audit_uuid": "audit",
     "strategy_name": "strategy",
@@ -143,6 +147,7 @@ WRITTEN = {
     2: "v2:sha256:deabb9f34fa263dc471adad9858ea2762467e30fa507a2c755016bed89aa0fac",
     3: "v3:sha256:deabb9f34fa263dc471adad9858ea2762467e30fa507a2c755016bed89aa0fac",
     4: "v4:sha256:755a8305810b379ea7a931f3927033b5c9126b620cc274f0e73ba7fac6c4601b",
+    5: "v5:sha256:57616a2e823fc6e8be5009cb4a86222b62c778c454ef3b9234cce09ef334c7d9",
 }
 
 
@@ -163,9 +168,32 @@ def test_version_1_does_not_cover_tolerances_and_on_failure(changed: dict[str, A
     assert not other.has_digest(WRITTEN[2])
 
 
-def test_only_the_newest_version_covers_the_cloud() -> None:
-    other = replace(rich_plan(), cloud="west")
-    assert [version for version in WRITTEN if other.has_digest(WRITTEN[version])] == [1, 2, 3]
+@pytest.mark.parametrize(
+    ("changed", "without"),
+    [
+        ({"cloud": "west"}, [1, 2, 3]),
+        ({"facts_at": NOW}, [1, 2, 3, 4]),
+        ({"guards": Guards(extent=EXTENT)}, [1, 2, 3, 4]),
+    ],
+)
+def test_older_versions_do_not_cover_the_cloud_and_the_facts(
+    changed: dict[str, Any], without: list[int]
+) -> None:
+    other = replace(rich_plan(), **changed)
+    assert [version for version in WRITTEN if other.has_digest(WRITTEN[version])] == without
+
+
+def test_when_a_plan_was_made_counts_if_it_demands_an_age_and_has_no_time_of_facts() -> None:
+    plan = replace(rich_plan(), guards=Guards(approvals=1, approval_max_age_s=60.0))
+    assert replace(plan, created_at=NOW + HOUR).digest != plan.digest
+    plan = replace(plan, facts_at=NOW)
+    assert replace(plan, created_at=NOW + HOUR).digest == plan.digest
+
+
+def test_a_time_is_covered_as_a_moment_whatever_its_zone() -> None:
+    plan = replace(rich_plan(), facts_at=NOW)
+    east = NOW.astimezone(timezone(HOUR))
+    assert replace(plan, facts_at=east).digest == plan.digest
 
 
 @pytest.mark.parametrize("version", WRITTEN)

@@ -11,6 +11,7 @@ import pytest
 from applier.testing.sample_plans import new_plan
 from planner import guards, make_plan
 from planner.errors import InvalidInput
+from planner.guarding import with_facts_of
 from planner.guards import NO_GUARDS, Guards
 from planner.model import ActionPlan
 
@@ -51,12 +52,13 @@ def test_a_wrong_guard_is_refused_with_its_place(wrong):
     assert all(mistake.path[0] == "guards" for mistake in refused.value.mistakes)
 
 
-def test_the_time_of_the_facts_is_that_of_the_plan_and_not_in_the_digest():
+def test_the_time_of_the_facts_is_that_of_the_plan_and_in_its_digest():
     facts = {"at": "2026-03-01T12:00:00+01:00", "hosts": {}}
     plan, other = (make_plan({**NOP, "facts": f}) for f in (facts, {"hosts": {}}))
     assert plan.facts_at == datetime(2026, 3, 1, 11, tzinfo=UTC)
     assert other.facts_at is None
-    assert plan.digest == other.digest
+    assert plan.digest != other.digest
+    assert with_facts_of(plan, other).digest == other.digest
     assert ActionPlan.from_dict(plan.to_dict()).facts_at == plan.facts_at
     assert make_plan({**NOP, "facts": {"at": "noon"}}).facts_at is None
 
@@ -117,7 +119,6 @@ def test_a_wrong_setting_is_told(name, text):
         guards.read_setting(name, text)
 
 
-def test_a_plan_without_guards_has_the_digest_that_it_always_had():
+def test_guards_are_in_the_digest_of_a_plan():
     plan = new_plan("a", uuid="u")
-    assert replace(plan, facts_at=datetime(2026, 1, 1, tzinfo=UTC)).digest == plan.digest
     assert replace(plan, guards=Guards(approvals=1)).digest != plan.digest

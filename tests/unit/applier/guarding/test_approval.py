@@ -44,6 +44,20 @@ def test_as_many_people_as_demanded_have_to_approve():
     assert approval.refusal(PLAN, TWO, given("ada", "bo"), MADE) is None
 
 
+@pytest.mark.parametrize("version", [1, 3, 4])
+def test_an_approval_that_an_older_release_wrote_still_holds(version):
+    left = "+0a1b"
+    for plan in (PLAN, skipped(PLAN), skipped(PLAN, attempts=1)):
+        old = content.approvable(plan).replace(plan.digest, plan.digest_of_version(version))
+        assert content.is_same(plan, old)
+        assert content.is_same(plan, old + left) is content.has_begun(plan)
+
+
+def test_an_approval_is_void_if_the_facts_are_of_another_time():
+    fresher = replace(PLAN, facts_at=MADE + timedelta(hours=1))
+    assert approval.refusal(fresher, ONE, given("ada"), MADE)
+
+
 def test_the_creator_does_not_count_where_that_is_asked():
     another = ONE._replace(approval_by_another=True)
     assert approval.refusal(PLAN, another, given("ada"), MADE)
