@@ -18,7 +18,7 @@ from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
 
 
-class Show(Verb):
+class ShowPlan(Verb):
     """Show a plan wave by wave, or the whole plan as JSON or YAML
 
     '-f message' writes the three-level message of a deployment: nodes, their tasks, and the

@@ -12,7 +12,7 @@ from applier.operations import creation
 from applier.operations.creation import SetOptions
 
 
-class Report(Verb):
+class ReportPlan(Verb):
     """Write a page about a plan: what happened, why, and what is left
 
     One HTML file that any browser shows, without a network: timeline, graph, all actions with their

@@ -11,7 +11,7 @@ from applier.operations import claim
 from applier.run.plan_cloud import cloud_of
 
 
-class Start(Verb):
+class StartPlan(Verb):
     """Queue a plan for an applier service
 
     The plan becomes PENDING. An applier service that uses the same record runs it: at once, or with
@@ -85,7 +85,7 @@ class PausePlan(Verb):
         return 0
 
 
-class Resume(Verb):
+class ResumePlan(Verb):
     """Resume a plan that was paused, failed, or whose applier died
 
     The plan becomes PENDING. Successful actions are not run again. Interrupted actions, and those
@@ -113,7 +113,7 @@ class Resume(Verb):
         return 0
 
 
-class Cancel(Verb):
+class CancelPlan(Verb):
     """Cancel a plan
 
     No more actions start. If the plan is ONGOING, the process that runs it tells its running

@@ -20,7 +20,7 @@ from applier.watcher.following import Follower
 LOOK_S = 1.0
 
 
-class Resume(Command):
+class ResumeWatcherPlan(Command):
     """Let a plan go on whose applier has died, or that ended without doing all of its work
 
     What had begun is verified first. What SUCCEEDED does not run again.

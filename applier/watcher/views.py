@@ -35,7 +35,7 @@ def _named_here() -> Iterator[None]:
         raise ApplierError(text) from reason
 
 
-class Show(plan_verbs.Show):
+class WatcherShow(plan_verbs.ShowPlan):
     """Show a plan of Watcher wave by wave, or the whole plan as JSON or YAML"""
 
     EXAMPLES = ("show last", "show last --all", "show 7f3a91c2", "show 7f3a91c2 -f json")
@@ -53,7 +53,7 @@ class Show(plan_verbs.Show):
         return claim.claimant_lines(self.session.store, plan, self.session.record, now())
 
 
-class Why(why.Why):
+class WatcherWhy(why.Why):
     """Explain when an action of Watcher starts, what it waits for, or why it did not run
 
     Before a run, the explanation is based on a forecast, during a run on the stored states.
@@ -67,7 +67,7 @@ class Why(why.Why):
             return super().take_action(parsed_args)
 
 
-class Graph(graph.Graph):
+class WatcherGraph(graph.Graph):
     """Draw a plan of Watcher as svg, dot or mermaid, or its timeline
 
     With --state, --node or --task, only the actions that match all of them are drawn, with the
@@ -85,7 +85,7 @@ class Graph(graph.Graph):
     )
 
 
-class Simulate(simulate.Simulate):
+class WatcherSimulate(simulate.Simulate):
     """Predict when actions of a plan of Watcher start, how long it takes, and what determines that
 
     With several values for max_workers (1..8, or 2,4,8), each has a row. The knee is marked: the
@@ -121,7 +121,7 @@ class Simulate(simulate.Simulate):
         return parser
 
 
-class ActionSet(action_steering.ActionSet):
+class WatcherActionSet(action_steering.ActionSet):
     """Set the state of an action in doubt, or of a failed one finished by hand
 
     Possible only while nobody runs the plan. To continue the plan: actionplan-watcher resume PLAN.
@@ -147,7 +147,7 @@ class ActionSet(action_steering.ActionSet):
         return 0
 
 
-class Resume(resume.Resume):
+class WatcherResume(resume.ResumeWatcherPlan):
     """Let a plan go on whose applier has died, or that ended without doing all of its work
 
     What had begun is verified first. What SUCCEEDED does not run again.

@@ -83,6 +83,7 @@ LAYERS = (
             "planner",
             "planner.checking",
             "planner.configuration_files",
+            "planner.declared_options",
             "planner.documents",
             "planner.options",
             "planner.planning",
@@ -243,14 +244,6 @@ IMPURE = frozenset(
 EMPTY_NAMES = ("base", "common", "default", "helpers", "manager", "misc", "utils")
 FILE_LINES = 400
 FUNCTION_LINES = 60
-
-#: The packages and modules whose classes have the names of routes and verbs.
-NAMED_AFTER_ROUTES_AND_VERBS = (
-    "applier.api.",
-    "applier.cli.",
-    "applier.watcher.resume",
-    "applier.watcher.views",
-)
 
 #: Modules in which a state may be assigned.
 WRITERS_OF_STATES = ("applier/recording/recorder.py", "applier/storage/rows.py")
@@ -439,11 +432,9 @@ def no_circles(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def one_class_of_a_name(sources: Sequence[Source]) -> Iterator[str]:
-    """Two classes have two names, except for those that routes and verbs are named after."""
+    """Two classes have two names."""
     known: dict[str, Source] = {}
     for source in sources:
-        if source.module.startswith(NAMED_AFTER_ROUTES_AND_VERBS):
-            continue
         for node in source.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 other = known.setdefault(node.name, source)

@@ -13,16 +13,16 @@ from applier.api.v1 import actions, entry, plans, services
 def routes(parts: Parts) -> Mapping[str, Any]:
     """Return the resource of each path."""
     return {
-        "/": entry.Root(),
-        "/v1": entry.Version(),
-        "/v1/action_plans": plans.Plans(parts),
-        "/v1/action_plans/detail": plans.Plans(parts, detail=True),
-        "/v1/action_plans/{uuid}": plans.Plan(parts),
-        "/v1/action_plans/{uuid}/start": plans.Start(parts),
-        "/v1/actions": actions.Actions(parts),
-        "/v1/actions/detail": actions.Actions(parts, detail=True),
-        "/v1/actions/{uuid}": actions.Action(parts),
-        "/v1/services": services.Services(parts),
-        "/v1/services/detail": services.Services(parts, detail=True),
-        "/v1/services/{name}": services.Service(parts),
+        "/": entry.RootV1(),
+        "/v1": entry.VersionV1(),
+        "/v1/action_plans": plans.PlansV1(parts),
+        "/v1/action_plans/detail": plans.PlansV1(parts, detail=True),
+        "/v1/action_plans/{uuid}": plans.PlanV1(parts),
+        "/v1/action_plans/{uuid}/start": plans.StartV1(parts),
+        "/v1/actions": actions.ActionsV1(parts),
+        "/v1/actions/detail": actions.ActionsV1(parts, detail=True),
+        "/v1/actions/{uuid}": actions.ActionV1(parts),
+        "/v1/services": services.ServicesV1(parts),
+        "/v1/services/detail": services.ServicesV1(parts, detail=True),
+        "/v1/services/{name}": services.ServiceV1(parts),
     }

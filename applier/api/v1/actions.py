@@ -17,7 +17,7 @@ from applier.operations import Operator, actions
 from applier.store import Store
 from applier.store.pages import ActionKey, PlannedAction
 from planner.errors import InvalidTransition
-from planner.model import Action as OfPlan
+from planner.model import Action
 from planner.model import ActionPlan
 
 #: The sort key of the store for each ``sort_key`` of Watcher's lists of actions. There is none for
@@ -43,12 +43,12 @@ WORDS = frozenset(
 #: The states of plans whose actions can be skipped, in Watcher's words.
 WAITING = ("RECOMMENDED", "PENDING")
 #: An operation on an action, with a reason.
-Change = Callable[[Store, Operator, ActionPlan, OfPlan, str], None]
+Change = Callable[[Store, Operator, ActionPlan, Action, str], None]
 #: The reason for a skip if the request has none.
 NO_REASON = "no reason given"
 
 
-class Actions:
+class ActionsV1:
     """The list of actions."""
 
     RULES: ClassVar = {"GET": "plan:read"}
@@ -77,7 +77,7 @@ class Actions:
         response.media = paging.with_next(request, "actions", forms, page, given)
 
 
-class Action:
+class ActionV1:
     """One action."""
 
     RULES: ClassVar = {"GET": "plan:read", "PATCH": "action:steer"}
@@ -132,7 +132,7 @@ class Action:
             raise falcon.HTTPConflict(description=str(reason)) from None
 
 
-def _require_skip(planned: PlannedAction, action: OfPlan, wanted: dict[str, object]) -> None:
+def _require_skip(planned: PlannedAction, action: Action, wanted: dict[str, object]) -> None:
     """Raise falcon.HTTPConflict unless a change skips the action, or rewords an earlier skip."""
     old, plan = action_word(action.state), plan_word(planned.plan_state)
     new = str(wanted.get("state", old))

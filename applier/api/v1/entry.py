@@ -16,7 +16,7 @@ from applier.api.v1.links import links
 RESOURCES = ("actions", "action_plans", "services")
 
 
-class Root:
+class RootV1:
     """The list of API versions, which needs no authentication."""
 
     PUBLIC = True
@@ -42,7 +42,7 @@ class Root:
         }
 
 
-class Version:
+class VersionV1:
     """The resources of version 1."""
 
     RULES: Mapping[str, str] = {"GET": "product:read"}

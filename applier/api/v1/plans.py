@@ -48,7 +48,7 @@ WORDS = frozenset(str(state) for state in PlanState if state is not PlanState.PA
 _INTERNAL = (*patches.INTERNAL, "status_message")
 
 
-class Plans:
+class PlansV1:
     """The list of plans."""
 
     RULES: ClassVar = {"GET": "plan:read"}
@@ -73,7 +73,7 @@ class Plans:
         response.media = paging.with_next(request, "action_plans", forms, page, given)
 
 
-class OnePlan:
+class OnePlanV1:
     """The base class of the resources of one plan."""
 
     def __init__(self, parts: Parts) -> None:
@@ -91,7 +91,7 @@ class OnePlan:
         return self._assembly.store.load_plan(head.uuid)
 
 
-class Plan(OnePlan):
+class PlanV1(OnePlanV1):
     """One plan."""
 
     RULES: ClassVar = {"GET": "plan:read", "PATCH": "plan:run", "DELETE": "plan:delete"}
@@ -149,7 +149,7 @@ class Plan(OnePlan):
             raise patches.refused(step, reason) from None
 
 
-class Start(OnePlan):
+class StartV1(OnePlanV1):
     """The start of a plan."""
 
     RULES: ClassVar = {"POST": "plan:run"}

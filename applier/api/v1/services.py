@@ -14,7 +14,7 @@ from applier.api.v1 import paging
 from applier.api.v1.links import links
 from applier.assembly import now
 from applier.run import liveness
-from applier.store import Service as Registered
+from applier.store import Service
 from applier.store.pages import Page
 
 #: The name of every service: that of Watcher's own service that runs plans.
@@ -28,7 +28,7 @@ KEYS = {key: key for key in ("id", "name", "host", "status", "last_seen_up", "cr
 }
 
 
-class Services:
+class ServicesV1:
     """The list of services."""
 
     RULES: ClassVar = {"GET": "service:read"}
@@ -46,7 +46,7 @@ class Services:
         response.media = paging.with_next(request, "services", found, page, given, marker="id")
 
 
-class Service:
+class ServiceV1:
     """One service."""
 
     RULES: ClassVar = {"GET": "service:read"}
@@ -74,7 +74,7 @@ def _of_page(forms: list[dict[str, Any]], page: Page) -> list[dict[str, Any]]:
     return forms[after : after + page.limit]
 
 
-def _form(service: Registered, request: falcon.Request) -> dict[str, Any]:
+def _form(service: Service, request: falcon.Request) -> dict[str, Any]:
     """Return a service as JSON types; its id, a checksum of its uuid, stays the same."""
     number = zlib.crc32(service.uuid.encode()) >> 1
     seen = service.heartbeat_at.astimezone(UTC)

@@ -24,7 +24,7 @@ _WITH_ATTEMPTS = {
 }
 
 
-class Actions(Resource):
+class ActionsV2(Resource):
     """The actions of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -72,7 +72,7 @@ class Actions(Resource):
         response.media = answer
 
 
-class Action(Resource):
+class ActionV2(Resource):
     """One action."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -103,7 +103,7 @@ class Action(Resource):
         }
 
 
-class Output(Resource):
+class OutputV2(Resource):
     """The output of an action."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -130,7 +130,7 @@ class Output(Resource):
         response.text = store.output(found.uuid, one.uuid) or ""
 
 
-class Why(Resource):
+class WhyV2(Resource):
     """The reason why an action waits, or did not run."""
 
     OPERATIONS: Mapping[str, Operation] = {

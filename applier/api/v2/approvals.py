@@ -32,7 +32,7 @@ _APPROVALS = schemas.mapping(
 )
 
 
-class Approvals(Resource):
+class ApprovalsV2(Resource):
     """The approvals of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {

@@ -36,7 +36,7 @@ _DURATION = schemas.mapping(
 PURGED = 1000
 
 
-class Export(Resource):
+class ExportV2(Resource):
     """A plan with its attempts, requests and history, as a document."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -58,7 +58,7 @@ class Export(Resource):
         response.media = archiving.exported(store, store.find_plan(plan))
 
 
-class Imports(Resource):
+class ImportsV2(Resource):
     """The plans that are imported from other databases."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -98,7 +98,7 @@ class Imports(Resource):
         show(self._parts, response, made)
 
 
-class Durations(Resource):
+class DurationsV2(Resource):
     """How long actions took."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -139,7 +139,7 @@ class Durations(Resource):
         response.media = {"messages": told}
 
 
-class DurationsExport(Resource):
+class DurationsExportV2(Resource):
     """The durations that were measured in this database, without imported ones."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -161,7 +161,7 @@ class DurationsExport(Resource):
         response.media = durations.exported(assembly.store, list(assembly.action_types))
 
 
-class Purge(Resource):
+class PurgeV2(Resource):
     """The removal of old plans for good."""
 
     OPERATIONS: Mapping[str, Operation] = {

@@ -51,7 +51,7 @@ def _asked(rule: str, summary: str, body: schemas.Schema) -> Mapping[str, Operat
     return {"POST": operation}
 
 
-class PlanChange(Resource):
+class PlanChangeV2(Resource):
     """A change of a plan, made by ``make``. ``body`` is the schema of the request body."""
 
     def __init__(
@@ -82,7 +82,7 @@ class PlanChange(Resource):
         response.media = _done(assembly, found.uuid, told)
 
 
-class ActionChange(Resource):
+class ActionChangeV2(Resource):
     """A change of an action, made by ``make``. ``body`` is the schema of the request body."""
 
     def __init__(
@@ -111,7 +111,7 @@ class ActionChange(Resource):
         response.media = _done(assembly, found.uuid, told)
 
 
-class Rollback(Resource):
+class RollbackV2(Resource):
     """The plan that undoes another."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -160,44 +160,44 @@ def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, body: Body)
     plans.start(assembly, operator, plan, accept_drift=body.get("accept_drift", False), at=at)
 
 
-def plan_changes(parts: Parts) -> dict[str, PlanChange]:
+def plan_changes(parts: Parts) -> dict[str, PlanChangeV2]:
     """Return the changes of a plan, by the last part of their path."""
     return {
-        "start": PlanChange(
+        "start": PlanChangeV2(
             parts,
             _start,
             "Queue a plan: an applier service runs it, or does at a time, or in a window.",
             schemas.START,
         ),
-        "approve": PlanChange(
+        "approve": PlanChangeV2(
             parts,
             lambda a, o, p, body: approving.approve(a, o, p, body["why"]),
             "Approve a plan as it is now; it is void when anything of the plan differs.",
             schemas.REASON_NEEDED,
             rule="plan:approve",
         ),
-        "pause": PlanChange(
+        "pause": PlanChangeV2(
             parts,
             lambda a, o, p, body: plans.pause(a.store, o, p, body.get("why")),
             "Start no more actions of a running plan; those that run end.",
         ),
-        "resume": PlanChange(
+        "resume": PlanChangeV2(
             parts,
             lambda a, o, p, body: resuming.resume(a, o, p, body.get("why")),
             "Go on with a plan that was paused, failed, was cancelled, or lost its applier.",
         ),
-        "cancel": PlanChange(
+        "cancel": PlanChangeV2(
             parts,
             lambda a, o, p, body: plans.cancel(a, o, p, body.get("why")),
             "Cancel a plan: running actions are aborted or awaited, others never start.",
         ),
-        "limits": PlanChange(
+        "limits": PlanChangeV2(
             parts,
             lambda a, o, p, body: plans.set_limits(a, o, p, body["limits"], body.get("why")),
             "Change limits of a running plan, for actions that start from now on.",
             schemas.LIMITS_WANTED,
         ),
-        "undelete": PlanChange(
+        "undelete": PlanChangeV2(
             parts,
             lambda a, o, p, body: removal.undelete(a.store, o, p, body.get("why")),
             "Bring a removed plan back, with the state that it had; its whole uuid is needed.",
@@ -206,21 +206,21 @@ def plan_changes(parts: Parts) -> dict[str, PlanChange]:
     }
 
 
-def action_changes(parts: Parts) -> dict[str, ActionChange]:
+def action_changes(parts: Parts) -> dict[str, ActionChangeV2]:
     """Return the changes of an action, by the last part of their path."""
     return {
-        "skip": ActionChange(
+        "skip": ActionChangeV2(
             parts,
             lambda a, o, p, action, body: actions.skip(a.store, o, p, action, body["why"]),
             "Skip an action that has not started; it counts as done for what needs it.",
             schemas.REASON_NEEDED,
         ),
-        "abort": ActionChange(
+        "abort": ActionChangeV2(
             parts,
             lambda a, o, p, action, body: actions.abort(a.store, o, p, action, body.get("why")),
             "Stop an action that runs.",
         ),
-        "settle": ActionChange(
+        "settle": ActionChangeV2(
             parts,
             lambda a, o, p, action, body: actions.settle(
                 a.store, o, p, action, ActionState(body["state"]), body["why"]
@@ -228,7 +228,7 @@ def action_changes(parts: Parts) -> dict[str, ActionChange]:
             "Say how an action in doubt ended, after looking.",
             schemas.SETTLE,
         ),
-        "force-complete": ActionChange(
+        "force-complete": ActionChangeV2(
             parts,
             lambda a, o, p, action, _: actions.force_complete(a, o, p, action),
             "Let the cloud complete a running migration at once.",

@@ -36,7 +36,7 @@ _NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": _MOST}
 ENDING = "actionplan.ending"
 
 
-class Events(Resource):
+class EventsV2(Resource):
     """The events of all plans."""
 
     OPERATIONS: Mapping[str, Operation] = {

@@ -31,7 +31,7 @@ ENTRY = schemas.mapping(
 )
 
 
-class History(Resource):
+class HistoryV2(Resource):
     """The changes of all plans, or of one."""
 
     OPERATIONS: Mapping[str, Operation] = {

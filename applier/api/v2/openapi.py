@@ -52,7 +52,7 @@ _PROBLEM: schemas.Schema = {
 _REFUSALS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 502, 503)
 
 
-class Description(Resource):
+class DescriptionV2(Resource):
     """The description of all operations."""
 
     OPERATIONS: Mapping[str, Operation] = {

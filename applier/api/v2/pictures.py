@@ -43,7 +43,7 @@ FORECAST = schemas.mapping(
 )
 
 
-class Graph(Resource):
+class GraphV2(Resource):
     """The graph of a plan, as SVG."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -67,7 +67,7 @@ class Graph(Resource):
         _send(response, svg.render(found, lambda action: action.action_type != JOIN))
 
 
-class TimelinePicture(Resource):
+class TimelinePictureV2(Resource):
     """The timeline of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -103,7 +103,7 @@ class TimelinePicture(Resource):
         _send(response, svg.render(made))
 
 
-class ReportPage(Resource):
+class ReportPageV2(Resource):
     """The report of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -132,7 +132,7 @@ class ReportPage(Resource):
         response.text = page.render(made)
 
 
-class Differences(Resource):
+class DifferencesV2(Resource):
     """What differs between a plan and another one."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -159,7 +159,7 @@ class Differences(Resource):
         response.media = difference_values.as_dict(made, assembly.action_types)
 
 
-class Simulation(Resource):
+class SimulationV2(Resource):
     """The forecast of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -188,7 +188,7 @@ class Simulation(Resource):
         }
 
 
-class Requests(Resource):
+class RequestsV2(Resource):
     """The requests of operators to the runs of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {

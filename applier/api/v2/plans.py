@@ -44,7 +44,7 @@ FILTERS = {
 }
 
 
-class Plans(Resource):
+class PlansV2(Resource):
     """All plans."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -132,7 +132,7 @@ class Plans(Resource):
         return named
 
 
-class Plan(Resource):
+class PlanV2(Resource):
     """One plan."""
 
     OPERATIONS: Mapping[str, Operation] = {

@@ -24,7 +24,7 @@ _PLANNER = schemas.mapping(
 )
 
 
-class Planners(Resource):
+class PlannersV2(Resource):
     """The installed planners."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -42,7 +42,7 @@ class Planners(Resource):
         response.media = {"planners": [_planner(name) for name in names]}
 
 
-class ActionTypes(Resource):
+class ActionTypesV2(Resource):
     """The installed action types."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -69,7 +69,7 @@ class ActionTypes(Resource):
         response.media = {"action_types": found}
 
 
-class Schemas(Resource):
+class SchemasV2(Resource):
     """The names of all schemas."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -92,7 +92,7 @@ class Schemas(Resource):
         }
 
 
-class Schema(Resource):
+class SchemaV2(Resource):
     """One schema."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -118,7 +118,7 @@ class Schema(Resource):
         response.data = json.dumps(known.get(name) or types[name].SCHEMA).encode()
 
 
-class Services(Resource):
+class ServicesV2(Resource):
     """The applier services."""
 
     OPERATIONS: Mapping[str, Operation] = {

@@ -39,7 +39,7 @@ _DRY_RUN = schemas.mapping(
 _TIMES: schemas.Schema = {"type": "integer", "minimum": 1, "maximum": 100_000}
 
 
-class DryRun(Resource):
+class DryRunV2(Resource):
     """The prechecks and guards that a run of a plan would meet now, and the drift of the cloud."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -62,7 +62,7 @@ class DryRun(Resource):
         response.media = dry_run.as_dict(found, dry_run.dry_run(assembly, found))
 
 
-class Rehearsal(Resource):
+class RehearsalV2(Resource):
     """Many simulated runs of a plan, with faults."""
 
     OPERATIONS: Mapping[str, Operation] = {

@@ -43,7 +43,7 @@ _DEAD = schemas.mapping(
 )
 
 
-class Subscriptions(Resource):
+class SubscriptionsV2(Resource):
     """The subscriptions of the receivers and of the readers of events."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -65,7 +65,7 @@ class Subscriptions(Resource):
         response.media = {"subscriptions": [_of(s, newest) for s in store.subscriptions()]}
 
 
-class Removal(Resource):
+class RemovalV2(Resource):
     """The removal of a subscription."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -96,7 +96,7 @@ class Removal(Resource):
         response.media = {"messages": [f"The subscription {name!r} is removed."]}
 
 
-class DeadEvents(Resource):
+class DeadEventsV2(Resource):
     """The events that were given up."""
 
     OPERATIONS: Mapping[str, Operation] = {

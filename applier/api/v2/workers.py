@@ -36,7 +36,7 @@ WORKER = schemas.mapping(
 )
 
 
-class RegisteredWorkers(Resource):
+class RegisteredWorkersV2(Resource):
     """The workers that are registered in the database."""
 
     OPERATIONS: Mapping[str, Operation] = {
@@ -57,7 +57,7 @@ class RegisteredWorkers(Resource):
         response.media = {"workers": [_of(w) for w in self._parts.assembly.store.workers()]}
 
 
-class DrainedWorker(Resource):
+class DrainedWorkerV2(Resource):
     """A worker that is to take no more jobs."""
 
     OPERATIONS: Mapping[str, Operation] = {
