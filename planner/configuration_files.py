@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 
 class SetOption(NamedTuple):
-    """An option that is set in a file; ``value`` is the text on its first line."""
+    """An option that is set in a file; ``line`` is its first one, ``value`` the text of all."""
 
     file: Path
     line: int
@@ -36,14 +36,26 @@ def files_of(conf: cfg.ConfigOpts) -> list[Path]:
 
 
 def entries(file: Path) -> Iterator[SetOption]:
-    """Yield each option that is set in a file, with its section as oslo.config reads it."""
-    section = "DEFAULT"
-    for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        if head := re.match(r"\[(.+?)\]", text):
+    """Yield each option that is set in a file, with its section as oslo.config reads it.
+
+    The lines after an option that begin with a blank or a tab continue its value.
+    """
+    section, found = "DEFAULT", None
+    # oslo.config ends a line at a line feed only; str.splitlines() has other ends as well.
+    for number, text in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+        if found and text[:1] in (" ", "\t") and text.strip():
+            found = found._replace(value=f"{found.value}\n{text.strip()}")
+            continue
+        if found:
+            yield found
+        found = None
+        if head := re.match(r"\[(.+)\]\s*$", text):
             # oslo.config reads the names of sections in lower case, except this one.
             section = head[1] if head[1] == "DEFAULT" else head[1].lower()
-        elif found := re.match(r"([^\s#;\[][^=:]*?)\s*[=:]\s*(.*)", text):
-            yield SetOption(file, number, section, found[1], found[2].strip())
+        elif parts := re.match(r"([^\s#;\[][^=:]*?)\s*[=:]\s*(.*)", text):
+            found = SetOption(file, number, section, parts[1], parts[2].strip())
+    if found:
+        yield found
 
 
 def place_of(conf: cfg.ConfigOpts, section: str, option: str) -> str:

@@ -131,7 +131,7 @@ def layers(
         group = registry.section_of(registry.PLANNERS, planner_class.NAME)
         conf.register_opts(planner_class.OPTIONS, group=group)
         yield Layer(_Section(conf, group), lambda name: place_of(conf, group, name))
-    fields = {opt.name: value.get(opt.name) for opt in planner_class.OPTIONS}
+    fields = {opt.dest: value.get(opt.dest) for opt in planner_class.OPTIONS}
     given = {name: found for name, found in fields.items() if found is not None}
     yield Layer(given, lambda _: None, ())
     own = value.get("options")
@@ -171,7 +171,7 @@ def resolve(
 
     Unknown names and invalid values are added to ``mistakes``.
     """
-    opts = {opt.name: opt for opt in planner_class.OPTIONS}
+    opts = {opt.dest: opt for opt in planner_class.OPTIONS}
     values = {
         name: dict(opt.default) if isinstance(opt.default, dict) else opt.default
         for name, opt in opts.items()
@@ -218,7 +218,7 @@ def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> lis
     known = {
         GROUP: {opt.name for opt in OPTIONS},
         registry.section_of(registry.PLANNERS, planner_class.NAME): {
-            opt.name for opt in planner_class.OPTIONS
+            opt.dest for opt in planner_class.OPTIONS
         },
     }
     mistakes = []

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any
 
+from planner import schema_references
 from planner.contract import ActionType, Planner
 from planner.errors import AmbiguousPlugin, BrokenPlugin, UnknownPlugin
 
@@ -106,7 +107,27 @@ def planner(name: str) -> type[Planner[Any]]:
     found = load(PLANNERS, name)
     if not (isinstance(found, type) and issubclass(found, Planner)):
         raise BrokenPlugin("planner", name, "it is no subclass of planner.contract.Planner")
+    # The library of the options takes long to import, and most commands load no planner.
+    from planner import declared_options
+
+    declared_options.declared("planner", name, found)
     return found
+
+
+def _require_resolved(name: str, schema: Mapping[str, Any]) -> None:
+    """Raise BrokenPlugin if a schema has a reference that cannot be resolved.
+
+    What such a reference marks as secret would be shown.
+    """
+    if not schema_references.refers(schema):
+        return
+    # jsonschema takes long to import, and few schemas have references.
+    from planner import schema_errors
+
+    try:
+        schema_errors.require_valid(schema)
+    except ValueError as reason:
+        raise BrokenPlugin("action type", name, str(reason)) from reason
 
 
 class ActionTypes(Mapping[str, type[ActionType]]):
@@ -130,6 +151,7 @@ class ActionTypes(Mapping[str, type[ActionType]]):
             if name != found.TYPE:
                 reason = f"it is registered as {name!r} and calls itself {found.TYPE!r}"
                 raise BrokenPlugin("action type", name, reason)
+            _require_resolved(name, found.SCHEMA)
             self._loaded[name] = found
         return found
 

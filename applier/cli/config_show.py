@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from applier.cli.plugins import shown
-from applier.cli.session import configuration_of
-from applier.cli.verb import ListVerb
-from applier.errors import StoreError
-from planner.errors import InvalidInput, Mistake, accepted
+from applier.cli.plugins import shown as shown_value
+from applier.cli.session import configuration_of, warn
+from applier.cli.verb import REFUSED, ListVerb
+from planner.errors import InvalidInput, Mistake, accepted, shown
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class ConfigShow(ListVerb):
     """Show every option, its value, and the source of the value
 
-    Secrets are not shown.
+    Secrets are not shown. The mistakes for which other commands refuse the configuration follow;
+    then the exit code is 1.
     """
 
     EXAMPLES = ("config show", "config show --section actionplan")
@@ -49,11 +50,30 @@ class ConfigShow(ListVerb):
         conf = configuration_of(self.session.config_files, checked=False)
         configuration.register_all(conf)
         where = _Origins(conf)
+        self._mistakes = _mistakes(self.session.config_files)
         return ("section", "option", "value", "from"), (
             (name, opt.dest, value_of(conf, name, opt), where(name, opt.dest))
             for name, opt in options
             if section in (None, name)
         )
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Show the options, then each mistake; return REFUSED if there is one."""
+        code = super().run(parsed_args)
+        for mistake in shown(self._mistakes):
+            self.note(f"Mistake: {' '.join(str(mistake).split())}")
+        return REFUSED if self._mistakes else int(code)
+
+
+def _mistakes(files: Sequence[str]) -> Sequence[object]:
+    """Return the mistakes in a configuration that is read, but not accepted by other commands."""
+    from applier.errors import ConfigurationError
+
+    try:
+        configuration_of(files, warn=warn)
+    except ConfigurationError as reason:
+        return reason.mistakes or (reason,)
+    return ()
 
 
 def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
@@ -64,23 +84,22 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
 
     try:
         value = conf[group][opt.dest]
-    except cfg.ConfigFileValueError as reason:
+    except RecursionError:
+        return "cannot be used: it refers to itself"
+    except (cfg.Error, ValueError) as reason:
         return f"cannot be used: {str(reason).rpartition('is not valid: ')[2]}"
     if (group, opt.name) == ("actionplan", "connection"):
         return _connection(conf)
     if (group, opt.name) == ("actionplan", "simulator"):
         return str(configuration.simulator_path(conf))
-    return shown(opt, value)
+    return shown_value(opt, value)
 
 
 def _connection(conf: cfg.ConfigOpts) -> str:
     from applier import configuration
     from applier.storage import connection
 
-    try:
-        return connection.shown(connection.parse(configuration.connection(conf)))
-    except StoreError:
-        return "cannot be used: no URL of a database"
+    return connection.shown(connection.parse(configuration.connection(conf)))
 
 
 class _Origins:
@@ -115,8 +134,11 @@ def _location(conf: cfg.ConfigOpts, group: str, option: str) -> tuple[cfg.Locati
 
     try:
         found = conf.get_location(option, group)
-    except cfg.ConfigFileValueError:
-        # get_location() reads the value. Only a value from a file can be invalid.
+    except (cfg.Error, ValueError, RecursionError):
+        # get_location() reads the value, and only one that is set can be invalid.
+        variable = f"OS_{group.upper()}__{option.upper()}"
+        if variable in os.environ:
+            return cfg.Locations.environment, variable
         return cfg.Locations.user, ""
     if found is None or found.location in (cfg.Locations.opt_default, cfg.Locations.set_default):
         return cfg.Locations.opt_default, ""

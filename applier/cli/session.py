@@ -39,7 +39,7 @@ class Session:
     @cached_property
     def conf(self) -> cfg.ConfigOpts:
         """The configuration; raises ConfigurationError."""
-        return configuration_of(self.config_files, warn=_warn)
+        return configuration_of(self.config_files, warn=warn)
 
     @cached_property
     def assembly(self) -> Assembly:
@@ -113,7 +113,8 @@ class Session:
         return self.store.load_plan(self.store.find_plan(reference))
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Write a warning to standard error."""
     sys.stderr.write(f"Warning: {shortened(text)}\n")
 
 

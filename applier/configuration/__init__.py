@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
@@ -25,6 +27,8 @@ from planner.errors import PlannerError
 #: The name of the configuration file; it may be the one of Watcher's services.
 FILE = "watcher.conf"
 SITE_FILE = Path("/etc/watcher") / FILE
+#: The most bytes of a configuration file: 50 times the sample of Watcher with all its options.
+MOST_BYTES = 4 * 1024 * 1024
 
 
 def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
@@ -80,6 +84,9 @@ def load(
     options, ``warn`` is called with each warning. Without ``checked``, an invalid value raises an
     error only when it is read.
     """
+    named = list(config_files) if config_files else files()
+    for file in named:
+        _require_readable(file)
     conf = cfg.ConfigOpts()
     prepare(conf)
     for section, options in OWN:
@@ -90,7 +97,7 @@ def load(
             project="actionplan",
             version=version("actionplan") if arguments else None,
             description=description,
-            default_config_files=list(config_files) if config_files else files(),
+            default_config_files=named,
             default_config_dirs=[],
         )
     except cfg.ConfigFilesNotFoundError as reason:
@@ -103,6 +110,21 @@ def load(
         for text in check.check(conf, _by_section(), os.environ):
             warn(text)
     return conf
+
+
+def _require_readable(file: str) -> None:
+    """Raise ConfigurationError for a file that does not end, or that can be read only once.
+
+    oslo.config reads a file whole, and each check of its options reads it once more. What is
+    missing or a folder, oslo.config refuses.
+    """
+    with suppress(OSError):
+        found = os.stat(file)
+        if not (S_ISREG(found.st_mode) or S_ISDIR(found.st_mode) or file == os.devnull):
+            raise ConfigurationError(f"configuration {file}: it is no regular file")
+        if found.st_size > MOST_BYTES:
+            text = f"it has {found.st_size} bytes, at most {MOST_BYTES} are read"
+            raise ConfigurationError(f"configuration {file}: {text}")
 
 
 def _by_section() -> dict[str, Sequence[cfg.Opt]]:

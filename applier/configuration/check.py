@@ -13,20 +13,27 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg, types
 
-from applier.configuration import plugin_options, watcher_options
+from applier.configuration import plugin_options, shared_file, watcher_options
 from applier.errors import ConfigurationError
-from planner import registry
-from planner.configuration_files import entries, files_of
-from planner.errors import Mistake, PlannerError, accepted
-from planner.options import LimitsType
+from planner import registry, safe_text
+from planner.configuration_files import SetOption, entries, files_of
+from planner.errors import Mistake, PlannerError, UnknownPlugin, accepted
+from planner.options import IN_WATCHER, SECTION_IN_WATCHER, LimitsType
 from planner.planners.numbers import NumberByType
 
 _VARIABLE = re.compile("OS_(.+?)__(.+)")
+_CONTINUED = "a line that begins with a blank continues the option before it"
 #: A number in ASCII digits. Python reads other digits and "_" as well.
 _NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 #: The least similarity (1 is equal) at which a known name was probably meant: for the name of a
 #: section, and for that of a plugin. Names of sections begin alike, those of plugins do not.
 _SIMILAR, _SIMILAR_NAME = 0.82, 0.6
+#: The options that name a plugin, and that Watcher reads, too: what they name, and its namespace.
+_NAMES_OF = {
+    ("watcher_planner", "planner"): ("planner", registry.PLANNERS),
+    (SECTION_IN_WATCHER, "planner"): ("planner", registry.PLANNERS),
+    ("watcher_applier", "workflow_engine"): ("workflow engine", registry.ENGINES),
+}
 #: The namespaces of plugins by the first part of their sections: ``watcher_actions`` and others.
 _NAMESPACES = {section: namespace for namespace, section in registry.SECTIONS.items()}
 
@@ -38,6 +45,8 @@ class Setting(NamedTuple):
     section: str
     option: str
     text: str
+    #: None for one in the environment.
+    entry: SetOption | None = None
 
 
 class Option(NamedTuple):
@@ -66,13 +75,15 @@ def check(
     ``own`` are the options by section that belong to no plugin. Options of Watcher are not checked.
     """
     settings = [*_in_files(conf), *_in_environment(environment, own)]
-    mistakes: list[Mistake] = []
-    told = list(_repeated(conf, own))
+    mistakes: list[Mistake] = list(_in_small_letters(environment, own))
+    told: list[str] = []
     # The last setting of an option holds; those in the environment come after those in files.
     holding: dict[Option, Setting] = {}
     for setting in settings:
         try:
             option = _option(setting, own, conf)
+            if option in holding and not option.opt.multi:
+                told += _repeated(holding[option], setting)
             holding[option] = setting
         except _NotOurs as reason:
             told += [f"{setting.place}: {reason}"] if str(reason) else []
@@ -81,7 +92,9 @@ def check(
     for option, setting in holding.items():
         try:
             value = _value(conf, option, setting.text)
-            told += [f"{setting.place}: {text}" for text in _without_effect(option.opt, value)]
+            _require_kept(option, value, one_line=option.section in own)
+            doubts = [*_not_installed(conf, option, value), *_without_effect(option.opt, value)]
+            told += [f"{setting.place}: {text}" for text in doubts]
         except ValueError as reason:
             mistakes.append(Mistake(str(reason), place=setting.place))
     for place in dict.fromkeys(_unset(holding)):
@@ -96,18 +109,33 @@ def check(
 def _in_files(conf: cfg.ConfigOpts) -> Iterator[Setting]:
     for file in files_of(conf):
         for entry in entries(file):
-            yield Setting(entry.place, entry.section, entry.option, entry.value)
+            yield Setting(entry.place, entry.section, entry.option, entry.value, entry)
 
 
 def _in_environment(
     environment: Mapping[str, str], own: Mapping[str, Sequence[cfg.Opt]]
 ) -> Iterator[Setting]:
-    """Yield the settings of our sections that oslo.config reads from the environment."""
+    """Yield the settings that oslo.config reads from the environment.
+
+    Only those of our sections, and of names that are probably misspelt ones; other programs have
+    variables of this form as well.
+    """
     for variable, text in environment.items():
+        if found := _VARIABLE.fullmatch(variable):
+            section, option = found[1].lower(), found[2].lower()
+            if _is_ours(section, own) or _is_misspelt(section, own):
+                yield Setting(f"environment variable {variable}", section, option, text)
+
+
+def _in_small_letters(
+    environment: Mapping[str, str], own: Mapping[str, Sequence[cfg.Opt]]
+) -> Iterator[Mistake]:
+    """Yield a mistake for each variable of our sections that oslo.config does not read."""
+    for variable in environment:
         found = _VARIABLE.fullmatch(variable)
-        if found and _is_ours(found[1].lower(), own):
-            place = f"environment variable {variable}"
-            yield Setting(place, found[1].lower(), found[2].lower(), text)
+        if found and variable != variable.upper() and _is_ours(found[1].lower(), own):
+            text = f"not read: {variable.upper()} is, in capital letters"
+            yield Mistake(text, place=f"environment variable {variable}")
 
 
 def _is_ours(section: str, own: Mapping[str, Sequence[cfg.Opt]]) -> bool:
@@ -118,15 +146,24 @@ def _is_ours(section: str, own: Mapping[str, Sequence[cfg.Opt]]) -> bool:
     )
 
 
-def _repeated(conf: cfg.ConfigOpts, own: Mapping[str, Sequence[cfg.Opt]]) -> Iterator[str]:
-    """Yield a warning for each option of ours that one file sets again."""
-    for file in files_of(conf):
-        lines: dict[tuple[str, str], int] = {}
-        for entry in entries(file):
-            key = entry.section, entry.option
-            if key in lines and _is_ours(entry.section, own):
-                yield f"{entry.place}: set on line {lines[key]} already; this one holds"
-            lines[key] = entry.line
+def _is_misspelt(section: str, own: Mapping[str, Sequence[cfg.Opt]]) -> bool:
+    """Return whether a name is like that of a section of ours, and nobody else's."""
+    if section == "default" or watcher_options.has_section(section):
+        return False
+    return _similar(section, _sections(own), _SIMILAR) is not None
+
+
+def _sections(own: Mapping[str, Sequence[cfg.Opt]]) -> list[str]:
+    """List the names of all sections of ours, with those of the installed plugins."""
+    groups = (*registry.SECTIONS, registry.CLOUDS)
+    return [*own, *(registry.section_of(g, n) for g in groups for n in registry.names(g))]
+
+
+def _repeated(earlier: Setting, later: Setting) -> Iterator[str]:
+    """Yield a warning if one file sets an option twice."""
+    first, second = earlier.entry, later.entry
+    if first and second and first.file == second.file:
+        yield f"{second.place}: set on line {first.line} already; this one holds"
 
 
 def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts) -> Option:
@@ -141,8 +178,9 @@ def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.Co
         if registered.startswith(f"{registry.SECTIONS[registry.PLANNERS]}."):
             required = ()
         known |= {o.dest: Option(registered, o, required) for o in options}
-        if name in known:
-            return known[name]
+        earlier = {d.name: known[o.dest] for o in options for d in o.deprecated_opts}
+        if found := known.get(name) or earlier.get(name):
+            return found
     of_watcher = watcher_options.options(section)
     # The options of libraries, such as oslo.log, are in the section DEFAULT.
     if name in of_watcher or (section == "DEFAULT" and name in conf):
@@ -168,9 +206,7 @@ def _options_of(
     elif section != "DEFAULT":
         if watcher_options.has_section(section):
             raise _NotOurs
-        groups = (*registry.SECTIONS, registry.CLOUDS)
-        plugins = [registry.section_of(g, n) for g in groups for n in registry.names(g)]
-        _refuse_similar(section, [*own, *plugins], _SIMILAR)
+        _refuse_similar(section, _sections(own), _SIMILAR)
         raise _NotOurs("no such section, neither here nor in Watcher: it has no effect")
 
 
@@ -185,25 +221,31 @@ def _options_of_plugin(
     if group == registry.ACTIONS:
         yield registered, plugin_options.OF_EVERY_TYPE
     try:
+        if group == registry.PLANNERS:
+            yield registered, registry.planner(known[name]).OPTIONS
+            return
         plugin = registry.load(group, known[name])
         if group == registry.ENGINES:
             yield registered, plugin_options.of_engine(name, plugin)
         elif group == registry.ACTIONS:
             yield registered, plugin_options.of_action_type(name, plugin)
-        elif group == registry.CLOUDS:
-            yield registered, plugin_options.of_cloud(name, plugin)
         else:
-            yield registered, plugin.OPTIONS
+            yield registered, plugin_options.of_cloud(name, plugin)
     except PlannerError as reason:
         raise _NotOurs(f"not checked: {reason}") from reason
 
 
 def _refuse_similar(name: str, known: Iterable[str], cutoff: float) -> None:
     """Raise ValueError for the name of a section, or its last part, that is like a known one."""
+    if near := _similar(name, known, cutoff):
+        raise ValueError(f"no such section; did you mean {near!r}?")
+
+
+def _similar(name: str, known: Iterable[str], cutoff: float) -> str | None:
     import difflib
 
-    if near := difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff):
-        raise ValueError(f"no such section; did you mean {near[0]!r}?")
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return near[0] if near else None
 
 
 def _unset(holding: Iterable[Option]) -> Iterator[str]:
@@ -219,6 +261,8 @@ def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
     """Return the value of an option; raises ValueError if it cannot be used."""
     section, opt = option.section, option.opt
     conf.register_opt(opt, group=section)
+    if isinstance(opt.type, types.Integer | types.Float) and "\n" in text.strip():
+        raise ValueError(f"one number is expected; {_CONTINUED}")
     try:
         value = conf[section][opt.dest]
     except RecursionError:
@@ -230,7 +274,7 @@ def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
         # The part before this in the message of oslo.config is the name of a class.
         raise ValueError(str(reason).rpartition("is not valid: ")[2]) from reason
     if isinstance(opt.type, types.Integer | types.Float):
-        plain = text.strip("\"'")
+        plain = text.strip().strip("\"'")
         if value is None and opt.default is not None:
             raise ValueError("it is empty: a number is expected")
         if isinstance(value, float) and not math.isfinite(value):
@@ -238,6 +282,47 @@ def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
         if value is not None and "$" not in plain and not _NUMBER.fullmatch(plain):
             raise ValueError(f"{plain!r} is not a number in the digits 0 to 9")
     return value
+
+
+def _require_kept(option: Option, value: Any, *, one_line: bool) -> None:
+    """Raise ValueError for characters that no file name, address or record can have.
+
+    With ``one_line``, also for a line break within a text.
+    """
+    texts = list(_texts(value))
+    if found := next(filter(None, map(safe_text.UNKEPT.search, texts)), None):
+        raise ValueError(safe_text.refused_character(found[0]))
+    if one_line and any("\n" in text for text in texts):
+        is_list = isinstance(option.opt.type, types.List | types.Dict)
+        more = "commas separate the entries of a list" if is_list else "one line is expected"
+        raise ValueError(f"{more}; {_CONTINUED}")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield each text in a value of an option."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for pair in value.items() for part in pair for text in _texts(part))
+    elif isinstance(value, Iterable):
+        yield from (text for part in value for text in _texts(part))
+
+
+def _not_installed(conf: cfg.ConfigOpts, option: Option, value: Any) -> Iterator[str]:
+    """Raise ValueError if an option names a planner or an engine that is not installed.
+
+    If Watcher reads the file as well, yield a warning instead: a plugin of Watcher may be meant.
+    """
+    found = _NAMES_OF.get((option.section, option.opt.dest))
+    if found is None or value == IN_WATCHER:
+        return
+    what, namespace = found
+    known = registry.names(namespace)
+    if value not in known:
+        text = str(UnknownPlugin(what, str(value), known))
+        if not any(map(shared_file.is_of_watcher, files_of(conf))):
+            raise ValueError(text)
+        yield text
 
 
 def _without_effect(opt: cfg.Opt, value: Any) -> Iterator[str]:

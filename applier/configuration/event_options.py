@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from applier.configuration.option_types import Webhooks
 from planner import ranges
 
 EVENTS = cfg.OptGroup("events", title="Where the events of plans are delivered")
 
 EVENT_OPTIONS = (
-    cfg.DictOpt(
+    cfg.Opt(
         "webhooks",
+        type=Webhooks(),
         default={},
         sample_default="ops:https://ops.example.org/hooks/actionplan",
         help="Addresses to which actionplan-applier posts each event as a CloudEvent, as "

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg, types
 
+from applier.configuration import option_types
+from applier.configuration.option_types import CheckedText
 from planner import blast_radius, failure_budget, guards, ranges, windows
 from planner.blast_radius import Bounds
 
@@ -173,8 +175,9 @@ GUARD_OPTIONS = (
         "with 'in TIME' (30m, 2h) within that time. If more fail, nothing new starts, and the "
         "plan is PAUSED. A retry that succeeds is no failure. Default: any number.",
     ),
-    cfg.StrOpt(
+    cfg.Opt(
         "health_probe",
+        type=CheckedText(option_types.probe),
         sample_default="https://monitor.example.org/healthy",
         help="Is asked before the first actions of a plan start, and after actions have ended "
         "before others start: an address that has to answer 200, or a command line that has to "

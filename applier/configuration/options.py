@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from applier.configuration import option_types
 from applier.configuration.api_options import API, API_OPTIONS
 from applier.configuration.event_options import EVENT_OPTIONS, EVENTS
 from applier.configuration.guard_options import GUARD_OPTIONS
+from applier.configuration.option_types import CheckedText
 from applier.configuration.plugin_options import DEFAULT_ENGINE, InstalledCloud
 from applier.configuration.worker_options import WORKER_OPTIONS, WORKERS
 from applier.run.plan_cloud import SIMULATED
@@ -23,8 +25,9 @@ SSH = cfg.OptGroup("ssh", title="How nodes that have an address are reached")
 SIMULATED_NODES = cfg.OptGroup("simulated_nodes", title="What becomes of nodes without an address")
 
 ACTIONPLAN_OPTIONS = (
-    cfg.StrOpt(
+    cfg.Opt(
         "connection",
+        type=CheckedText(option_types.record),
         secret=True,
         sample_default="sqlite:////var/lib/actionplan/actionplan.sqlite",
         help="SQLAlchemy URL of the record, the database in which plans are stored. "
@@ -96,6 +99,7 @@ SSH_OPTIONS = (
 SIMULATED_NODES_OPTIONS = (
     cfg.ListOpt(
         "failures",
+        item_type=CheckedText(option_types.failing_task),
         default=[],
         sample_default="0.01,3/netconfig",
         help="Tasks of simulated nodes that fail: a fraction of all tasks, 0 to 1, or NODE/TASK, "

@@ -9,7 +9,6 @@ read or listed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from applier.errors import ConfigurationError
 from applier.run.plan_cloud import SIMULATED
 from planner import ranges, registry
 from planner.configuration_files import place_of
+from planner.declared_options import declared
 from planner.errors import BrokenPlugin, PlannerError, UnknownPlugin
 from planner.options import IN_WATCHER
 from planner.registry import ACTIONS, CLOUDS, ENGINES, section_of
@@ -85,12 +85,12 @@ class InstalledCloud(types.String):
 
 def of_action_type(name: str, plugin: type[ActionPlugin]) -> Sequence[cfg.Opt]:
     """Return the options that an action type declares; raises BrokenPlugin."""
-    declared = _declared("action type", name, plugin)
-    for option in declared:
+    options = declared("action type", name, plugin)
+    for option in options:
         if option.dest in _RESERVED:
             reason = f"it declares the option {option.dest!r}, which every action type has"
             raise BrokenPlugin("action type", name, reason)
-    return declared
+    return options
 
 
 def of_engine(name: str, plugin: Any) -> Sequence[cfg.Opt]:
@@ -100,28 +100,17 @@ def of_engine(name: str, plugin: Any) -> Sequence[cfg.Opt]:
     """
     if not (isinstance(plugin, type) and callable(getattr(plugin, "run", None))):
         raise BrokenPlugin("workflow engine", name, "it is no class with a method 'run'")
-    declared = _declared("workflow engine", name, plugin)
-    if "max_workers" not in {option.dest for option in declared}:
+    options = declared("workflow engine", name, plugin)
+    if "max_workers" not in {option.dest for option in options}:
         raise BrokenPlugin("workflow engine", name, "it declares no option 'max_workers'")
-    return declared
+    return options
 
 
 def of_cloud(name: str, plugin: Any) -> Sequence[cfg.Opt]:
     """Return the options that a cloud declares; raises BrokenPlugin."""
     if not (isinstance(plugin, type) and issubclass(plugin, Cloud)):
         raise BrokenPlugin("cloud", name, "it is no subclass of applier.contracts.clouds.Cloud")
-    return _declared("cloud", name, plugin)
-
-
-def _declared(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
-    declared = getattr(plugin, "OPTIONS", ())
-    # Several callers read it, and a generator has its options only once.
-    if not isinstance(declared, Sequence) or not all(isinstance(o, cfg.Opt) for o in declared):
-        raise BrokenPlugin(what, name, "its OPTIONS are not a list of oslo.config options")
-    for option, number in Counter(o.dest for o in declared).items():
-        if number > 1:
-            raise BrokenPlugin(what, name, f"it declares two options {option!r}")
-    return tuple(declared)
+    return declared("cloud", name, plugin)
 
 
 def read(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from applier.configuration import option_types
+from applier.configuration.option_types import CheckedText
 from planner import ranges
 
 WORKERS = cfg.OptGroup("workers", title="One plan over many machines: actions run at workers")
 
 WORKER_OPTIONS = (
-    cfg.StrOpt(
+    cfg.Opt(
         "broker",
+        type=CheckedText(option_types.broker),
         secret=True,
         sample_default="amqp://actionplan:SECRET@broker.example//",
         help="Address of the message broker between appliers and workers: amqp:// or amqps:// for "
@@ -42,6 +45,7 @@ WORKER_OPTIONS = (
     ),
     cfg.ListOpt(
         "route",
+        item_type=CheckedText(option_types.token_kind),
         default=[],
         sample_default="region",
         help="Kinds of tokens that name the queue of an action: with 'region', an action with the "

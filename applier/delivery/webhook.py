@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 
+from applier.configuration.option_types import WEB, is_url
 from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.errors import ConfigurationError
 from applier.notifications.lines import line
@@ -128,12 +128,7 @@ def key_of(name: str, secret: str) -> bytes:
 
 def require_address(name: str, address: str) -> None:
     """Raise ConfigurationError for an address that is no URL of HTTP."""
-    try:
-        parts = urlsplit(address)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits:
+    if not is_url(address, WEB):
         # Without the address: it may hold a password.
         raise ConfigurationError(f"[events] webhooks {name}: accepted: http://... or https://...")
 

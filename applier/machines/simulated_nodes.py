@@ -6,6 +6,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
+import re
 import threading
 import time
 from datetime import UTC, datetime
@@ -29,10 +30,11 @@ class NodeSimulation:
         self._speed, self._seed, self._log = settings.speed, settings.seed, settings.log
         self._share, self._names = 0.0, []
         for text in settings.failures:
+            require_failure(text)
             if "/" in text:
                 self._names.append(text)
             else:
-                self._share = max(self._share, _share(text))
+                self._share = max(self._share, float(text))
 
     def run(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Wait ``seconds``, divided by the speed, and return CHANGED.
@@ -83,14 +85,14 @@ class NodeSimulation:
             os.close(file)
 
 
-def _share(text: str) -> float:
+def require_failure(text: str) -> None:
+    """Raise ConfigurationError if a text is neither a share of all tasks nor NODE/TASK."""
     try:
-        share = float(text) if text.isascii() else -1.0
+        share = float(text) if text.isascii() and "_" not in text else -1.0
     except ValueError:
         share = -1.0
-    if not 0 <= share <= 1:
+    if not (re.fullmatch("[^/,]+/[^,]+", text) or 0 <= share <= 1):
         raise ConfigurationError(
             f"[simulated_nodes] failures: {text!r} is neither a share of all tasks, "
             "0 to 1, nor NODE/TASK"
         )
-    return share

@@ -99,7 +99,7 @@ def _changed(conf: cfg.ConfigOpts, section: str, options: Any) -> Iterator[str]:
             continue
         if value == opt.default or value is None:
             continue
-        yield f"{opt.name} = {'***' if opt.secret else _written(value)}"
+        yield f"{opt.dest} = {'***' if opt.secret else _written(value)}"
 
 
 def _written(value: Any) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -180,10 +181,25 @@ def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
         actionplan={"connection": "nowhere", "simulator_speed": "fast"},
         watcher_workflow_engines__taskflow={"max_workers": "many"},
     )
-    found = origins(actionplan)
-    assert found["actionplan.connection"][0] == "cannot be used: no URL of a database"
-    assert found["actionplan.simulator_speed"][0].startswith("cannot be used: ")
-    assert found["watcher_workflow_engines.taskflow.max_workers"][0].startswith("cannot be used: ")
+    ended = actionplan.inside("config", "show", "-f", "json")
+    found = {f"{r['section']}.{r['option']}": r["value"] for r in json.loads(ended.out)}
+    assert found["actionplan.connection"].startswith("cannot be used: it is not sqlite:////PATH")
+    assert found["actionplan.simulator_speed"].startswith("cannot be used: ")
+    assert found["watcher_workflow_engines.taskflow.max_workers"].startswith("cannot be used: ")
+    assert (ended.code, ended.err.count("Mistake: ")) == (1, 3)
+
+
+def test_config_show_ends_with_the_mistakes_for_which_others_refuse_it(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.configure(actionplan={"connection": "$connection", "simulater": "x"})
+    ended = actionplan.inside("config", "show", "-f", "value")
+    assert ended.code == 1
+    assert "cannot be used: it refers to itself" in ended.out
+    first, second = ended.err.splitlines()
+    place = rf"Mistake: {re.escape(str(actionplan.configuration))}:\d+: \[actionplan\] "
+    assert re.match(f"{place}connection: it refers to itself: ", first)
+    assert re.match(f"{place}simulater: no such option; did you mean 'simulator'", second)
 
 
 BAD_FILES = {
@@ -191,6 +207,9 @@ BAD_FILES = {
     "folder": "Is a directory",
     "binary": "it is not UTF-8 text",
     "nonsense": "No ':' or '=' found in assignment: 'nonsense'",
+    "/dev/zero": "it is no regular file",
+    "pipe": "it is no regular file",
+    "large": "it has 4194305 bytes, at most 4194304 are read",
 }
 
 
@@ -201,6 +220,8 @@ def test_a_configuration_file_that_cannot_be_read_is_named(
     (actionplan.folder / "folder").mkdir()
     (actionplan.folder / "binary").write_bytes(b"\xff\xfe")
     (actionplan.folder / "nonsense").write_text("nonsense\n", encoding="utf-8")
+    (actionplan.folder / "large").write_bytes(b"#" * (4 * 1024 * 1024 + 1))
+    os.mkfifo(actionplan.folder / "pipe")
     ended = actionplan.inside("--config-file", name, "list")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("Refused: ")

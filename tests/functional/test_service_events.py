@@ -210,9 +210,9 @@ def require_order(got: list[dict[str, Any]]) -> None:
 
 def test_a_wrong_receiver_is_refused_at_the_start(tmp_path: Path, services: Services) -> None:
     for webhooks, why in (
-        ("ops:ftp://example.org", "[events] webhooks ops: accepted: http://... or https://..."),
-        ("ops:http://h/\nsecret_files = other:/f", "[events] secret_files other: no webhook"),
-        ("ops:http://h/\nsecret_files = ops:/no", "[events] secret_files ops: /no: No such file"),
+        ("ops:ftp://example.org", "[events] webhooks: ops: accepted: http://... or https://..."),
+        ("ops:http://h/\nsecret_files = other:/f", "[events] secret_files: other: no webhook"),
+        ("ops:http://h/\nsecret_files = ops:/no", "[events] secret_files: ops: /no: No such file"),
     ):
         record = f"sqlite:///{tmp_path}/r"
         text = CONFIGURATION.format(url=record, folder=tmp_path, webhooks=webhooks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -107,6 +108,23 @@ def test_a_wrong_value_is_refused_with_what_is_accepted(
 ) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         resolved(**options)
+
+
+def test_an_option_with_a_hyphen_has_an_underscore_everywhere(configure: Configure) -> None:
+    class Dial(WeightPlanner):
+        OPTIONS = (cfg.IntOpt("most-calls", default=1),)
+
+    def found(conf: cfg.ConfigOpts | None = None, **options: int) -> tuple[Any, list[Mistake]]:
+        wrong: list[Mistake] = []
+        conf = planning_options.configuration(conf)
+        layers = planning_options.layers(Dial, conf, {"options": options}, {})
+        values = planning_options.resolve(Dial, layers, wrong)
+        return values, [*wrong, *planning_options.unknown_keys(Dial, conf)]
+
+    conf = configure("[watcher_planners.weight]\nmost_calls = 2\n")
+    assert found() == (SimpleNamespace(most_calls=1), [])
+    assert found(conf) == (SimpleNamespace(most_calls=2), [])
+    assert found(conf, most_calls=3) == (SimpleNamespace(most_calls=3), [])
 
 
 def test_a_whole_number_may_be_written_as_text_or_fraction() -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from planner import registry
 from planner.errors import BrokenPlugin, UnknownPlugin
@@ -132,6 +134,22 @@ def test_an_action_type_that_breaks_its_contract_says_how(
         acme="[actionplan.actions]\nodd = broken:Odd\n",
     )
     assert f"BrokenPlugin: action type 'odd' cannot be used: {reason}" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("[cfg.StrOpt('a-b'), cfg.IntOpt('a_b')]", "it declares two options 'a_b'"),
+        ("[1]", "its OPTIONS are not a list of oslo.config options"),
+    ],
+)
+def test_options_of_planners_that_cannot_be_used_are_refused_when_it_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, options: str, reason: str
+) -> None:
+    planner = type("Odd", (WeightPlanner,), {"OPTIONS": eval(options, {"cfg": cfg})})  # noqa: S307
+    monkeypatch.setattr(registry, "load", lambda *_: planner)
+    with pytest.raises(BrokenPlugin, match=f"planner 'odd' cannot be used: {re.escape(reason)}"):
+        registry.planner("odd")
 
 
 def test_a_broken_plugin_does_not_hide_the_others(tmp_path: Path) -> None:

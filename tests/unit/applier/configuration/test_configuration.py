@@ -118,6 +118,5 @@ def test_a_record_has_one_folder_of_commands_by_whatever_name_it_is_opened(tmp_p
 
 
 def test_a_failure_that_is_none_is_refused_before_anything_runs(tmp_path):
-    conf = read(tmp_path, "[simulated_nodes]\nfailures = many\n")
-    with pytest.raises(ConfigurationError, match=r"\[simulated_nodes\] failures: 'many'"):
-        Assembly(conf).machines()
+    with pytest.raises(ConfigurationError, match=r"conf:2: \[simulated_nodes\] failures: 'many'"):
+        read(tmp_path, "[simulated_nodes]\nfailures = many\n")

@@ -173,6 +173,9 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> N
         ("OS_ACTIONPLAN__CONECTION", "no such option; did you mean 'connection'?"),
         ("OS_WATCHER_APPLIER__WORKERS", "Should be greater than or equal to 1"),
         ("OS_WATCHER_ACTIONS.NOP__RETIRES", "no such option; did you mean 'retries'?"),
+        ("OS_ACTIONPLANN__CONNECTION", "no such section; did you mean 'actionplan'?"),
+        ("OS_WATCHER_ACTOINS.NOP__RETRIES", "no such section; did you mean 'watcher_actions.nop'?"),
+        ("OS_WATCHER_APPLIER__workers", "not read: OS_WATCHER_APPLIER__WORKERS is, in capital"),
     ],
 )
 def test_the_environment_is_checked_too(
@@ -183,6 +186,60 @@ def test_the_environment_is_checked_too(
     assert mistake.startswith(f"environment variable {variable}: {text}")
 
 
+@pytest.mark.parametrize(
+    ("section", "line", "text"),
+    [
+        ("actionplan", "connection = foo://", "it is not sqlite:////PATH, postgresql://USER@"),
+        ("actionplan", "connection = sqlite://", "it is not sqlite:////PATH, postgresql://USER@"),
+        ("simulated_nodes", "failures = 0.1, 2", "'2' is neither a share of all tasks, 0 to 1"),
+        ("simulated_nodes", "failures = 2, 3/x", "'2, 3/x' is neither a share of all tasks"),
+        ("events", "webhooks = a:http://h/, ops:ftp://me:secret@h/", "ops: accepted: http://..."),
+        ("events", "webhooks = ops", "Value should be NAME:VALUE pairs"),
+        ("workers", "broker = http://me:secret@h/", "name the message broker, as amqp://USER"),
+        ("workers", "route = region:a", "'region:a' is no kind of tokens"),
+        ("watcher_applier", "workflow_engine = takflow", "no workflow engine 'takflow'; did you"),
+        ("watcher_applier", "health_probe = check 'it", "it is no command line: No closing quota"),
+        ("watcher_applier", "health_probe = https://:80/", "an address begins with http://HOST"),
+        ("watcher_planner", "planner = wieght", "no planner 'wieght'; did you mean 'weight'?"),
+        ("watcher_planners.actionplan", "planner = x", "no planner 'x'; Known: deployment,"),
+        ("actionplan", "simulator = /tmp/a\0b", "the character U+0000 is not allowed"),
+    ],
+)
+def test_a_text_that_cannot_be_used_is_refused(
+    read: Read, section: str, line: str, text: str
+) -> None:
+    (mistake,) = read.refused(f"[{section}]\n{line}\n")
+    assert mistake.startswith(f"2: [{section}] {line.split()[0]}: {text}")
+    assert "secret" not in mistake
+
+
+def test_an_engine_of_watcher_in_its_own_file_is_told(read: Read) -> None:
+    (told,) = read.told("[watcher_applier]\nworkflow_engine = theirs\n[database]\nx = 1\n")
+    assert told.startswith("2: [watcher_applier] workflow_engine: no workflow engine 'theirs';")
+
+
+def test_values_may_be_in_several_lines(read: Read) -> None:
+    conf = read(
+        "[watcher_applier]\nworkers =\n  3\n"
+        "windows = daily 01:00-02:00 UTC\n  sat 03:00-04:00 UTC\n"
+        "[watcher_planner]\nlimits =\n  node:*=2,\n\ttype:nop=4\n"
+        "[ssh]\nkey_files =\n  /a,\n  /b\n"
+    )
+    assert (conf.watcher_applier.workers, conf.ssh.key_files) == (3, ["/a", "/b"])
+    assert conf.watcher_applier.windows == ("daily 01:00-02:00 UTC", "sat 03:00-04:00 UTC")
+    assert conf.watcher_planner.limits == {"node:*": 2, "type:nop": 4}
+
+
+def test_an_option_that_continues_another_by_accident_is_refused(read: Read) -> None:
+    continued = "a line that begins with a blank continues the option before it"
+    text = "[watcher_applier]\nworkers = 2\n  grace_s = 10\n[ssh]\nkey_files = /a\n /b\n"
+    assert read.refused(f"{text}known_hosts = /k\n  seed = 1\n") == [
+        f"2: [watcher_applier] workers: one number is expected; {continued}",
+        f"5: [ssh] key_files: commas separate the entries of a list; {continued}",
+        f"7: [ssh] known_hosts: one line is expected; {continued}",
+    ]
+
+
 class Cloud(SimulatedCloud):
     """A cloud of a third party."""
 
@@ -190,6 +247,7 @@ class Cloud(SimulatedCloud):
         cfg.StrOpt("url", default="here", help="Where it is."),
         cfg.StrOpt("api-key", required=True, help="Who asks."),
         cfg.IntOpt("port", required=True, default=1, help="At which port."),
+        cfg.MultiStrOpt("region", deprecated_name="zone", help="Where to look."),
     )
 
 
@@ -211,6 +269,12 @@ def test_a_required_option_that_is_not_set_is_refused(
     assert read.told("[toy]\nurl = there\napi_key = me\n") == []
     monkeypatch.setenv("OS_TOY__API_KEY", "me")
     assert read.told("[toy]\nurl = there\n") == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_option_may_have_an_earlier_name_and_several_values(read: Read) -> None:
+    assert read.told("[toy]\napi_key = me\nregion = a\nregion = b\n") == []
+    assert read.told("[toy]\napi_key = me\nzone = a\n") == []
 
 
 @pytest.mark.usefixtures("toy")

@@ -11,7 +11,9 @@ from applier import configuration
 from applier.assembly import Assembly
 from applier.configuration import shared_file
 from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import ConfigurationError
 from planner import make_plan
+from planner.errors import InvalidInput
 
 TWO_LINES = """\
 [watcher_applier]
@@ -48,8 +50,10 @@ def test_the_planner_for_watcher_is_the_one_for_our_commands(tmp_path: Path) -> 
 
 def test_an_unknown_planner_is_refused_with_the_line_that_names_it(tmp_path: Path) -> None:
     own = "[watcher_planners.actionplan]\nplanner = wieght\n"
-    conf, _ = load(tmp_path, TWO_LINES + own)
-    with pytest.raises(Exception, match=r"watcher.conf:6: .*did you mean 'weight'"):
+    with pytest.raises(ConfigurationError, match=r"watcher.conf:6: .*did you mean 'weight'"):
+        load(tmp_path, TWO_LINES + own)
+    conf, _ = load(tmp_path, OF_WATCHER + TWO_LINES + own)
+    with pytest.raises(InvalidInput, match=r"watcher.conf:10: .*did you mean 'weight'"):
         make_plan(TWO_ACTIONS, conf=conf, check_types=False)
 
 
