@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from applier.scheduling.holding import Breaker, Holding
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import RunStore, Store
-    from applier.workers.runs import RemoteRuns
+    from applier.workers.remote_runs import RemoteRuns
     from planner.model import Action, ActionPlan
     from planner.registry import ActionTypes
 
@@ -164,10 +164,10 @@ class Assembly:
         times, probe = self.open_times(plan), self.conf.watcher_applier.health_probe
         if times is None and not probe:
             return None
-        from applier.run import holding
+        from applier.run import run_holdings
 
-        held = holding.by_windows(times, self._expected_s, now, tell, hands_back=in_service)
-        return holding.of_all([*held, *holding.by_probe(probe, pause)])
+        held = run_holdings.by_windows(times, self._expected_s, now, tell, hands_back=in_service)
+        return run_holdings.of_all([*held, *run_holdings.by_probe(probe, pause)])
 
     def _budget(self, plan: ActionPlan) -> Breaker | None:
         """Return the failure budget that pauses a plan after failures; None if none is set."""
@@ -265,9 +265,9 @@ class Assembly:
         self.machines()
         self.engine()
         if self._at_workers:
-            from applier.workers import configured
+            from applier.workers import workers_section
 
-            configured.require(self.conf)
+            workers_section.require(self.conf)
         self.cloud()
 
     @property
@@ -287,9 +287,9 @@ class Assembly:
             from applier.run.worker_jobs import LocalRuns
 
             return LocalRuns(self.store)
-        from applier.workers import configured
+        from applier.workers import workers_section
 
-        return configured.remote_runs(self.conf, self.store, lambda: self.cloud_name)
+        return workers_section.remote_runs(self.conf, self.store, lambda: self.cloud_name)
 
     def engine(self, max_workers: int | None = None) -> Engine:
         """Create the configured workflow engine, with the options of its section.

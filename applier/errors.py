@@ -18,14 +18,18 @@
     ├── OutOfDate             a saved plan was edited, or the cloud has changed since planning
     ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
     ├── DamagedRecord         rows of the store have values that ActionPlan never writes
+    │   └── DamagedRows       some of the rows that were asked for; the others can be read
     └── ConfigurationError    an option has an invalid value
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from planner.errors import accepted, shown
+
+Result = TypeVar("Result")
 
 
 def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -166,6 +170,40 @@ class DamagedRecord(ApplierError):
     def __init__(self, what: str, mistakes: Iterable[str]) -> None:
         self.mistakes = tuple(f"{what} is damaged: {mistake}" for mistake in mistakes)
         super().__init__("; ".join(shown(self.mistakes)))
+
+
+class DamagedRow(NamedTuple):
+    """A damaged row: its name, what is wrong with it, and the values of its other columns."""
+
+    name: str
+    why: str
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.name} is damaged: {self.why}"
+
+
+class DamagedRows(DamagedRecord):
+    """Some of the rows that a method of the store returns are damaged.
+
+    ``rows`` are these; ``sound`` is what the method would return without them.
+    """
+
+    def __init__(self, rows: Sequence[DamagedRow], sound: Any) -> None:
+        self.rows, self.sound = tuple(rows), sound
+        self.mistakes = tuple(map(str, rows))
+        ApplierError.__init__(self, "; ".join(shown(self.mistakes)))
+
+
+def sound_part(read: Callable[[], Result]) -> tuple[Result, Sequence[DamagedRow]]:
+    """Return what a method of the store returns without damaged rows, and the damaged rows.
+
+    For whoever shows rows to people. Whoever decides by them needs all of them.
+    """
+    try:
+        return read(), ()
+    except DamagedRows as damaged:
+        return damaged.sound, damaged.rows
 
 
 class ConfigurationError(ApplierError):

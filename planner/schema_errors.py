@@ -11,21 +11,28 @@ from typing import Any
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
+from planner import schema_references, write_only
 from planner.errors import Mistake, Path, accepted, cut
+from planner.secret_references import HIDDEN
 
 
 def require_valid(schema: Mapping[str, Any]) -> None:
-    """Raise ValueError when a schema is wrong."""
+    """Raise ValueError when a schema is wrong, or a reference in it leads nowhere."""
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as reason:
         raise ValueError(f"its schema is wrong: {reason.message}") from reason
+    schema_references.require_resolved(schema)
 
 
 def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
-    """List the mistakes in a value, in document order; the list is empty if the value fits."""
+    """List the mistakes in a value, in document order; the list is empty if the value fits.
+
+    No mistake repeats a part of the value that the schema marks as ``writeOnly``.
+    """
     errors = _Validator(schema).iter_errors(value)
-    found = [mistake for error in errors for mistake in mistakes(error)]
+    shown = write_only.hidden(schema, value)
+    found = [mistake for error in errors for mistake in mistakes(error, shown)]
     return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
 
 
@@ -72,23 +79,30 @@ _Validator = validators.extend(  # type: ignore[no-untyped-call]
 )
 
 
-def mistakes(error: ValidationError) -> Iterator[Mistake]:
+def mistakes(error: ValidationError, shown_whole: Any) -> Iterator[Mistake]:
     """Yield the mistakes of one error of jsonschema; one about unknown fields has one for each.
+
+    ``shown_whole`` is the whole value as it may be shown, from :func:`planner.write_only.hidden`.
 
     >>> schema = {"properties": {"flavor": {}}, "additionalProperties": False}
     >>> print(*find(schema, {"flavr": 1}))
     flavr: not a field here; did you mean 'flavor'? Known: flavor
     """
-    path: Path = tuple(error.absolute_path)
-    if "propertyNames" in list(error.absolute_schema_path)[-2:-1]:
-        path = (*path, str(error.instance))
+    path, seen = _seen(tuple(error.absolute_path), shown_whole)
     rule: Any = error.validator_value
-    schema: Any = error.schema
     value: Any = error.instance
-    shown = "its hidden value" if schema.get("writeOnly") else _short(value)
+    # An error about the name of a field has the path of the mapping.
+    is_name = "propertyNames" in error.absolute_schema_path and isinstance(seen, Mapping)
+    is_name = is_name and isinstance(value, str) and seen is not HIDDEN
+    is_hidden = not is_name and seen is not value and seen != value
+    path = (*path, value) if is_name else path
+    shown = "its hidden value" if is_hidden else _short(value)
     match error.validator:
-        case "additionalProperties" if rule is False:
-            known = schema.get("properties") or {}
+        case None:
+            # The schema is ``false``. The error may have the path of what the value is in.
+            yield Mistake("holds what is not accepted at all", path)
+        case "additionalProperties" if rule is False and seen is not HIDDEN:
+            known = error.schema.get("properties") or {}  # type: ignore[union-attr]
             for name in value:
                 if name not in known:
                     text = f"not a field here; {accepted(name, known)}"
@@ -101,25 +115,36 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
             choices = [" and ".join(map(repr, choice["required"])) for choice in rule]
             yield Mistake(f"the field {', or '.join(choices)} is missing", path)
         case "anyOf" | "oneOf" if error.context and (best := best_match([error])) is not error:
-            yield from mistakes(best)
+            yield from mistakes(best, shown_whole)
         case "anyOf" | "oneOf" if error.context:
-            reasons = dict.fromkeys(m.text for inner in error.context for m in mistakes(inner))
-            yield Mistake(", and ".join(reasons), path)
+            inner = (m for one in error.context for m in mistakes(one, shown_whole))
+            yield Mistake(", and ".join(dict.fromkeys(m.text for m in inner)), path)
         case "not" if isinstance(rule, dict) and "title" in rule:
             yield Mistake(str(rule["title"]), path)
         case "type":
             yield Mistake(f"{shown} is not {_kind(rule)}", path)
         case "enum":
             text = f"{shown} is not accepted; "
-            yield Mistake(text + accepted(error.instance, map(str, rule)), path)
+            yield Mistake(text + accepted("" if is_hidden else value, map(str, rule)), path)
         case _:
-            yield Mistake(_message(error, shown), path)
+            otherwise = f"{shown} does not fit" if is_hidden else error.message
+            yield Mistake(_known_messages(error, shown).get(str(error.validator), otherwise), path)
 
 
-def _message(error: ValidationError, shown: str) -> str:
+def _seen(path: Path, shown: Any) -> tuple[Path, Any]:
+    """Return as much of a path as may be shown, and the part of the shown value there."""
+    for depth, part in enumerate(path):
+        if shown is HIDDEN:
+            return path[:depth], shown
+        shown = shown[part]
+    return path, shown
+
+
+def _known_messages(error: ValidationError, shown: str) -> Mapping[str, str]:
+    """Return the message about each keyword that has one of its own."""
     value = error.validator_value
-    schema: Any = error.schema
-    known = {
+    schema: Any = error.schema if isinstance(error.schema, Mapping) else {}
+    return {
         "minimum": f"{shown} is less than {value}",
         "maximum": f"{shown} is more than {value}",
         "exclusiveMinimum": f"{shown} is not more than {value}",
@@ -129,8 +154,6 @@ def _message(error: ValidationError, shown: str) -> str:
         "maxItems": f"too long: at most {value} {'entry' if value == 1 else 'entries'}",
         "pattern": f"{shown} is not {schema.get('title', f'of the form {value}')}",
     }
-    otherwise = f"{shown} does not fit" if schema.get("writeOnly") else error.message
-    return known.get(str(error.validator), otherwise)
 
 
 def _kind(kinds: str | list[str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References to secret values in parameters, and which parameters are hidden when they are shown.
+"""References to secret values in parameters.
 
 A reference is a mapping in place of a text: ``{secret: env NAME}`` or ``{secret: file /PATH}``. It
 is part of the plan. Only the applier reads the value, right before the action runs.
@@ -8,7 +8,7 @@ is part of the plan. Only the applier reads the value, right before the action r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.errors import Path
@@ -34,9 +34,14 @@ SCHEMA: Mapping[str, Any] = {
 HIDDEN: Mapping[str, str] = {KEY: "hidden"}
 #: Keywords of JSON Schema that hold one schema, several by name, and several in a list. ``not`` and
 #: ``if`` are left out, because a value that they accept may still be wrong.
-_ONE = ("additionalProperties", "items", "then", "else", "contains")
-_NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_ONE = (
+    *("additionalProperties", "items", "then", "else", "contains"),
+    *("unevaluatedItems", "unevaluatedProperties"),
+)
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+#: Keywords by which references find a schema, and others in it.
+_PLACES = ("$id", "$anchor", "$dynamicAnchor", "$defs", "definitions")
 
 
 def reference(value: object) -> str | None:
@@ -126,7 +131,8 @@ def accepting(schema: Any) -> Any:
     kinds = kinds if isinstance(kinds, list | tuple) else [kinds]
     if "string" not in kinds or "object" in kinds:
         return found
-    return {"if": {"type": "object", "required": [KEY]}, "then": SCHEMA, "else": found}
+    places = {keyword: found.pop(keyword) for keyword in _PLACES if keyword in found}
+    return places | {"if": {"type": "object", "required": [KEY]}, "then": SCHEMA, "else": found}
 
 
 def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
@@ -140,90 +146,11 @@ def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
     return held
 
 
-def hidden(schema: Any, value: Any) -> Any:
-    """Return a value with HIDDEN in place of each part that its schema marks as ``writeOnly``.
-
-    References stay, and so do the keys of mappings and None. Without marks, the value itself is
-    returned, not a copy.
-    """
-    if not isinstance(schema, Mapping) or not _is_marked(schema):
-        return value
-    return _hidden(schema, schema, value)
-
-
-def hidden_texts(schema: Any, value: Any) -> list[str]:
-    """List the texts in a value that :func:`hidden` replaces."""
-    return list(_replaced_texts(value, hidden(schema, value)))
-
-
-def _replaced_texts(value: Any, shown: Any) -> Iterator[str]:
-    if value is shown:
-        return
-    if shown == HIDDEN:
-        if isinstance(value, str):
-            yield value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _replaced_texts(part, shown[key])
-    elif isinstance(value, list | tuple):
-        for part, other in zip(value, shown, strict=True):
-            yield from _replaced_texts(part, other)
-
-
 def has_hidden(value: Any) -> bool:
     """Return whether HIDDEN is in a value."""
     if isinstance(value, Mapping):
         return value == HIDDEN or any(map(has_hidden, value.values()))
     return isinstance(value, list | tuple) and any(map(has_hidden, value))
-
-
-def _hidden(schema: Any, root: Mapping[str, Any], value: Any) -> Any:
-    if not isinstance(schema, Mapping):
-        return value
-    if schema.get("writeOnly") is True:
-        return _masked(value)
-    target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    for part in (root.get("$defs", {}).get(target), *(schema.get(k) for k in ("then", "else"))):
-        value = _hidden(part, root, value)
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        for part in schema.get(keyword, ()):
-            value = _hidden(part, root, value)
-    if isinstance(value, Mapping):
-        return {k: _hidden(_of_key(schema, k), root, v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        first = schema.get("prefixItems", ())
-        return [
-            _hidden(first[i] if i < len(first) else schema.get("items"), root, v)
-            for i, v in enumerate(value)
-        ]
-    return value
-
-
-def _of_key(schema: Mapping[str, Any], key: str) -> Any:
-    named = schema.get("properties", {})
-    if key in named:
-        return named[key]
-    for pattern, part in schema.get("patternProperties", {}).items():
-        if re.search(pattern, key):
-            return part
-    return schema.get("additionalProperties")
-
-
-def _masked(value: Any) -> Any:
-    if reference(value) is not None or value is None:
-        return value
-    if isinstance(value, Mapping):
-        return {k: _masked(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked(v) for v in value]
-    return HIDDEN
-
-
-def _is_marked(schema: Any) -> bool:
-    """Return whether ``writeOnly`` is in a schema."""
-    if isinstance(schema, Mapping):
-        return schema.get("writeOnly") is True or any(map(_is_marked, schema.values()))
-    return isinstance(schema, list | tuple) and any(map(_is_marked, schema))
 
 
 def _with_mark(part: Any, schema: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from applier.actions import schemas, server
+from applier.actions import schemas, server_definition
 from applier.actions.parameters import one_line, text, touch
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
@@ -24,8 +24,8 @@ class CreateInstance(ActionPlugin):
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"name": schemas.TEXT, "configuration": server.CONFIGURATION},
-        optional={"group": schemas.TEXT, "places": server.PLACES},
+        {"name": schemas.TEXT, "configuration": server_definition.CONFIGURATION},
+        optional={"group": schemas.TEXT, "places": server_definition.PLACES},
         examples=[
             {
                 "name": "JobServerGroup-2f1c04-1",
@@ -51,7 +51,7 @@ class CreateInstance(ActionPlugin):
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Return a line such as ``create JobServerGroup-2f1c04-1 (jobs-2, m1.small)``."""
-        wanted = server.wanted(parameters)
+        wanted = server_definition.wanted(parameters)
         what = [str(wanted[key]) for key in ("image", "flavor") if wanted.get(key)]
         name = text(parameters, "name") or "an instance"
         return one_line(f"create {name}" + (f" ({', '.join(what)})" if what else ""))
@@ -67,14 +67,14 @@ class CreateInstance(ActionPlugin):
             raise ActionFailed(f"there is an instance {name} already, and it is in ERROR")
         if known is not None and known["task"] is None:
             raise AlreadyDone(f"there is an instance {name} already")
-        flavor = server.wanted(self.parameters).get("flavor")
+        flavor = server_definition.wanted(self.parameters).get("flavor")
         if flavor is not None and cloud.flavor(flavor) is None:
             raise ActionFailed(f"{name} cannot be created: there is no flavor {flavor}")
 
     def execute(self, stop: StopSignal) -> Outcome:
         """Create the instance, and print its id."""
         name = self.parameters["name"]
-        wanted = server.wanted(self.parameters)
+        wanted = server_definition.wanted(self.parameters)
         instance_id = self.context.cloud().create_instance(name, wanted, stop, self.context.output)
         self.context.output(f"{name} is {instance_id}\n")
         return Outcome.CREATED

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from applier.actions import instances, schemas, server
+from applier.actions import instances, schemas, server_definition
 from applier.actions.parameters import resource
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.contracts.clouds import Cloud
@@ -28,8 +28,8 @@ class DeleteInstance(ActionPlugin):
         optional={
             "resource_name": schemas.RESOURCE_NAME,
             "group": schemas.TEXT,
-            "configuration": server.CONFIGURATION,
-            "places": server.PLACES,
+            "configuration": server_definition.CONFIGURATION,
+            "places": server_definition.PLACES,
         },
         examples=[
             {
@@ -77,7 +77,7 @@ class DeleteInstance(ActionPlugin):
         if self._found(cloud) is not None or cloud.instance_named(name) is not None:
             return Outcome.OK
         instance_id = cloud.create_instance(
-            name, server.wanted(self.parameters), stop, self.context.output
+            name, server_definition.wanted(self.parameters), stop, self.context.output
         )
         self.context.output(f"{name} is {instance_id}\n")
         return Outcome.CREATED

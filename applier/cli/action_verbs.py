@@ -120,14 +120,15 @@ class ActionShow(Verb):
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         action = hidden_values.action_without(action, self.session.action_types)
-        attempts = self.session.store.attempts(plan.uuid, action.uuid)
+        store = self.session.store
+        attempts, damaged = self.readable(lambda: store.attempts(plan.uuid, action.uuid))
         if parsed_args.format != "table":
             value = {
                 **action.to_dict(),
                 "not_run_if_it_fails": [
                     a.label for a in FailureCosts(plan.actions).not_run(action.uuid)
                 ],
-                "output": self.session.store.output(plan.uuid, action.uuid),
+                "output": None if damaged else store.output(plan.uuid, action.uuid),
                 "attempts_made": [action_text.attempt_as_dict(a) for a in attempts],
             }
             self.app.stdout.write(rendered(value, parsed_args.format))

@@ -8,14 +8,15 @@ import argparse
 from applier.cli import arguments
 from applier.cli.arguments import with_plan
 from applier.cli.plan_files import rendered, write_text
-from applier.cli.verb import Verb
+from applier.cli.verb import REFUSED, Verb
 
 
 class ExportPlan(Verb):
     """Write a plan and all that is known of it, for 'import' elsewhere
 
     The file has the attempts with their output, the requests, the history, and all parameters
-    of the plan. A plan that is under way is not exported.
+    of the plan. A plan that is under way is not exported. What is damaged is left out and named,
+    and the exit code is 1.
     """
 
     EXAMPLES = ("export last --out maintenance.plan.json", "export 7f3a91")
@@ -31,12 +32,16 @@ class ExportPlan(Verb):
         from applier.operations import archiving
 
         store = self.session.store
-        text = rendered(archiving.exported(store, store.find_plan(parsed_args.plan)), "json")
+        exported = archiving.exported(store, store.find_plan(parsed_args.plan))
+        text = rendered(exported, "json")
         if parsed_args.out:
             write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)
-        return 0
+        left_out = exported.get("damaged", [])
+        for what in left_out:
+            self.note(f"Left out: {what}; see: actionplan db check")
+        return REFUSED if left_out else 0
 
 
 class ImportPlan(Verb):

@@ -196,6 +196,12 @@ def _examples(_: Session, __: Sequence[str]) -> list[str]:
     return list(examples.files())
 
 
+def _subscriptions(session: Any, _: Sequence[str]) -> Iterable[str]:
+    from applier.errors import sound_part
+
+    return [subscription.name for subscription in sound_part(session.store.subscriptions)[0]]
+
+
 #: The kind of candidates for an argument, by its name in the help.
 _KINDS = {
     "PLAN": "plans",
@@ -213,7 +219,7 @@ _LOOKED_UP: dict[str, Callable[[Any, Sequence[str]], Iterable[str]]] = {
     "actions": _actions,
     "planners": _planners,
     "action_types": lambda session, _: session.action_types,
-    "subscriptions": lambda session, _: [s.name for s in session.store.subscriptions()],
+    "subscriptions": _subscriptions,
     "examples": _examples,
 }
 

@@ -22,7 +22,7 @@ class DbCheck(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         """Write each problem on a line of its own."""
         from applier import configuration
-        from applier.storage.check import check
+        from applier.storage.record_check import check
 
         found = check(configuration.connection(self.session.conf))
         for problem in found.problems:

@@ -6,11 +6,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from applier.assembly import now
+from applier.cli.damaged_cells import cells
 from applier.cli.events import TO_SUBSCRIBE
 from applier.cli.verb import ListVerb, Verb
+from applier.errors import sound_part
 from applier.store.subscriptions import Subscription, Trouble
 from applier.wording import ago
 
@@ -28,14 +31,19 @@ class SubscriptionList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each subscription."""
         store, whole, at = self.session.store, parsed_args.formatter != "table", now()
-        subscriptions = store.subscriptions()
-        newest = store.events(limit=1).newest if subscriptions else 0
+        subscriptions, damaged = self.readable(store.subscriptions)
+        newest = sound_part(lambda: store.events(limit=1))[0].newest if subscriptions else 0
         columns = ("name", "kind", "until", "waiting", "held back", "why", "since")
         empty = None if whole else ""
-        return columns, (
+        rows = (
             tuple(empty if value is None else value for value in _row(s, newest, whole, at))
             for s in subscriptions
         )
+        return columns, chain(rows, (cells(row, _FIELDS, whole=whole) for row in damaged))
+
+
+#: The fields of the columns of a damaged subscription; None: the column stays empty.
+_FIELDS = ("name", None, "until", None, "held_back", None, None)
 
 
 class SubscriptionRemove(Verb):
@@ -64,7 +72,7 @@ class SubscriptionRemove(Verb):
         store, name = self.session.store, parsed_args.name
         history = self.operator.entry("event subscription remove", name)
         if not store.unsubscribe(name, history=history):
-            known = [subscription.name for subscription in store.subscriptions()]
+            known = [subscription.name for subscription in sound_part(store.subscriptions)[0]]
             raise InvalidInput(
                 [Mistake(f"no such subscription; {accepted(name, known)}", (), name)]
             )

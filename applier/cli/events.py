@@ -7,11 +7,14 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from applier.assembly import now
 from applier.cli.arguments import PLAN_HELP, positive
+from applier.cli.damaged_cells import cells
 from applier.cli.verb import ListVerb
+from applier.errors import DamagedRow, sound_part
 from applier.notifications import lines, schema
 from applier.store.subscriptions import DeadEvent
 from planner.errors import short, shortened
@@ -28,6 +31,8 @@ _LIMIT = 50
 _TABLE, _TEXT = "table", ("csv", "value")
 #: The fields of an event.
 _EVENT = ("version", "type", "number", "at", "plan", "action", "data")
+#: The fields of these columns of a damaged event; None: the column stays empty.
+_EVENT_FIELDS = (None, "type", "number", "at", "plan", "action", None)
 
 
 class EventList(ListVerb):
@@ -65,9 +70,22 @@ class EventList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each event; raises PlanNotFound."""
         plan = self.session.store.find_plan(parsed_args.plan) if parsed_args.plan else None
+        form, whole = parsed_args.formatter, parsed_args.formatter != _TABLE
         if parsed_args.dead:
-            return _dead_rows(self._dead(plan, parsed_args.limit), parsed_args.formatter)
-        return _rows(self._events(plan, parsed_args), plan, parsed_args.formatter)
+            dead, damaged = self._dead(plan, parsed_args.limit)
+            fields: tuple[str | None, ...] = ("at", "number", None, None, "subscription", "why")
+            columns, rows = _dead_rows(dead, form)
+            fields = (*fields, *((None,) if whole else ()))
+            return columns, chain(rows, (cells(row, fields, whole=whole) for row in damaged))
+        events, damaged = self.readable(lambda: self._events(plan, parsed_args))
+        columns, rows = _rows(events, plan, form)
+        fields = _EVENT_FIELDS if whole else ("number", "at", *(() if plan else ("plan",)), "type")
+        fields = fields if whole else (*fields, "data", None)
+        numbered = [
+            *zip((event["number"] for event in events), rows, strict=True),
+            *((row.values.get("number", 0), cells(row, fields, whole=whole)) for row in damaged),
+        ]
+        return columns, (row for _, row in sorted(numbered, key=lambda one: one[0]))
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:
         """Return why there are no events, and how to have some."""
@@ -75,7 +93,7 @@ class EventList(ListVerb):
         if parsed_args.dead:
             return f"No events{of_plan} were given up."
         at = now()
-        subscriptions = self.session.store.subscriptions()
+        subscriptions, _ = sound_part(self.session.store.subscriptions)
         if not any(s.until is None or s.until > at for s in subscriptions):
             return f"No events{of_plan} are kept: nobody subscribes to them.\n{TO_SUBSCRIBE}"
         if parsed_args.after is not None:
@@ -88,10 +106,14 @@ class EventList(ListVerb):
             return store.latest_events(limit=args.limit, plan=plan)
         return store.events(args.after, limit=args.limit, plan=plan).events
 
-    def _dead(self, plan: str | None, limit: int) -> Sequence[DeadEvent]:
+    def _dead(
+        self, plan: str | None, limit: int
+    ) -> tuple[Sequence[DeadEvent], Sequence[DamagedRow]]:
+        store = self.session.store
         if plan is None:
-            return self.session.store.dead_events(limit=limit)
-        return [d for d in self.session.store.dead_events() if d.event["plan"] == plan][-limit:]
+            return self.readable(lambda: store.dead_events(limit=limit))
+        dead, damaged = self.readable(store.dead_events)
+        return [d for d in dead if d.event["plan"] == plan][-limit:], damaged
 
 
 def change_and_message(event: schema.Event) -> tuple[str, str]:
@@ -102,12 +124,14 @@ def change_and_message(event: schema.Event) -> tuple[str, str]:
     ('FAILED', '1 failed')
     """
     data = event["data"]
+    message = data.get("message") or data.get("why") or ""
     if event["type"] == schema.PLAN_STATE:
-        return data["state"], data["message"] or ""
+        return data["state"], message
     if event["type"] == schema.ACTION_STATE:
-        return f"{data['name']} {data['old']} -> {data['state']}", data["message"] or ""
-    verb = "approved" if event["type"] == schema.PLAN_APPROVED else data["verb"]
-    return f"{verb} by {data['who']}", data["why"] or ""
+        return f"{data['name']} {data['old']} -> {data['state']}", message
+    if event["type"] == schema.PLAN_APPROVED:
+        return f"approved by {data['who']}", message
+    return f"{data['verb']} by {data['who']}" if "verb" in data else "", message
 
 
 def _rows(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from applier.cli.arguments import PLAN_HELP, positive
+from applier.cli.damaged_cells import cells
 from applier.cli.verb import ListVerb
 from applier.contracts import HistoryEntry
 from applier.store.retention import NO_PLAN
@@ -45,12 +46,16 @@ class History(ListVerb):
         """Return a row for each change; raises PlanNotFound."""
         store, whole = self.session.store, parsed_args.formatter != "table"
         uuid = store.find_plan(parsed_args.plan) if parsed_args.plan else None
-        entries = store.history(uuid, limit=parsed_args.limit)
-        if whole:
-            return _WHOLE, map(_whole, entries)
-        names = self._names(uuid, entries)
+        entries, damaged = self.readable(lambda: store.history(uuid, limit=parsed_args.limit))
         columns = ("at", *(() if uuid else ("plan",)), "verb", "action", "who", "why")
-        return columns, (_short(e, names, with_plan=uuid is None) for e in entries)
+        names = {} if whole else self._names(uuid, entries)
+        rows = [
+            (e.number, _whole(e) if whole else _short(e, names, with_plan=uuid is None))
+            for e in entries
+        ]
+        shown = _WHOLE if whole else columns
+        rows += [(d.values.get("number", 0), cells(d, shown, whole=whole)) for d in damaged]
+        return shown, (row for _, row in sorted(rows, key=lambda numbered: numbered[0]))
 
     def _names(self, uuid: str | None, entries: Sequence[HistoryEntry]) -> Mapping[str, str]:
         """Return the names of the actions of a plan by uuid.

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
+from applier.errors import sound_part
 from applier.notifications import schema
 from applier.operations.events import read_on
 from applier.store.subscriptions import EventStore
@@ -23,11 +25,19 @@ class PlanEvents:
     Repeat three calls: :meth:`subscribe`, load the plan, :meth:`read`. If the recorded events do
     not lead to the state of the plan, because some were deleted or not recorded before the
     subscription, an additional event with that state is returned. It has the number of the last
-    event before it, or 0 if there is none.
+    event before it, or 0 if there is none. Damaged events are left out; ``tell`` is called with a
+    sentence about each.
     """
 
-    def __init__(self, store: EventStore, plan: str, *, clock: Callable[[], datetime]) -> None:
-        self._store, self._plan, self._clock = store, plan, clock
+    def __init__(
+        self,
+        store: EventStore,
+        plan: str,
+        *,
+        clock: Callable[[], datetime],
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._store, self._plan, self._clock, self._tell = store, plan, clock, tell
         self._until: datetime | None = None
         self._after = 0
         #: Whether the record had more events than the last read returned.
@@ -48,7 +58,10 @@ class PlanEvents:
         ``plan`` must have been loaded after :meth:`subscribe`. So the event of its state, if it was
         recorded, is in the record before this call.
         """
-        page = self._store.events(self._after, limit=PAGE, plan=self._plan)
+        read = partial(self._store.events, self._after, limit=PAGE, plan=self._plan)
+        page, damaged = sound_part(read)
+        for row in damaged:
+            self._tell(f"{row}; it is left out")
         self._after, self.has_more = page.last, page.last < page.newest
         for event in page.events:
             if event["type"] == schema.PLAN_STATE:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from applier.assembly import now
+from applier.cli.damaged_cells import cells
 from applier.cli.verb import ListVerb
 from applier.run.plan_cloud import SIMULATED
 from applier.store import Service
@@ -30,13 +32,14 @@ class ServiceList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each service."""
         whole, at = parsed_args.formatter != "table", now()
-        services = self.session.store.services()
+        services, damaged = self.readable(self.session.store.services)
         with_cloud = whole or any(s.cloud not in (None, SIMULATED) for s in services)
         columns: tuple[str, ...] = (
             *("uuid", "host", "process", "user", "plans", "started", "heard of"),
             *(("cloud",) if with_cloud else ()),
         )
-        return columns, (
+        names = [*_FIELDS, *(("cloud",) if with_cloud else ())]
+        rows = (
             (
                 s.uuid if whole else s.uuid[:8],
                 s.host,
@@ -49,6 +52,11 @@ class ServiceList(ListVerb):
             )
             for s in services
         )
+        return columns, chain(rows, (cells(row, names, whole=whole) for row in damaged))
+
+
+#: The fields of the columns, but the cloud.
+_FIELDS = ("uuid", "host", "pid", "user", "plans", "started_at", "heartbeat_at")
 
 
 def heard_of(service: Service, at: datetime) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from cliff.command import Command
 from cliff.lister import Lister
@@ -21,7 +21,9 @@ from applier.run.this_process import user
 
 if TYPE_CHECKING:
     from applier.contracts import HistoryEntry
+    from applier.errors import DamagedRow
 
+Result = TypeVar("Result")
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
 #: The default format, for people.
@@ -99,6 +101,19 @@ class Verb(Command):
         """Write a line to standard error, so that it does not mix with output for programs."""
         self.app.stdout.flush()
         self.app.stderr.write(f"{text}\n")
+
+    def readable(self, read: Callable[[], Result]) -> tuple[Result, Sequence[DamagedRow]]:
+        """Return what a method of the store lists without damaged rows, and the damaged rows.
+
+        A line about each of these is written to standard error.
+        """
+        from applier.errors import sound_part
+        from planner.errors import shown
+
+        sound, damaged = sound_part(read)
+        for text in shown([f"{row}; see: actionplan db check" for row in damaged]):
+            self.note(text[:1].upper() + text[1:])
+        return sound, damaged
 
     @property
     def operator(self) -> Operator:

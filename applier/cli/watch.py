@@ -144,7 +144,7 @@ class Watch(Verb):
         from applier.run import liveness
 
         never, silence, store = threading.Event(), liveness.SilenceWatch(), self.session.store
-        reader = PlanEvents(store, plan.uuid, clock=now)
+        reader = PlanEvents(store, plan.uuid, clock=now, tell=self.note)
         while True:
             reader.subscribe()
             plan = store.refresh_plan(plan)

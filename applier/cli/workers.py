@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
+from applier.cli.damaged_cells import cells
 from applier.cli.verb import ListVerb, Verb
 from applier.store.worker_jobs import Worker
 from applier.wording import ago, some
@@ -27,11 +29,13 @@ class WorkerList(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each worker."""
-        workers = self.session.store.workers()
+        workers, damaged = self.readable(self.session.store.workers)
         if parsed_args.formatter != "table":
-            return _WHOLE, map(_whole, workers)
+            rows = (cells(row, _WHOLE_FIELDS, whole=True) for row in damaged)
+            return _WHOLE, chain(map(_whole, workers), rows)
         columns = ("name", "queues", "types", "running", "heard of", "version")
-        return columns, map(_short, workers)
+        rows = (cells(row, _SHORT_FIELDS, whole=False) for row in damaged)
+        return columns, chain(map(_short, workers), rows)
 
 
 class WorkerDrain(Verb):
@@ -62,6 +66,14 @@ _WHOLE = (
     *("name", "host", "process", "user", "version", "cloud", "queues", "types"),
     *("running", "places", "draining", "started", "silent_s"),
 )
+
+
+#: The fields of the columns of a damaged worker; None: the column stays empty.
+_WHOLE_FIELDS = (
+    *("name", "host", "pid", "user", "version", "cloud", None, None),
+    *("running", "places", None, "started_at", None),
+)
+_SHORT_FIELDS = ("name", "queues", "types", "running", "heard_at", "version")
 
 
 def _whole(worker: Worker) -> tuple[Any, ...]:

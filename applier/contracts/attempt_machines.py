@@ -61,7 +61,8 @@ class AttemptMachines(Machines, Protocol):
     def find(self, addresses: Sequence[str | None]) -> Sequence[JobFound]:
         """Return the last job that this attempt has left on each machine that has one.
 
-        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        Raises ActionFailed or ConnectionError if a machine cannot be reached, or if the job is
+        where it cannot be followed.
         """
 
     def end(self, addresses: Sequence[str | None]) -> None:

@@ -18,10 +18,10 @@ from applier import log_fields
 from applier.backoff import delays_s
 from applier.delivery.progress import BatchProgress
 from applier.delivery.receivers import Away, Receiver
-from applier.errors import DamagedRecord, StoreError
+from applier.errors import DamagedRecord, StoreError, sound_part
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
-from applier.store.subscriptions import EventStore, Subscription, Trouble
+from applier.store.subscriptions import EventPage, EventStore, Subscription, Trouble
 
 LOG = logging.getLogger(__name__)
 
@@ -61,6 +61,8 @@ class EventDelivery:
         #: The monotonic time of the next try for each plan that is held back; None: for all events.
         self._retry_at: dict[str | None, float] = {}
         self._next_beat = 0.0
+        #: The sentences about damaged events that were logged.
+        self._left_out = set[str]()
 
     def run(self) -> None:
         """Deliver until the end; failures of the store are retried."""
@@ -101,7 +103,8 @@ class EventDelivery:
     def _dead_holder(self) -> Subscription | None:
         """Return the subscription if its holder has missed its heartbeats, else None."""
         now = time.monotonic()
-        found = next((s for s in self._store.subscriptions() if s.name == self._name), None)
+        subscriptions, _ = sound_part(self._store.subscriptions)
+        found = next((s for s in subscriptions if s.name == self._name), None)
         if found is None:
             return None
         if self._seen is None or self._seen[0].beats != found.beats:
@@ -110,7 +113,7 @@ class EventDelivery:
 
     def _batch(self, mine: Subscription) -> tuple[BatchProgress, bool]:
         """Deliver new events and held ones that are due; return the progress, True if more wait."""
-        page, held = self._store.events(mine.delivered, limit=BATCH), self._held_and_due(mine)
+        page, held = self._events(mine.delivered), self._held_and_due(mine)
         if not page.events and not held:
             return self._progress(mine._replace(delivered=page.last)), False
         progress, late = self._progress(mine), time.monotonic() + BEAT_S
@@ -136,9 +139,17 @@ class EventDelivery:
         found = {}
         for plan, trouble in mine.held_back.items():
             if self._is_due(plan):
-                events = self._store.events(trouble.number - 1, limit=BATCH, plan=plan).events
+                events = self._events(trouble.number - 1, plan).events
                 found[plan] = [e for e in events if e["number"] <= mine.delivered]
         return found
+
+    def _events(self, after: int, plan: str | None = None) -> EventPage:
+        """Return a page of events without damaged ones, which nobody can deliver; log each once."""
+        page, damaged = sound_part(lambda: self._store.events(after, limit=BATCH, plan=plan))
+        for text in sorted({str(row) for row in damaged} - self._left_out):
+            LOG.error("%s: %s; it is not delivered", self._name, text)
+            self._left_out.add(text)
+        return page
 
     def _is_due(self, plan: str | None) -> bool:
         return time.monotonic() >= self._retry_at.get(plan, 0.0)

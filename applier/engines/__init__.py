@@ -49,9 +49,11 @@ class PlanRun:
     its name. ``ranks`` are by uuid: the lowest starts first; without them, plan order decides.
     ``policies`` are by action type. ``workerless`` are the uuids of actions that do not count
     against ``max_workers``. ``held_by_others`` are the reservations of other plans at the start,
-    ``requests`` the requests until then; later ones come as ``events``. ``holding`` may delay
-    actions that could start, ``breaker`` may pause the plan after a failure. ``make_executor``
-    makes the executor of the attempts; without it, they run in threads of this process.
+    ``requests`` the requests until then; later ones come as ``events``. ``given_up`` are the uuids
+    of UNKNOWN actions of which a command may still run: their tokens stay held. ``holding`` may
+    delay actions that could start, ``breaker`` may pause the plan after a failure.
+    ``make_executor`` makes the executor of the attempts; without it, they run in threads of this
+    process.
     """
 
     plan: ActionPlan
@@ -64,6 +66,7 @@ class PlanRun:
     workerless: Collection[str] = ()
     held_by_others: Sequence[Reservation] = ()
     requests: Sequence[Request] = ()
+    given_up: Collection[str] = ()
     holding: Holding | None = None
     breaker: Breaker | None = None
     make_executor: MakeExecutor | None = None

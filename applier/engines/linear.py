@@ -126,6 +126,7 @@ class LinearEngine(base.Engine):
             ),
             run.ranks,
             run.holding,
+            run.given_up,
         )
 
     def prepare(self) -> None:

@@ -7,7 +7,7 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from taskflow import task
 from taskflow.types import notifier
@@ -67,7 +67,13 @@ class ActionOutput:
         return kept.decode(errors="ignore") or None
 
 
-_Ending = tuple[ActionState, Outcome | None, str | None]
+class _Ending(NamedTuple):
+    """How an attempt ended; ``given_up`` is true if a command of it may still run."""
+
+    state: ActionState
+    outcome: Outcome | None = None
+    message: str | None = None
+    given_up: bool = False
 
 
 class ActionTask(task.Task):
@@ -154,7 +160,7 @@ class ActionTask(task.Task):
     def _executed(self) -> Report:
         output = ActionOutput()
         try:
-            state, outcome, message = self._perform(output)
+            end = self._perform(output)
         except BaseException as error:
             # A plugin may raise anything, even SystemExit. Caught here, it fails only this action;
             # if it ended the worker, the action would stay ONGOING for ever.
@@ -164,20 +170,21 @@ class ActionTask(task.Task):
                 self.action.action_type,
                 self.blotting(traceback.format_exc()),
             )
-            state, outcome = ActionState.FAILED, Outcome.ERROR
-            message = "".join(traceback.format_exception_only(error)).strip()
-        if self.timed_out and state is ActionState.FAILED:
-            state, outcome, message = self._look(message)
-        message = message and self.blotting(message)
-        self.broke = outcome is Outcome.ERROR
+            text = "".join(traceback.format_exception_only(error)).strip()
+            end = _Ending(ActionState.FAILED, Outcome.ERROR, text)
+        if self.timed_out and end.state is ActionState.FAILED:
+            end = self._look(end.message)
+        message = end.message and self.blotting(end.message)
+        self.broke = end.outcome is Outcome.ERROR
         return Report(
             uuid=self.action.uuid,
             old=ActionState.ONGOING,
-            state=state,
-            outcome=outcome,
-            state_reason=_REASONS.get(state),
+            state=end.state,
+            outcome=end.outcome,
+            state_reason=_REASONS.get(end.state),
             message=message and message[:_MESSAGE_LENGTH],
             output=output.text(),
+            given_up=end.given_up,
         )
 
     def _perform(self, output: ActionOutput) -> _Ending:
@@ -190,8 +197,8 @@ class ActionTask(task.Task):
         except ActionFailed as reason:
             if self.continued_s is not None:
                 text = f"{reason}; its command goes on; {in_doubt(self.action.label)}"
-                return ActionState.UNKNOWN, None, text
-            return ActionState.FAILED, Outcome.FAILED, str(reason)
+                return _Ending(ActionState.UNKNOWN, None, text, given_up=True)
+            return _Ending(ActionState.FAILED, Outcome.FAILED, str(reason))
         if self.blotting is NO_SECRETS:
             return self._run(parameters, output.write)
         written = BlottedOutput(self.blotting, output.write)
@@ -210,20 +217,21 @@ class ActionTask(task.Task):
         except AlreadyDone as reason:
             if self.cut_off:
                 return self._done_before(str(reason))
-            return ActionState.SKIPPED, Outcome.OK, str(reason) or "there was nothing to do"
+            text = str(reason) or "there was nothing to do"
+            return _Ending(ActionState.SKIPPED, Outcome.OK, text)
         except ActionFailed as reason:
             if self.stop.is_set():
                 return self._stopped(str(reason))
-            return ActionState.FAILED, Outcome.FAILED, str(reason) or "it gave no reason"
+            return _Ending(ActionState.FAILED, Outcome.FAILED, str(reason) or "it gave no reason")
         except JobLost as lost:
             return self._job_lost(lost)
         if outcome is Outcome.OK and self.cut_off:
             return self._done_before("it found nothing to do")
         if isinstance(outcome, Outcome) and outcome in _DONE:
-            return ActionState.SUCCEEDED, outcome, None
+            return _Ending(ActionState.SUCCEEDED, outcome)
         name = f"{self.plugin.__module__}.{self.plugin.__qualname__}"
         message = f"{name} returned {outcome!r}: accepted is an Outcome, {', '.join(sorted(_DONE))}"
-        return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
+        return _Ending(ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised")
 
     def _precheck(self, work: ActionPlugin) -> None:
         if self.machines is None:
@@ -241,12 +249,12 @@ class ActionTask(task.Task):
                 self._end_continued()
             except (ActionFailed, OSError) as error:
                 text = f"{error}; its command may still run there; {in_doubt(self.action.label)}"
-                return ActionState.UNKNOWN, None, text
+                return _Ending(ActionState.UNKNOWN, None, text, given_up=True)
             reason = reason or "its command was ended"
         if self.timed_out:
-            return ActionState.FAILED, Outcome.FAILED, reason or "before it began"
+            return _Ending(ActionState.FAILED, Outcome.FAILED, reason or "before it began")
         how = "aborted before it began" if reason is None else f"aborted: {reason}"
-        return ActionState.CANCELLED, None, how
+        return _Ending(ActionState.CANCELLED, None, how)
 
     def _end_continued(self) -> None:
         """End the command of another applier, which this attempt may not have reached yet."""
@@ -260,16 +268,18 @@ class ActionTask(task.Task):
         if self.work is not None:
             found = verified(self.work.verify, self.blotting)
         if found is Verified.DONE:
-            return ActionState.SUCCEEDED, Outcome.CHANGED, f"{lost}; verified: its work is done"
+            text = f"{lost}; verified: its work is done"
+            return _Ending(ActionState.SUCCEEDED, Outcome.CHANGED, text)
         if lost.is_over and (found is Verified.NOT_DONE or self.plugin.RERUN_SAFE):
             if self.stop.is_set():
                 return self._stopped(str(lost))
-            return ActionState.FAILED, Outcome.ERROR, str(lost)
-        return ActionState.UNKNOWN, None, f"{lost}; {in_doubt(self.action.label)}"
+            return _Ending(ActionState.FAILED, Outcome.ERROR, str(lost))
+        text = f"{lost}; {in_doubt(self.action.label)}"
+        return _Ending(ActionState.UNKNOWN, None, text, given_up=not lost.is_over)
 
     def _done_before(self, reason: str) -> _Ending:
         message = f"an interrupted attempt had done it: {reason}"
-        return ActionState.SUCCEEDED, Outcome.CHANGED, message
+        return _Ending(ActionState.SUCCEEDED, Outcome.CHANGED, message)
 
     def _look(self, message: str | None) -> _Ending:
         """Return the result of an attempt that timed out, after its plugin verified the effect."""
@@ -278,10 +288,11 @@ class ActionTask(task.Task):
             found = verified(self.work.verify, self.blotting)
         text = f"timed out after {self.limit_s or 0:g} s"
         if found is Verified.DONE:
-            return ActionState.SUCCEEDED, Outcome.CHANGED, f"{text}; verified: its work is done"
+            text = f"{text}; verified: its work is done"
+            return _Ending(ActionState.SUCCEEDED, Outcome.CHANGED, text)
         if found is Verified.IN_DOUBT:
-            return ActionState.UNKNOWN, None, f"{text}; {in_doubt(self.action.label)}"
-        return ActionState.FAILED, Outcome.ERROR, f"{text}: {message}"
+            return _Ending(ActionState.UNKNOWN, None, f"{text}; {in_doubt(self.action.label)}")
+        return _Ending(ActionState.FAILED, Outcome.ERROR, f"{text}: {message}")
 
 
 def verified(look: Callable[[], Verified], blotting: Blotting) -> Verified:

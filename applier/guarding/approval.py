@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
 
 from applier.contracts import Approval
-from applier.guarding import content
+from applier.guarding import approved_content
 from applier.store.approvals import GivenApprovals
 from applier.wording import count, duration, one_line
 from planner.errors import short
@@ -44,14 +44,14 @@ def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[
     return [
         one
         for one in given.approvals
-        if content.is_same(plan, one.content)
+        if approved_content.is_same(plan, one.content)
         and not (demanded.approval_by_another and one.who in given.makers)
     ]
 
 
 def voided(plan: ActionPlan, given: GivenApprovals) -> Iterator[Approval]:
     """Yield the approvals of an earlier content of the plan."""
-    return (one for one in given.approvals if not content.is_same(plan, one.content))
+    return (one for one in given.approvals if not approved_content.is_same(plan, one.content))
 
 
 def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
@@ -59,8 +59,8 @@ def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
 
     Facts whose time is later than now by more than CLOCKS_DIFFER_S are refused, too.
     """
-    most_s, age_s = demanded.approval_max_age_s, content.age_s(plan, now)
-    if most_s is None or content.has_begun(plan):
+    most_s, age_s = demanded.approval_max_age_s, approved_content.age_s(plan, now)
+    if most_s is None or approved_content.has_begun(plan):
         return None
     if age_s is not None and age_s < -CLOCKS_DIFFER_S:
         return (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from applier.contracts import Machine, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import address as addresses
-from applier.machines import process
+from applier.machines import local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, is_job_or_permit, mark_of
@@ -85,7 +85,7 @@ class OpenMachines:
         the mark. Raises ActionFailed or ConnectionError if the machine cannot be reached.
         """
         if address is None:
-            return process.find(self._place, prefix, mark) if self._place else []
+            return local_jobs.find(self._place, prefix, mark) if self._place else []
         script, known = with_arguments(FIND, "job", "", prefix, mark), _parsed(address)
         return list(parse(self._opened().shell(known, script).result(), "job"))
 
@@ -113,18 +113,18 @@ class OpenMachines:
                 if wait:
                     removal.result()
         elif self._place is not None:
-            process.remove([self._place / folder for folder in folders])
+            local_jobs.remove([self._place / folder for folder in folders])
             if wait:
-                process.sweep(self._place)
+                local_jobs.sweep(self._place)
 
     def end(self, address: str | None, folder: str, mark: str) -> None:
         """End the processes of a job: SIGTERM, and SIGKILL after GRACE_S seconds; wait for that."""
-        tenths = round(process.GRACE_S * 10)
+        tenths = round(local_jobs.GRACE_S * 10)
         if address is not None:
             script = with_arguments(END, "", folder, mark, tenths)
             self._opened().shell(_parsed(address), script).result()
         elif self._place is not None:
-            process.end(self._place / folder, mark)
+            local_jobs.end(self._place / folder, mark)
 
     def close(self) -> None:
         """Close all connections."""
@@ -199,26 +199,33 @@ class OpenAttemptMachines:
         """Return the last job of this attempt on each of these machines that has one.
 
         On a machine that has one, :meth:`machine` takes the attempt over from here on. Raises
-        ActionFailed or ConnectionError if a machine cannot be reached.
+        ActionFailed or ConnectionError if a machine cannot be reached, or if its job is in the
+        folder of another user or of another configuration.
         """
-        prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
-        last = []
-        for address in addresses:
-            if jobs := self._opened.find(address, prefix, mark):
-                self._opened.taken_over.add((address, self._attempt))
-                last.append(max(jobs, key=lambda job: job.number))
-        return last
+        last: dict[str | None, FoundJob] = {}
+        for address, job in self._found(addresses):
+            self._opened.taken_over.add((address, self._attempt))
+            last[address] = max(last.get(address, job), job, key=lambda one: one.number)
+        return list(last.values())
 
     def end(self, addresses: Sequence[str | None]) -> None:
         """End the jobs of this attempt on these machines.
 
-        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        Raises the same errors as :meth:`find`.
         """
+        for address, job in self._found(addresses):
+            if job.is_running:
+                self._opened.end(address, job.folder, self._attempt.job(1).mark)
+
+    def _found(self, addresses: Sequence[str | None]) -> list[tuple[str | None, FoundJob]]:
+        """Return the jobs of this attempt, each with its machine; raises as :meth:`find`."""
         prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
-        for address in dict.fromkeys(addresses):
-            for job in self._opened.find(address, prefix, mark):
-                if job.state is JobState.RUNS or job.left:
-                    self._opened.end(address, job.folder, mark)
+        every = dict.fromkeys(addresses)
+        found = [(a, job) for a in every for job in self._opened.find(a, prefix, mark)]
+        here = [(a, job) for a, job in found if job.state is not JobState.ELSEWHERE]
+        for address, job in found if not here else ():
+            raise ActionFailed(f"{address}: {job}")
+        return here
 
     def let_go(self) -> None:
         """From now on, a stop leaves the commands of this attempt running."""

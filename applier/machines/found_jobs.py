@@ -27,6 +27,8 @@ class JobState(StrEnum):
     RESTARTED = "restarted"
     #: It was killed together with its wrapper.
     KILLED = "killed"
+    #: There is no folder, and processes of it run: its folder is in another place of this machine.
+    ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class FoundJob:
             return f"its command has been running for {self.age_s or 0:.0f} s"
         if self.state is JobState.ENDED:
             return f"its command has ended with exit code {self.code}"
+        if self.state is JobState.ELSEWHERE:
+            return f"processes of it run, whose job is in another folder: {_pids(self.left)}"
         if self.left:
             return f"its shell was killed, and processes of it still run: {_pids(self.left)}"
         return _SENTENCES[self.state]

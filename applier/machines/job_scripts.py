@@ -124,11 +124,14 @@ members() {
 
 #: Print a line for each job whose folder begins with a prefix: the tag, the folder, the state, its
 #: exit code or ``-``, the seconds that it has been running or ``-``, and the processes that carry
-#: the mark although the wrapper does not run. Arguments: tag, place or an empty text, prefix, mark.
+#: the mark although the wrapper does not run. The place of a node depends on who logs in there: if
+#: it has no such folder, print a line with the state ``elsewhere`` for processes whose folder is in
+#: another place. Marks of other users cannot be read, but the folder is an argument of the wrapper.
+#: Arguments: tag, place or an empty text, prefix, mark.
 FIND = (
     _FUNCTIONS
     + r"""
-tag=$1 prefix=$3 mark=$4
+tag=$1 prefix=$3 mark=$4 found=
 place "$2"
 { read -r now_up line </proc/uptime; } 2>/dev/null
 for folder in "$root/$prefix"*; do
@@ -141,19 +144,24 @@ for folder in "$root/$prefix"*; do
 	none | killed) [ -z "$mark" ] || left=$(marked "$mark") ;;
 	esac
 	echo "$tag" "${folder##*/}" "${state% *}" "$code_or" "$age" $left
+	found=1
 done
+[ -z "$2$found" ] && [ -n "$mark" ] || exit 0
+wrappers=$(grep -ls "[/]$prefix" /proc/[0-9]*/cmdline | tr -cd '0-9\n')
+left=$({ marked "$mark"; echo "$wrappers"; } | sort -nu)
+[ -z "$left" ] || echo "$tag" "${prefix}0" elsewhere - - $left
 """
 )
 
 #: Begin a job unless it has begun, copy its output, and report its end on the error stream. Before
 #: the output comes a line with its place in ``out``. If output is dropped before it is copied, the
-#: script reports ``behind`` and ends. Arguments: tag, place or an empty text, folder, mark, bytes
-#: of output to leave out, 1 if the job may begin, 2 if it may begin in a folder that is there.
-#: :func:`running` makes the function ``start``.
+#: script reports ``behind`` and ends. Arguments: tag, folder, mark, bytes of output to leave out, 1
+#: if the job may begin, 2 if it may begin in a folder that is there. :func:`running` makes the
+#: function ``start``.
 _RUN = r"""
-tag=$1 mark=$4 seen=$5 may_begin=$6 started=
-place "$2"
-folder=$root/$3
+tag=$1 mark=$3 seen=$4 may_begin=$5 started=
+place ''
+folder=$root/$2
 tell() { echo "$tag" "$@" >&2; }
 start_once() {
 	command -v setsid >/dev/null || { tell refused "setsid: not found"; exit 0; }
@@ -265,7 +273,6 @@ def running(
     seen: int,
     may_begin: bool,
     is_there: bool = False,
-    place: str = "",
 ) -> bytes:
     """Return the script that begins a job on a node, or finds it, and copies its output.
 
@@ -281,7 +288,7 @@ def running(
     lines = ["start() {", "(", *exports, marked, command, ") </dev/null >/dev/null 2>&1 &"]
     how = 0 if not may_begin else 2 if is_there else 1
     text = "\n".join([_FUNCTIONS, *lines, "started=$!", "}", _RUN])
-    return with_arguments(text, tag, place, name.folder, name.mark, seen, how)
+    return with_arguments(text, tag, name.folder, name.mark, seen, how)
 
 
 def check(program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:

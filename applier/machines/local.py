@@ -11,7 +11,7 @@ from pathlib import Path
 from applier import whole_files
 from applier.contracts import Content, Ended, StopSignal
 from applier.errors import ActionFailed
-from applier.machines import job_scripts, process
+from applier.machines import job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 
 
@@ -37,7 +37,7 @@ class Local:
     ) -> Ended:
         """Run a program in the applier's own environment, extended by ``env``."""
         job_scripts.check(program, env or {}, cwd)
-        return process.run(
+        return local_jobs.run(
             program,
             stop=self._stop,
             output=output,

@@ -23,7 +23,7 @@ import asyncssh
 from applier.backoff import delays_s
 from applier.contracts import Content, Ended, StopSignal
 from applier.errors import ActionFailed, JobLost
-from applier.machines import job_names, job_scripts, process
+from applier.machines import job_names, job_scripts, local_jobs
 from applier.machines.address import Address
 from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.connections import Connections
@@ -143,7 +143,7 @@ class Remote:
         cut = False
         while not (future.done() and job.pieces.empty()):
             try:
-                piece = job.pieces.get(timeout=process.POLL_S)
+                piece = job.pieces.get(timeout=local_jobs.POLL_S)
                 tail.skip(piece) if isinstance(piece, int) else tail.write(piece)
                 job.taken()
             except queue.Empty:
@@ -207,7 +207,7 @@ class Remote:
                 raise ActionFailed(f"{self._address}: {path}: {reason.reason}") from reason
 
         future = self._connections.submit(self._address, run)
-        while not wait_for([future], process.POLL_S).done:
+        while not wait_for([future], local_jobs.POLL_S).done:
             if self._stop.is_set():
                 future.cancel()
                 raise ActionFailed(f"{path}: stopped")

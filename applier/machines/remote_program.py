@@ -24,7 +24,7 @@ import asyncssh
 
 from applier.contracts import Ended
 from applier.errors import ActionFailed
-from applier.machines import found_jobs, job_scripts, process
+from applier.machines import found_jobs, job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.connections import sentence
 from applier.machines.found_jobs import JobState
@@ -251,18 +251,18 @@ class RemoteJob:
 
     async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
         """End the processes of the job, and wait up to GRACE_S seconds for its shell to exit."""
-        tenths = round(process.GRACE_S * 10)
+        tenths = round(local_jobs.GRACE_S * 10)
         script = job_scripts.with_arguments(
             job_scripts.END, "", self._name.folder, self._name.mark, tenths
         )
         try:
-            async with asyncio.timeout(process.GRACE_S + _ANSWER_S):
+            async with asyncio.timeout(local_jobs.GRACE_S + _ANSWER_S):
                 await connection.run(SHELL, input=script, encoding=None, check=False)
         except TimeoutError:
             pass
         except (asyncssh.Error, OSError) as reason:
             raise self._lost(reason) from reason
-        await asyncio.wait({session.exited}, timeout=process.GRACE_S)
+        await asyncio.wait({session.exited}, timeout=local_jobs.GRACE_S)
 
 
 def _settle(future: asyncio.Future[None]) -> None:

@@ -83,6 +83,37 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
+#: The schemas of the fields of ``data``, by type of event.
+_DATA: Mapping[str, Mapping[str, Any]] = {
+    one["properties"]["type"]["const"]: one["properties"]["data"]["properties"]
+    for one in SCHEMA["oneOf"]
+}
+
+
+def require_form(event: Any) -> None:
+    """Raise ValueError for an event that has not the form of its type.
+
+    Additional fields, unknown types, and missing fields that may be null are accepted.
+
+    >>> require_form({"number": 1, "at": "", "plan": "p", "type": "plan.state", "data": {}})
+    Traceback (most recent call last):
+    ValueError: its state None has another form than expected
+    """
+    if not isinstance(event, Mapping) or type(event.get("number")) is not int:
+        raise ValueError("it is not an event with a number")
+    for name in ("at", "plan", "type"):
+        if not isinstance(event.get(name), str):
+            raise ValueError(f"its {name} is not a text")
+    data = event.get("data")
+    if not isinstance(data, Mapping):
+        raise ValueError("its data are not a mapping")
+    for name, form in _DATA.get(event["type"], {}).items():
+        value = data.get(name)
+        accepted = form.get("enum", [value] if isinstance(value, str) else [])
+        if value not in accepted and not (value is None and "null" in form.get("type", ())):
+            raise ValueError(f"its {name} {value!r:.60} has another form than expected")
+
+
 def of_plan(
     plan: str, state: PlanState, message: str | None, *, number: int, at: datetime
 ) -> Event:

@@ -9,9 +9,9 @@ from typing import Any
 
 from applier.assembly import Assembly, now
 from applier.contracts import Approval
-from applier.errors import GuardRefusal, PlanConflict
+from applier.errors import GuardRefusal, PlanConflict, sound_part
 from applier.guarding import approval as approved
-from applier.guarding.content import approvable, is_left_out
+from applier.guarding.approved_content import approvable, is_left_out
 from applier.operations import Operator, claim
 from applier.wording import one_line, some
 from planner.model import ActionPlan
@@ -64,7 +64,9 @@ def lines(assembly: Assembly, plan: ActionPlan, zone: tzinfo | None = UTC) -> It
     Times are in ``zone``; None is the local time zone.
     """
     demanded = assembly.guard.demanded(plan)
-    yield from approved.lines(plan, demanded, assembly.store.approvals(plan.uuid), zone)
+    given, damaged = sound_part(lambda: assembly.store.approvals(plan.uuid))
+    yield from approved.lines(plan, demanded, given, zone)
+    yield from (f"{row}; it does not count" for row in damaged)
 
 
 def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
@@ -73,7 +75,8 @@ def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
     ``missing`` is a sentence on why its approvals do not suffice; None if they do, or if it needs
     none.
     """
-    demanded, given = assembly.guard.demanded(plan), assembly.store.approvals(plan.uuid)
+    demanded = assembly.guard.demanded(plan)
+    given, _ = sound_part(lambda: assembly.store.approvals(plan.uuid))
     counted = approved.counting(plan, demanded, given)
     missing = approved.refusal(plan, demanded, given, now()) if demanded.approvals else None
     return {

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from applier.contracts import HistoryEntry, Request
-from applier.errors import PlanConflict
+from applier.errors import PlanConflict, sound_part
 from applier.operations import Operator
 from applier.store import Attempt, Store
 from applier.store.archives import PlanArchive
@@ -54,6 +54,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "version": {"enum": [VERSION]},
+        "damaged": {"type": "array", "items": {"type": "string"}},
         "plan": {key: value for key, value in PLAN.items() if key != "$schema"},
         "attempts": _entry(
             {
@@ -89,26 +90,29 @@ SCHEMA: dict[str, Any] = {
 def exported(store: Store, uuid: str) -> dict[str, Any]:
     """Return a plan with its attempts, history and requests, as JSON types.
 
-    No parameter value is hidden. Raises PlanConflict for a plan that runs, is PENDING or DELETED.
+    No parameter value is hidden. If attempts, entries or requests are damaged, they are left out,
+    and ``damaged`` has a sentence about each. Raises PlanConflict for a plan that runs, is PENDING
+    or DELETED.
     """
     plan = store.load_plan(uuid)
     if plan.state in _UNDER_WAY:
         text = f"plan {uuid[:8]} is {plan.state}: only one that nobody runs can be exported"
         raise PlanConflict(uuid, plan.state, text)
+    tried, damaged = sound_part(lambda: store.all_attempts(uuid, most=_OUTPUT))
+    entries, damaged_entries = sound_part(lambda: store.history(uuid))
+    requests, damaged_requests = sound_part(lambda: store.requests(uuid))
+    left_out = [str(row) for row in (*damaged, *damaged_entries, *damaged_requests)]
     return {
         "version": VERSION,
+        **({"damaged": left_out} if left_out else {}),
         "plan": plan.to_dict(),
         "attempts": [
             {"action": action, **_plain(attempt._asdict())}
-            for action, attempts in store.all_attempts(uuid, most=_OUTPUT).items()
+            for action, attempts in tried.items()
             for attempt in attempts
         ],
-        "history": [
-            _plain(entry._asdict(), without=("number", "plan")) for entry in store.history(uuid)
-        ],
-        "requests": [
-            _plain(request._asdict(), without=("number",)) for request in store.requests(uuid)
-        ],
+        "history": [_plain(entry._asdict(), without=("number", "plan")) for entry in entries],
+        "requests": [_plain(request._asdict(), without=("number",)) for request in requests],
     }
 
 
@@ -131,6 +135,8 @@ def import_from(
     plan = archive.plan
     name = f" ({one_line(plan.name)})" if plan.name else ""
     operator.say(f"Imported plan {plan.uuid[:8]}{name}, {plan.state}, with {what}.")
+    for left_out in document.value.get("damaged", ()):
+        operator.note(f"Not in the file, because it was damaged: {one_line(left_out)}")
     return plan
 
 

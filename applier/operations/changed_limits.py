@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from applier.contracts import RequestVerb
+from applier.errors import sound_part
 from applier.operations.claim import RUNNING
 from applier.store import RunStore
 from planner.model import ActionPlan
@@ -17,7 +18,8 @@ def of_last_run(store: RunStore, plan: ActionPlan) -> dict[str, int]:
     claimant = store.last_claimant(plan.uuid)
     found: dict[str, int] = {}
     if claimant is not None:
-        for request in store.requests(plan.uuid, claimant.requests_before):
+        requests, _ = sound_part(lambda: store.requests(plan.uuid, claimant.requests_before))
+        for request in requests:
             found |= request.limits if request.verb == RequestVerb.LIMIT else {}
     return found
 

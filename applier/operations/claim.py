@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from applier.contracts import Claimant, Request
-from applier.errors import PlanConflict
+from applier.errors import PlanConflict, sound_part
 from applier.store import Store
 from applier.wording import ago, one_line
 from planner.errors import InvalidTransition
@@ -83,8 +83,12 @@ def claimant_lines(store: Store, plan: ActionPlan, record: str, now: datetime) -
     since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
     yield f"{since}, in the record {record}"
     names = {a.uuid: a.label for a in plan.actions}
-    for request in store.requests(plan.uuid, after=claimant.requests_before):
+    requests, damaged = sound_part(
+        lambda: store.requests(plan.uuid, after=claimant.requests_before)
+    )
+    for request in requests:
         yield asked_for(request, names)
+    yield from map(str, damaged)
 
 
 def asked_for(request: Request, names: Mapping[str, str]) -> str:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from applier.contracts import REVERT
-from planner import secret_references
-from planner.errors import PlannerError
+from planner import write_only
+from planner.errors import PlannerError, UnknownPlugin
 from planner.model import Action, ActionPlan
 from planner.registry import ActionTypes
 
@@ -17,7 +17,8 @@ from planner.registry import ActionTypes
 def without(plan: ActionPlan, types: ActionTypes) -> ActionPlan:
     """Return a plan whose hidden parameters are replaced.
 
-    ``types`` are the installed action types. Parameters of any other type are not hidden.
+    ``types`` are the installed action types. Parameters of any other type are not hidden, all those
+    of a type that cannot be loaded are.
     """
     return replace(plan, actions=tuple(action_without(action, types) for action in plan.actions))
 
@@ -39,6 +40,9 @@ def _shown(name: str, parameters: Any, types: ActionTypes) -> Any:
         }
     try:
         schema = types[name].SCHEMA
-    except PlannerError:
+    except UnknownPlugin:
         return parameters
-    return secret_references.hidden(schema, parameters)
+    except PlannerError:
+        # It is not known what the schema of a broken plugin marks.
+        return write_only.masked(parameters)
+    return write_only.hidden(schema, parameters)

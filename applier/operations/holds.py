@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from applier.assembly import Assembly
 from applier.contracts import HistoryEntry
-from applier.errors import DamagedRecord, PlanNotFound
-from applier.run.runner import RESOURCES
+from applier.errors import DamagedRecord, PlanNotFound, sound_part
+from applier.scheduling.waiting import resources_of
 from applier.timeline.holds import RUN, attempt_spans, standstills
 from applier.timeline.times import NOTHING, Times, times
 from applier.timeline.values import Hold, Reason
@@ -45,7 +46,7 @@ def of_itself(
 
 def of_others(parts: Assembly, plan: ActionPlan, found: Times) -> Iterator[Hold]:
     """Yield the times of runs of other plans that work on a resource of this plan."""
-    wanted = {t for a in plan.actions for t in a.tokens if t.partition(":")[0] in RESOURCES}
+    wanted = set(resources_of(plan.actions))
     if found.began is None or not wanted:
         return
     began, end = found.began, found.began + timedelta(seconds=found.span_s)
@@ -56,8 +57,9 @@ def of_others(parts: Assembly, plan: ActionPlan, found: Times) -> Iterator[Hold]
         if one.uuid != plan.uuid and one.updated_at is not None and one.updated_at >= began
     ]
     for uuid in those[:_MOST_READ]:
+        read = partial(parts.store.history, uuid)
         try:
-            other, history = parts.store.load_plan(uuid), parts.store.history(uuid)
+            other, (history, _) = parts.store.load_plan(uuid), sound_part(read)
         except (DamagedRecord, PlanNotFound):
             continue
         shared = sorted(wanted & {token for a in other.actions for token in a.tokens})

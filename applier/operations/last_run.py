@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
+from applier.errors import sound_part
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.run.durations import NOTHING
 from applier.store import Attempt, RunStore, Store
@@ -59,9 +61,12 @@ def first_start(store: Store, plan: ActionPlan) -> datetime | None:
 
 
 def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
-    """Return the recorded attempts of each action that was tried again, or waits for a retry."""
+    """Return the attempts of each action that was tried again, or waits for a retry.
+
+    Damaged ones are left out.
+    """
     again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
-    return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
+    return {a.uuid: sound_part(partial(store.attempts, plan.uuid, a.uuid))[0] for a in again}
 
 
 def _began(store: Store, plan: ActionPlan) -> datetime | None:
@@ -69,8 +74,8 @@ def _began(store: Store, plan: ActionPlan) -> datetime | None:
     if claimant := store.last_claimant(plan.uuid):
         return claimant.claimed_at
     # An imported plan has no claimant; only its history has its runs.
-    entries = reversed(store.history(plan.uuid))
-    return next((entry.at for entry in entries if entry.verb == _BEGINS), None)
+    entries, _ = sound_part(lambda: store.history(plan.uuid))
+    return next((entry.at for entry in reversed(entries) if entry.verb == _BEGINS), None)
 
 
 def _planned_s(

@@ -16,8 +16,8 @@ from applier.rehearsal import advice
 from applier.rehearsal.advice import Lowered
 from applier.rehearsal.attempts import Attempts
 from applier.rehearsal.faults import Fault, concerned
-from applier.rehearsal.figures import OfAction, RehearsalFigures, figures
 from applier.rehearsal.homes import HomesOfPlan
+from applier.rehearsal.rehearsal_figures import OfAction, RehearsalFigures, figures
 from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
 from applier.run.durations import PastDurations
 from applier.run.plan_cloud import name_of

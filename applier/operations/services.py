@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applier.assembly import now
+from applier.errors import sound_part
 from applier.operations import claim
 from applier.store import Service, ServiceStore
 from applier.wording import ago
@@ -15,11 +16,13 @@ from planner.model import ActionPlan
 def present(store: ServiceStore, cloud: str | None = None) -> list[Service]:
     """List the services whose process is not known to be gone, latest heartbeat first.
 
-    With the name of a cloud, those that are known to be configured for another are left out.
+    Damaged ones, which ``service list`` names, are left out. With the name of a cloud, those that
+    are known to be configured for another are left out, too.
     """
     from applier.run import liveness
 
-    there = [service for service in store.services() if not liveness.is_gone(service)]
+    services, _ = sound_part(store.services)
+    there = [service for service in services if not liveness.is_gone(service)]
     return [s for s in there if cloud is None or s.cloud in (None, cloud)]
 
 

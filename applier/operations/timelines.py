@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from applier.assembly import Assembly
+from applier.errors import sound_part
 from applier.operations import changed_limits, holds
 from applier.operations.last_run import attempts_of, fresh
 from applier.operations.predictions import ForecastParts, concurrency_of, past_durations
@@ -80,9 +81,10 @@ def drawn(plan: ActionPlan, found: Observed) -> Chart:
 
 def _workers(store: Store, plan: ActionPlan) -> dict[str, str]:
     """Return, by uuid of the action, the remote worker that ran it last or runs it now."""
-    ended = store.all_attempts(plan.uuid, most=0)
+    ended, _ = sound_part(lambda: store.all_attempts(plan.uuid, most=0))
+    jobs, _ = sound_part(lambda: store.jobs_of(plan.uuid))
     found = {uuid: tried[-1].worker for uuid, tried in ended.items()}
-    found |= {job.key.action: job.worker for job in store.jobs_of(plan.uuid)}
+    found |= {job.key.action: job.worker for job in jobs}
     return {uuid: name for uuid, name in found.items() if name is not None}
 
 
@@ -92,7 +94,7 @@ def observed(
     """Return when actions ran by the store, and when they are expected to: see :func:`timeline`."""
     past = past_durations(parts)
     attempts = attempts_of(parts.store, plan) if is_stored else {}
-    history = parts.store.history(plan.uuid) if is_stored else []
+    history = sound_part(lambda: parts.store.history(plan.uuid))[0] if is_stored else []
     ran_first = first_run(history)
     limits = _limits(parts, plan, workers, is_stored=is_stored)
     concurrency, seconds = limits.concurrency, past.of(plan).seconds

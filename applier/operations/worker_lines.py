@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from applier.errors import sound_part
 from applier.store.worker_jobs import (
     AttemptKey,
     JobTask,
@@ -22,7 +23,9 @@ def lines(store: WorkerJobStore, plan: ActionPlan, action: Action) -> list[str]:
     Raises StoreError.
     """
     own = AttemptKey(plan.uuid, action.uuid, action.attempts)
-    return [_line(store, job) for job in store.jobs_of(plan.uuid) if job.key == own]
+    jobs, damaged = sound_part(lambda: store.jobs_of(plan.uuid))
+    told = [_line(store, job) for job in jobs if job.key == own]
+    return told + [str(row) for row in damaged if row.values.get("action") == action.uuid]
 
 
 def _line(store: WorkerJobStore, job: WorkerJob) -> str:
@@ -48,5 +51,6 @@ def waits_in_vain(store: object, plan: ActionPlan) -> str:
     runs = any(action.state is ActionState.ONGOING for action in plan.actions)
     if not runs or not isinstance(store, WorkerJobStore):
         return ""
-    waiting = {job.queue for job in store.jobs_of(plan.uuid, [WorkerJobState.TODO])}
+    jobs, _ = sound_part(lambda: store.jobs_of(plan.uuid, [WorkerJobState.TODO]))
+    waiting = {job.queue for job in jobs}
     return unserved(waiting.difference(store.served_queues())) if waiting else ""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from applier.errors import WorkerNotFound
+from applier.errors import DamagedRows, WorkerNotFound, sound_part
 from applier.operations import Operator
 from applier.store.worker_jobs import Worker, WorkerJobStore
 from applier.wording import count
@@ -27,8 +27,11 @@ def drain(store: WorkerJobStore, operator: Operator, name: str) -> Worker:
 
 
 def find(store: WorkerJobStore, name: str) -> Worker:
-    """Return a worker by its name; raises WorkerNotFound."""
-    workers = {worker.name: worker for worker in store.workers()}
+    """Return a worker by its name; raises WorkerNotFound, and DamagedRows if its row is damaged."""
+    sound, damaged = sound_part(store.workers)
+    if mine := [row for row in damaged if row.values.get("name") == name]:
+        raise DamagedRows(mine, [])
+    workers = {worker.name: worker for worker in sound}
     if name not in workers:
         raise WorkerNotFound(name, workers)
     return workers[name]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from applier.rehearsal.figures import RehearsalFigures
+from applier.rehearsal.rehearsal_figures import RehearsalFigures
 from applier.scheduling.gates import Concurrency
 from planner.model import Action
 

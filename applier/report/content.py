@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from applier.assembly import Assembly
+from applier.contracts import HistoryEntry
+from applier.errors import sound_part
 from applier.operations import approving, predictions, timelines, worker_lines
 from applier.operations.last_run import next_steps
 from applier.operations.timelines import Observed
@@ -16,7 +19,9 @@ from applier.report.values import CurvePoint, ReportContent, Slow, TypeTimes
 from applier.run.durations import Durations
 from applier.run.planned_and_taken import by_type
 from applier.scheduling.forecast import Forecast
+from applier.store import Attempt, Store
 from applier.wording import count, duration
+from planner.errors import shown
 from planner.model import JOIN, ActionPlan
 from planner.render.look import LOOKS
 from planner.states import ENDED_PLAN
@@ -46,8 +51,8 @@ def report(
     durations = predictions.past_durations(parts).of(fresh)
     planned_s = _planned_s(parts, fresh, found.times.began)
     made = predictions.predicted(parts, fresh, durations, workers)
-    attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
-    history = store.history(plan.uuid) if store else []
+    kept = _kept(store, plan.uuid) if store else _NOTHING
+    attempts, history = kept.attempts, kept.history
     curve = before.points if before else _curve(parts, fresh, durations, workers)
     left = list(lists.left(plan))
     return ReportContent(
@@ -58,7 +63,7 @@ def report(
         summary=heads.summary(plan, found),
         is_open=plan.state not in ENDED_PLAN,
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
-        warnings=[*plan.warnings, *_unserved(store, plan)],
+        warnings=[*plan.warnings, *_unserved(store, plan), *kept.damaged],
         left=left[: lists.MOST_LEFT],
         more_left=max(0, len(left) - lists.MOST_LEFT),
         next_steps=list(next_steps(plan)),
@@ -83,6 +88,26 @@ def report(
         configuration=inputs.configuration_text(parts.conf, plan),
         made=f"{now.astimezone():%Y-%m-%d %H:%M:%S %z}",
     )
+
+
+class _Kept(NamedTuple):
+    """What is kept about a plan, and a sentence about each damaged row of it, which is left out."""
+
+    attempts: Mapping[str, Sequence[Attempt]]
+    history: Sequence[HistoryEntry]
+    damaged: Sequence[str]
+
+
+_NOTHING = _Kept({}, [], [])
+
+
+def _kept(store: Store, uuid: str) -> _Kept:
+    attempts, of_attempts = sound_part(lambda: store.all_attempts(uuid, most=OUTPUT))
+    history, of_history = sound_part(lambda: store.history(uuid))
+    _, of_requests = sound_part(lambda: store.requests(uuid))
+    _, of_approvals = sound_part(lambda: store.approvals(uuid))
+    damaged = (*of_attempts, *of_history, *of_requests, *of_approvals)
+    return _Kept(attempts, history, shown([f"{row}; it is left out" for row in damaged]))
 
 
 def _unserved(store: object, plan: ActionPlan) -> list[str]:

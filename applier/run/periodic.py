@@ -11,7 +11,7 @@ from datetime import datetime
 
 from applier.contracts import Request
 from applier.engines import Events, ReservationsChanged
-from applier.errors import PlanConflict, StoreError
+from applier.errors import DamagedRecord, PlanConflict, StoreError, sound_part
 from applier.store import Reservation, RunStore
 from planner.model import ActionPlan
 
@@ -69,7 +69,7 @@ def heartbeat(
         except PlanConflict as lost:
             events.put(lost)
             return False
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             # The commits of the engine decide whether the run can continue.
             LOG.warning("Plan %s: no heartbeat could be written: %s", plan, reason)
         return True
@@ -104,7 +104,7 @@ class RequestReader:
     def _poll(self) -> bool:
         try:
             self._read()
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             # The commits of the engine decide whether the run can continue.
             LOG.warning("Plan %s: its requests could not be read: %s", self._plan.uuid, reason)
         # Wakes the engine's thread, so that signals are handled.
@@ -112,8 +112,14 @@ class RequestReader:
         return True
 
     def _read(self) -> None:
-        for request in self._store.requests(self._plan.uuid, self._after):
-            self._after = request.number
+        requests, damaged = sound_part(
+            lambda: self._store.requests(self._plan.uuid, self._after)
+        )
+        for row in damaged:
+            LOG.error("Plan %s: %s; it is not followed", self._plan.uuid, row)
+            self._after = max(self._after, row.values.get("number", 0))
+        for request in requests:
+            self._after = max(self._after, request.number)
             if can_follow(self._plan, request):
                 self._events.put(request)
         if self._held_by_others:

@@ -18,7 +18,7 @@ from applier.run import left_commands, outcome, plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import Jobs, RunSetup
-from applier.run.verify import verify_all
+from applier.run.verify import Findings, verify_all
 from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import Ranking
 from applier.scheduling.gates import Concurrency
@@ -27,14 +27,12 @@ from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.scheduler import FAILURE_BUDGET
 from applier.scheduling.verdict import OnFailure
+from applier.scheduling.waiting import resources_of
 from applier.store import Reservation
 from applier.store.samples import Sample
 from planner.graph import validate
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
-
-#: The kinds of tokens that name resources. Two plans must not work on one resource at once.
-RESOURCES = ("instance", "node", "volume")
 
 
 class Runner:
@@ -169,13 +167,13 @@ class Runner:
         jobs: Jobs,
     ) -> PlanState:
         """Run a plan that is claimed; record its state and return it."""
-        plan, continued = self._verified(plan, environment, recorder, before, jobs)
-        held_by_others = self._reserved(plan, recorder)
+        plan, found = self._verified(plan, environment, recorder, before, jobs)
+        held_by_others = self._reserved(plan, found.given_up, recorder)
         with self._request_reader(plan, earlier, held_by_others):
             runs_at = self._setup.runs_at
             make_executor = runs_at.executor_of(plan, jobs, self._setup.tell) if runs_at else None
             halt = self._run_engine(
-                plan, environment, recorder, earlier, held_by_others, continued, make_executor
+                plan, environment, recorder, earlier, held_by_others, found, make_executor
             )
         joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
         state, message = outcome.fold(
@@ -241,7 +239,7 @@ class Runner:
         recorder: Recorder,
         earlier: Iterable[Request],
         held_by_others: Sequence[Reservation],
-        continued: Mapping[str, float],
+        found: Findings,
         make_executor: MakeExecutor | None,
     ) -> Halt | None:
         without = workerless(plan.actions, environment.plugins)
@@ -249,12 +247,13 @@ class Runner:
             plan=plan,
             recorder=recorder,
             events=self._events,
-            make_task=task_maker(plan.actions, environment, self._cut_off(plan), continued),
+            make_task=task_maker(plan.actions, environment, self._cut_off(plan), found.continued),
             on_failure=OnFailure(plan.on_failure or self._setup.on_failure),
             ranks=self._ranks(plan, without),
             policies=environment.policies,
             workerless=without,
             held_by_others=held_by_others,
+            given_up=found.given_up,
             requests=[r for r in earlier if r.verb in ("skip", "limit") and can_follow(plan, r)],
             holding=self._setup.holding_of(plan, self.pause) if self._setup.holding_of else None,
             breaker=self._breaker(plan),
@@ -316,14 +315,13 @@ class Runner:
         recorder: Recorder,
         before: Claimant | None,
         jobs: Jobs,
-    ) -> tuple[ActionPlan, Mapping[str, float]]:
+    ) -> tuple[ActionPlan, Findings]:
         """Look for commands of interrupted actions, verify the others, and record their states.
 
-        Actions with ``jobs`` at workers go on, even if the job has ended. Return the updated plan,
-        and how many seconds ago each action that goes on was started, by uuid.
+        Actions with ``jobs`` at workers go on, even if the job has ended. Return the updated plan.
         """
         if not any(action.state in TO_VERIFY for action in plan.actions):
-            return plan, {}
+            return plan, Findings()
         found = verify_all(
             [a for a in plan.actions if a.uuid not in jobs],
             environment,
@@ -341,25 +339,24 @@ class Runner:
             for machines in found.not_begun:
                 machines.forget()
             plan = self._store.refresh_plan(plan)
-        return plan, found.continued
+        return plan, found
 
     def _cut_off(self, plan: ActionPlan) -> set[str]:
         """Return the PENDING actions whose last attempt was interrupted."""
         again = [a.uuid for a in plan.actions if a.state is ActionState.PENDING and a.attempts]
         return {uuid for uuid in again if was_cut_off(self._store.attempts(plan.uuid, uuid))}
 
-    def _reserved(self, plan: ActionPlan, recorder: Recorder) -> tuple[Reservation, ...]:
-        """Reserve the resources of open actions; return earlier reservations of other plans."""
-        wanted = {
-            token: None
-            for action in plan.actions
-            if action.state in OPEN
-            for token in action.tokens
-            if token.partition(":")[0] in RESOURCES
-        }
+    def _reserved(
+        self, plan: ActionPlan, given_up: Collection[str], recorder: Recorder
+    ) -> tuple[Reservation, ...]:
+        """Reserve the resources of actions that are open or may still run.
+
+        Return the earlier reservations of other plans.
+        """
+        wanted = resources_of(a for a in plan.actions if a.state in OPEN or a.uuid in given_up)
         if not wanted:
             return ()
-        recorder.reserve(list(wanted))
+        recorder.reserve(wanted)
         return tuple(self._store.held_by_others(plan.uuid))
 
     def _heartbeat(self, plan: str, claim: str) -> Periodic:

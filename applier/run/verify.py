@@ -46,12 +46,14 @@ class Findings:
     """The results for all interrupted actions of a plan.
 
     ``reports`` change the states of actions. ``continued`` has the actions that go on, because
-    commands of them were found: how many seconds ago each was started, by uuid. ``not_begun`` are
-    the machines of attempts that may be forgotten once the reports are on record.
+    commands of them were found: how many seconds ago each was started, by uuid. ``given_up`` are
+    the uuids of the UNKNOWN actions of which a command may still run. ``not_begun`` are the
+    machines of attempts that may be forgotten once the reports are on record.
     """
 
     reports: list[Report] = field(default_factory=list)
     continued: dict[str, float] = field(default_factory=dict)
+    given_up: set[str] = field(default_factory=set)
     not_begun: list[AttemptMachines] = field(default_factory=list)
 
 
@@ -107,6 +109,8 @@ def _decided(
             made.not_begun.append(finding.not_begun)
             report = runs_again(action)
         else:
+            if finding.elsewhere is not None and finding.verified is not Verified.DONE:
+                made.given_up.add(action.uuid)
             report = decide(
                 action,
                 finding.verified,

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from applier.contracts import Report
+from applier.engines.taskflow_engine import CELERY, TaskFlowEngine
 from applier.errors import PlanConflict
 from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY
 from applier.store.worker_jobs import WorkerJob, WorkerJobStore
 from planner.errors import short
 from planner.model import ActionPlan
+from planner.registry import ENGINES, section_of
 
 
 class LocalRuns:
@@ -26,9 +28,10 @@ class LocalRuns:
     def jobs_of(self, plan: ActionPlan) -> Mapping[str, WorkerJob]:
         """Return no jobs; raises PlanConflict if a plan has some, StoreError."""
         if found := jobs_of(self._store, plan):
+            section = section_of(ENGINES, TaskFlowEngine.NAME)
             text = (
                 f"plan {short(plan.uuid)} has {len(found)} jobs at workers, which only an applier "
-                "can follow that has [watcher_workflow_engines.taskflow] workers = celery"
+                f"can follow that has [{section}] workers = {CELERY}"
             )
             raise PlanConflict(plan.uuid, plan.state, text)
         return {}

@@ -47,7 +47,8 @@ class Scheduler:
     (:func:`applier.scheduling.order.links`). A name that is not the uuid of an action is a join of
     the flow, for which no state is recorded. ``ranks`` are by uuid: of several actions that may
     start, the one with the lowest rank starts first; without ranks, the first in the plan.
-    ``holding`` may hold actions back that could start.
+    ``holding`` may hold actions back that could start. ``given_up`` are actions that ended UNKNOWN
+    in an earlier run and may still run: they hold their tokens for ever.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Scheduler:
         failures: FailureRules = NO_FAILURE_RULES,
         ranks: Mapping[str, int] | None = None,
         holding: Holding | None = None,
+        given_up: Iterable[str] = (),
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
@@ -80,6 +82,9 @@ class Scheduler:
         for uuid in self._running:
             tokens = concurrency.tokens_of(self._actions[uuid])
             self._gates.hold(uuid, tokens, worker=uuid not in concurrency.workerless)
+        for uuid in given_up:
+            self._gates.hold(uuid, concurrency.tokens_of(self._actions[uuid]), worker=False)
+            self._gates.give_up(uuid)
         #: Running actions that started in an earlier run, until all before them has ended.
         self._ahead = set(self._running)
         #: Requests to skip actions, by action. Each takes effect when the action is ready.

@@ -11,6 +11,15 @@ from applier.scheduling.holding import Holding
 from applier.store import Reservation
 from planner.model import Action
 
+#: The kinds of tokens that name resources. Two plans must not work on one resource at once.
+RESOURCES = ("instance", "node", "volume")
+
+
+def resources_of(actions: Iterable[Action]) -> list[str]:
+    """Return the resources on which these actions work, each once."""
+    tokens = dict.fromkeys(token for action in actions for token in action.tokens)
+    return [token for token in tokens if token.partition(":")[0] in RESOURCES]
+
 
 class HeldByOthers:
     """The resources that other plans have reserved, and the actions that wait for them.
@@ -19,8 +28,8 @@ class HeldByOthers:
     waits for another plan.
     """
 
-    def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
-        self._held = {r.resource: r for r in reservations}
+    def __init__(self) -> None:
+        self._held: dict[str, Reservation] = {}
         self._parked: dict[str, Action] = {}
 
     def __len__(self) -> int:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from applier.errors import ActionFailed
 from applier.secrets.blotting import Blotting
 from planner.errors import Path, path_text
-from planner.secret_references import hidden_texts, label, replaced
+from planner.secret_references import label, replaced
+from planner.write_only import hidden_texts
 
 #: A hidden value in a plan with fewer characters, such as ``1``, is not replaced in output.
 SHORTEST_LITERAL = 8

@@ -126,20 +126,20 @@ def _prepare(conf: cfg.ConfigOpts) -> None:
 def _api() -> Any:
     """Return the module of the API; raises ConfigurationError if it is not installed."""
     try:
-        from applier.api import service
+        from applier.api import api_service
     except ImportError:
         text = "--with-api: install actionplan[api], which it needs"
         raise ConfigurationError(text) from None
-    return service
+    return api_service
 
 
 def _delivery() -> Any:
     """Return the module that delivers events; raises ConfigurationError if it is not installed."""
     try:
-        from applier.delivery import service
+        from applier.delivery import delivery_service
     except ImportError:
         raise ConfigurationError("[events]: install actionplan[service], which it needs") from None
-    return service
+    return delivery_service
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

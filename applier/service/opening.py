@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from applier.backoff import delays_s
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 
 LOG = logging.getLogger(__name__)
 Opened = TypeVar("Opened")
@@ -25,7 +25,7 @@ def opened(open_store: Callable[[], Opened], ending: threading.Event) -> Opened 
             return None
         try:
             return open_store()
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             if delay_s == 1.0:
                 LOG.warning("The record cannot be opened; retrying: %s", reason)
         ending.wait(delay_s)

@@ -95,7 +95,7 @@ class WorkerLoop:
             pool.shutdown(wait=True)
         try:
             self._store.remove_service(self._service.uuid)
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             LOG.warning("The service could not be deregistered: %s", reason)
 
     def _poll(self, pool: ThreadPoolExecutor) -> float:

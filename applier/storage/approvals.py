@@ -10,23 +10,23 @@ from sqlalchemy import bindparam
 
 from applier.contracts import Approval, HistoryEntry
 from applier.storage import claims, event_writes, rows, statements
-from applier.storage.changes import note
 from applier.storage.compiled import Deferred, Row, insert_into
-from applier.storage.database import Database, plan_row
+from applier.storage.database import Database, Kind, Rows, plan_row
 from applier.storage.event_writes import NewEvent
+from applier.storage.state_changes import note
 from applier.storage.tables import approvals
 from applier.storage.tables import history as entries
 from applier.store.approvals import GivenApprovals
 
 _READ = Deferred(
     lambda: (
-        sa.select(*(approvals.c[name] for name in Approval._fields))
+        sa.select(approvals)
         .where(approvals.c.plan == bindparam("plan_uuid"))
         .order_by(approvals.c.number)
     )
 )
 _IMPORTERS = Deferred(
-    lambda: sa.select(entries.c.who).where(
+    lambda: sa.select(entries.c.who, entries.c.number).where(
         entries.c.plan == bindparam("plan_uuid"), entries.c.verb == "import"
     )
 )
@@ -76,20 +76,27 @@ class Approvals:
     def approvals(self, uuid: str) -> GivenApprovals:
         """See :meth:`applier.store.approvals.ApprovalStore.approvals`."""
 
-        def read() -> GivenApprovals:
-            with self._database.read() as transaction:
-                creator = plan_row(transaction, uuid)["creator"]
-                found = transaction.read(_READ, {"plan_uuid": uuid})
-                imported = transaction.read(_IMPORTERS, {"plan_uuid": uuid})
-            importers = frozenset(row["who"] for row in imported)
-            return GivenApprovals(creator, [_approval(row) for row in found], importers)
+        where = {"plan_uuid": uuid}
 
-        return self._database.tried(read)
+        def read(found: Rows) -> GivenApprovals:
+            creator = plan_row(found.transaction, uuid)["creator"]
+            given = found.of(_APPROVALS, _READ, where)
+            importers = frozenset(found.of(_IMPORTING_USERS, _IMPORTERS, where))
+            return GivenApprovals(creator, given, importers)
+
+        return self._database.listed(read)
 
 
-@rows.reading
 def _approval(row: Row) -> Approval:
-    return Approval(**row)
+    return Approval(**{name: row[name] for name in Approval._fields})
+
+
+def _user(row: Row) -> str:
+    return str(row["who"])
+
+
+_APPROVALS = Kind(approvals, _approval, "approval {number}")
+_IMPORTING_USERS = Kind(entries, _user, "entry {number} of the history")
 
 
 def _row(plan: str, approval: Approval) -> rows.Changes:

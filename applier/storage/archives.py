@@ -10,11 +10,11 @@ from typing import Any
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import rows, statements
-from applier.storage.changes import history_row, note
 from applier.storage.compiled import Deferred, insert_into
 from applier.storage.database import Database
 from applier.storage.plans import AT_ONCE, require_distinct
 from applier.storage.refusals import Duplicate
+from applier.storage.state_changes import history_row, note
 from applier.storage.tables import attempts
 from applier.store.archives import PlanArchive
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -62,6 +63,8 @@ class LongText(sa.TypeDecorator[str]):
         return mysql.LONGTEXT()
 
 
+#: More seconds than any heartbeat waits for the next.
+_LONGEST_S = 1e6
 Uuid = sa.String(36)
 #: The type of event numbers: 64 bits. SQLite has one integer type only.
 Count = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -106,6 +109,38 @@ def _postgresql(element: Any, compiler: Any, **given: Any) -> str:
 def _mysql(element: Any, compiler: Any, **given: Any) -> str:
     seconds = compiler.process(element.clauses, **given)
     return f"(utc_timestamp(6) + INTERVAL ({seconds}) SECOND)"
+
+
+def is_limits(value: Any) -> bool:
+    """Return whether a value is a mapping to limits, which are whole numbers from 1."""
+    return isinstance(value, dict) and all(type(v) is int and v > 0 for v in value.values())
+
+
+def is_process_id(value: Any) -> bool:
+    """Return whether a value is the number of a process."""
+    return type(value) is int and 0 < value < 2**31
+
+
+def is_interval_s(value: Any) -> bool:
+    """Return whether a value is a number of seconds between two heartbeats."""
+    return isinstance(value, int | float) and 0 < value < _LONGEST_S
+
+
+def require_claim(plan: Mapping[Any, Any]) -> None:
+    """Raise UnreadableValue for the row of a plan with a claim that no process has made.
+
+    Claims of older releases do not say their interval.
+    """
+    if plan["claim"] is None:
+        return
+    interval_s = plan["heartbeat_interval_s"]
+    if not is_process_id(plan["claimant_pid"]) or None in (
+        plan["claimant_host"],
+        plan["claimant_user"],
+    ):
+        raise UnreadableValue("its claim does not say which process has made it")
+    if interval_s is not None and not is_interval_s(interval_s):
+        raise UnreadableValue("its claim does not say how often its process writes a heartbeat")
 
 
 def is_texts(value: Any) -> bool:

@@ -87,6 +87,9 @@ class Compiled:
         ]
         columns = list(statement.selected_columns) if isinstance(statement, sa.Select) else []
         self._columns = [str(column.key) for column in columns]
+        self._types = [column.type for column in columns]
+        #: The combinations of types of values that rows may have, as far as rows have had them.
+        self._accepted = set[tuple[type, ...]]()
         self._converters = [
             (str(column.key), convert)
             for column in columns
@@ -124,6 +127,30 @@ class Compiled:
                 raise UnreadableValue(str(reason)) from reason
             rows.append(row)
         return rows
+
+    def typed(self, found: Iterable[Sequence[Any]]) -> list[Row]:
+        """Return rows as :meth:`rows`; raise UnreadableValue also for a value of another type.
+
+        SQLite stores values of any type in any column.
+        """
+        values_of_rows = list(found)
+        # Few combinations of types occur, and each is checked once.
+        for types in {tuple(map(type, values)) for values in values_of_rows} - self._accepted:
+            for name, kind, column in zip(self._columns, types, self._types, strict=True):
+                if not issubclass(kind, (*_python_types(column), type(None))):
+                    raise UnreadableValue(f"{name} is of another type than its column")
+            self._accepted.add(types)
+        return self.rows(values_of_rows)
+
+
+def _python_types(column: sa.types.TypeEngine[Any]) -> tuple[type, ...]:
+    """Return the types of the values of a column; any type if a converter reads the values."""
+    if isinstance(column, sa.Integer):
+        return (int,)
+    if isinstance(column, sa.Double):
+        return (int, float)
+    inner = column.impl if isinstance(column, sa.TypeDecorator) else column
+    return (str,) if isinstance(inner, sa.String) else (object,)
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:

@@ -47,6 +47,16 @@ def _seconds(value: Any) -> None:
         raise ValueError("is not a number from 0")
 
 
+def _process(value: Any) -> None:
+    if not columns.is_process_id(value):
+        raise ValueError("is not the number of a process")
+
+
+def _interval(value: Any) -> None:
+    if not columns.is_interval_s(value):
+        raise ValueError("is not a number of seconds between two heartbeats")
+
+
 def _moment(value: Any) -> None:
     if not isinstance(value, datetime):
         try:
@@ -90,14 +100,10 @@ def _outcomes(value: Any) -> bool:
     return columns.is_texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
 
 
-def _limits(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(v) is int and v > 0 for v in value.values())
-
-
 _LIST = _json(lambda value: isinstance(value, list), "a list")
 _MAPPING = _json(lambda value: isinstance(value, dict), "a mapping")
 _TOLERANCES = _json(columns.is_tolerances, "a list of tolerances")
-_TEXTS, _LIMITS = _json(columns.is_texts, "a list of texts"), _json(_limits, "limits")
+_TEXTS, _LIMITS = _json(columns.is_texts, "a list of texts"), _json(columns.is_limits, "limits")
 _GROUPS = _json(
     lambda v: isinstance(v, list) and all(map(columns.is_texts, v)), "a list of lists of texts"
 )
@@ -115,6 +121,8 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "warnings": _TEXTS,
         "limits": _LIMITS,
         "guards": _MAPPING,
+        "claimant_pid": _process,
+        "heartbeat_interval_s": _interval,
     },
     tables.actions.name: {
         "input_parameters": _MAPPING,
@@ -143,7 +151,8 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "payload": _MAPPING,
         "result": _MAPPING,
     },
-    tables.workers.name: {"queues": _TEXTS, "types": _TEXTS},
+    tables.services.name: {"pid": _process},
+    tables.workers.name: {"pid": _process, "queues": _TEXTS, "types": _TEXTS},
 }
 _TYPES: tuple[tuple[type, Check], ...] = (
     (columns.Moment, _moment),
@@ -151,6 +160,8 @@ _TYPES: tuple[tuple[type, Check], ...] = (
     (sa.Integer, _integer),
     (sa.types.TypeEngine, _text),
 )
+#: What every claim says of its process.
+_OF_A_CLAIM = ("claimant_host", "claimant_pid", "claimant_user")
 #: States of plans that have ended with all of their actions.
 _ENDED = (PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
 
@@ -218,6 +229,9 @@ def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
     claimed = head["claim"] is not None
     if claimed is claims.ends_claim(state):
         yield f"it is {state}, and {'' if claimed else 'not '}claimed by a process"
+    missing = [name for name in _OF_A_CLAIM if head[name] is None]
+    if claimed and missing:
+        yield f"it is claimed by a process, and {' and '.join(missing)} is missing"
     for row in states:
         if state in _ENDED and row["state"] in (ActionState.PENDING, ActionState.ONGOING):
             yield f"it is {state}, and its action {short(row['uuid'])} is {row['state']}"

@@ -11,7 +11,7 @@ from typing import Any
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
 from applier.storage.compiled import UnreadableValue
-from applier.storage.database import Database
+from applier.storage.database import Database, plan_row
 from applier.storage.refusals import Damaged
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
@@ -54,7 +54,7 @@ def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
 def _summary(database: Database, uuid: str) -> PlanSummary:
     try:
         with database.read() as transaction:
-            (head,) = transaction.read(statements.PLAN, {"plan_uuid": uuid})
+            head = plan_row(transaction, uuid)
             counts = transaction.read(list_statements.COUNTS, {"plan_uuid": uuid})
         return rows.summary(head, rows.counts_of(counts).get(uuid, {}))
     except (UnreadableValue, Damaged):

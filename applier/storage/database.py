@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.backoff import delays_s
-from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import lock_holders, schema_version, statements
+from applier.errors import DamagedRecord, DamagedRow, PlanNotFound, StoreError
+from applier.storage import columns, lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
-from applier.storage.compiled import Row, UnreadableValue
+from applier.storage.compiled import Row, Runnable, UnreadableValue
 from applier.storage.connection import SameFile, make_engine, parse, shown
 from applier.storage.refusals import (
     ConnectionLost,
@@ -49,6 +50,27 @@ BEGIN = {
     "postgresql": ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"),
     "mysql": ("BEGIN", "BEGIN"),
 }
+
+
+class Kind(NamedTuple, Generic[T]):
+    """A kind of rows: its table, the conversion of a row, and the name of a row as a template."""
+
+    table: sa.Table
+    convert: Callable[[Row], T]
+    name: str
+
+
+class Rows:
+    """Reads and converts the rows of a list in a transaction; raises an error if one is damaged."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        #: The rows that were left out. There are some only in the subclass that leaves out rows.
+        self.damaged: list[DamagedRow] = []
+
+    def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:
+        """Return the converted rows of a SELECT."""
+        return [kind.convert(row) for row in self.transaction.read_typed(statement, asked)]
 
 
 class Database:
@@ -101,6 +123,7 @@ class Database:
             return
         with self.engine.begin() as database:
             schema_version.require(database, self._url)
+            schema_version.require_whole(database, self._url)
 
     def _open_file(self) -> None:
         """Open a SQLite file; read-only if it cannot be written and has this release's version."""
@@ -176,6 +199,24 @@ class Database:
         except UnreadableValue as error:
             raise DamagedRecord(shown(self._url), [str(error)]) from error
 
+    def listed(self, read: Callable[[Rows], T]) -> T:
+        """Return what ``read`` makes of rows that it reads.
+
+        Raises DamagedRows if some of the rows are damaged; it has what ``read`` makes of the
+        others.
+        """
+
+        def strictly() -> T:
+            with self.read() as transaction:
+                return read(Rows(transaction))
+
+        try:
+            return self.tried(strictly)
+        except DamagedRecord as damaged:
+            from applier.storage import damaged_rows
+
+            raise damaged_rows.found(self, read, otherwise=damaged) from damaged
+
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
         """Repeat a refused call until it succeeds, or until the tries or the time are used up."""
         began = time.monotonic()
@@ -228,7 +269,8 @@ class Database:
 
 def plan_row(transaction: Transaction, uuid: str) -> Row:
     """Read the row of a plan in a transaction; raises PlanNotFound."""
-    found = transaction.read(statements.PLAN, {"plan_uuid": uuid})
+    found = transaction.read_typed(statements.PLAN, {"plan_uuid": uuid})
     if not found:
         raise PlanNotFound(uuid)
+    columns.require_claim(found[0])
     return found[0]

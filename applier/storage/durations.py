@@ -14,9 +14,9 @@ from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
-from applier.storage.changes import history_row, take_turn
 from applier.storage.compiled import Deferred, Row, UnreadableValue, insert_into
 from applier.storage.database import Database
+from applier.storage.state_changes import history_row, take_turn
 from applier.storage.tables import attempts, imported_durations
 from applier.storage.transactions import Transaction
 from applier.store.retention import NO_PLAN

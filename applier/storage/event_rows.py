@@ -28,7 +28,7 @@ def event_of(row: Row) -> schema.Event:
             "action_type": row["action_type"] or "",
         }
         data = {**named, "old": row["old"], **data}
-    return schema.event(
+    event = schema.event(
         row["type"],
         row["plan"],
         number=row["number"],
@@ -36,6 +36,8 @@ def event_of(row: Row) -> schema.Event:
         data=data,
         action=row["action"],
     )
+    schema.require_form(event)
+    return event
 
 
 @reading
@@ -82,9 +84,11 @@ def dead_row(dead: DeadEvent) -> dict[str, Any]:
 @reading
 def dead_of(row: Row) -> DeadEvent:
     """Return the dead event of a row."""
+    event = json.loads(row["event"])
+    schema.require_form(event)
     return DeadEvent(
         subscription=row["subscription"],
-        event=json.loads(row["event"]),
+        event=event,
         why=row["why"],
         at=row["at"],
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from applier.contracts import HistoryEntry
 from applier.storage import rows, statements
-from applier.storage.changes import note
-from applier.storage.database import Database, plan_row
+from applier.storage.database import Database, Kind, plan_row
+from applier.storage.state_changes import note
+from applier.storage.tables import history as entries
+
+_ENTRIES = Kind(entries, rows.history_of, "entry {number} of the history")
 
 
 class Histories:
@@ -22,12 +25,7 @@ class Histories:
         asked = {"plan_uuid": plan, "after": after}
         asked["most"] = statements.ALL if limit is None else limit
 
-        def read() -> list[HistoryEntry]:
-            with self._database.read() as transaction:
-                found = transaction.read(statement, asked)
-            return [rows.history_of(row) for row in reversed(found)]
-
-        return self._database.tried(read)
+        return self._database.listed(lambda found: found.of(_ENTRIES, statement, asked)[::-1])
 
     def add_history(self, plan: str, history: HistoryEntry) -> None:
         """See :meth:`applier.store.operators.HistoryStore.add_history`."""

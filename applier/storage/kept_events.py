@@ -10,11 +10,16 @@ from applier.contracts import HistoryEntry
 from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
 from applier.storage import event_statements as of_events
-from applier.storage.changes import history_row, is_subscribed
-from applier.storage.database import Database
+from applier.storage.database import Database, Kind, Rows
+from applier.storage.state_changes import history_row, is_subscribed
+from applier.storage.tables import dead_events, events, subscriptions
 from applier.storage.transactions import Transaction
 from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, EventPage, Subscription
+
+_EVENTS = Kind(events, event_rows.event_of, "event {number}")
+_SUBSCRIPTIONS = Kind(subscriptions, event_rows.subscription_of, "the subscription {name}")
+_DEAD = Kind(dead_events, event_rows.dead_of, "event {number}, given up for {subscription},")
 
 
 class KeptEvents:
@@ -71,44 +76,36 @@ class KeptEvents:
     def subscriptions(self) -> list[Subscription]:
         """See :meth:`applier.store.subscriptions.EventStore.subscriptions`."""
 
-        def read() -> list[Subscription]:
-            with self._database.read() as transaction:
-                found = transaction.read(of_events.SUBSCRIPTIONS)
-            return [event_rows.subscription_of(row) for row in found]
-
-        return self._database.tried(read)
+        return self._database.listed(
+            lambda found: found.of(_SUBSCRIPTIONS, of_events.SUBSCRIPTIONS, {})
+        )
 
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
         """See :meth:`applier.store.subscriptions.EventStore.events`."""
         statement = of_events.EVENTS if plan is None else of_events.EVENTS_OF_PLAN
         asked = {"after": after, "most": limit, "plan_uuid": plan}
 
-        def read() -> EventPage:
-            with self._database.read() as transaction:
-                [counts] = transaction.read(of_events.NUMBERS)
-                there = counts["events"] > max(after, counts["events_deleted"])
-                found = transaction.read(statement, asked) if there else []
-            events = [event_rows.event_of(row) for row in found]
+        def read(found: Rows) -> EventPage:
+            [counts] = found.transaction.read(of_events.NUMBERS)
+            there = counts["events"] > max(after, counts["events_deleted"])
+            events = found.of(_EVENTS, statement, asked) if there else []
+            numbers = [event["number"] for event in events]
+            numbers += [row.values.get("number", after) for row in found.damaged]
             return EventPage(
                 events=events,
-                last=events[-1]["number"] if len(events) == limit else counts["events"],
+                last=max(numbers) if len(numbers) == limit else counts["events"],
                 deleted=counts["events_deleted"],
                 newest=counts["events"],
             )
 
-        return self._database.tried(read)
+        return self._database.listed(read)
 
     def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
         """See :meth:`applier.store.subscriptions.EventStore.latest_events`."""
         statement = of_events.LATEST if plan is None else of_events.LATEST_OF_PLAN
         asked = {"most": limit, "plan_uuid": plan}
 
-        def read() -> list[Event]:
-            with self._database.read() as transaction:
-                found = transaction.read(statement, asked)
-            return [event_rows.event_of(row) for row in reversed(found)]
-
-        return self._database.tried(read)
+        return self._database.listed(lambda found: found.of(_EVENTS, statement, asked)[::-1])
 
     def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
         """See :meth:`applier.store.subscriptions.EventStore.hold`."""
@@ -142,12 +139,7 @@ class KeptEvents:
         """See :meth:`applier.store.subscriptions.EventStore.dead_events`."""
         asked = {"most": statements.ALL if limit is None else limit}
 
-        def read() -> list[DeadEvent]:
-            with self._database.read() as transaction:
-                found = transaction.read(of_events.DEAD, asked)
-            return [event_rows.dead_of(row) for row in reversed(found)]
-
-        return self._database.tried(read)
+        return self._database.listed(lambda found: found.of(_DEAD, of_events.DEAD, asked)[::-1])
 
     def delete_events(self, *, before: datetime, now: datetime) -> int:
         """See :meth:`applier.store.subscriptions.EventStore.delete_events`."""

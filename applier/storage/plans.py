@@ -16,18 +16,22 @@ from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotF
 from applier.storage import (
     claims,
     columns,
+    damaged_plan_removal,
     damaged_plans,
     event_writes,
     list_statements,
     queue_statements,
     references,
-    removal,
     rows,
     statements,
     transitions,
 )
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import (
+from applier.storage.compiled import Row
+from applier.storage.database import Database, plan_row
+from applier.storage.event_writes import NewEvent
+from applier.storage.refusals import Duplicate
+from applier.storage.state_changes import (
     Change,
     MakeEvents,
     Move,
@@ -36,10 +40,6 @@ from applier.storage.changes import (
     note,
     writes_of,
 )
-from applier.storage.compiled import Row
-from applier.storage.database import Database, plan_row
-from applier.storage.event_writes import NewEvent
-from applier.storage.refusals import Duplicate
 from applier.storage.transactions import Transaction, Unexpected
 from applier.store import PlanFilters, PlanSummary, given
 from planner.errors import InvalidPlan, Mistake, short
@@ -123,8 +123,10 @@ class Plans:
 
         def listed() -> list[PlanSummary]:
             with self._database.read() as transaction:
-                heads = transaction.read(list_statements.newest(chosen), asked)
+                heads = transaction.read_typed(list_statements.newest(chosen), asked)
                 counts = transaction.read(list_statements.counts(chosen), asked)
+            for head in heads:
+                columns.require_claim(head)
             actions = rows.counts_of(counts)
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
@@ -260,7 +262,9 @@ class Plans:
 
     def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
         """See :meth:`applier.store.Store.remove_damaged_plan`."""
-        self._database.tried(partial(removal.remove_damaged, self._database, uuid, history))
+        self._database.tried(
+            partial(damaged_plan_removal.remove_damaged, self._database, uuid, history)
+        )
 
     def skip_action(
         self,

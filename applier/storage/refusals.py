@@ -35,7 +35,16 @@ DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
 LOCKED = r"database is locked|locking protocol"
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 #: Texts in the errors of SQLite which mean that a part of the file is damaged or missing.
-_DAMAGED = r"malformed|Could not decode|no such table"
+_DAMAGED = r"malformed|Could not decode|no such table|no such column"
+#: SQLSTATEs and MySQL error numbers of a table, a column or an index that is missing or damaged.
+_DAMAGES = frozenset(
+    {"42P01", "42703", "XX001", "XX002", 1034, 1054, 1146, 1194, 1195, 1712, 1932}
+)
+#: The texts in such errors, and in that of psycopg about a time that Python does not have.
+_DAMAGED_TABLE = (
+    r"(relation|column) .* does not exist|Table .* doesn't exist|Unknown column|"
+    r"marked as crashed|Index .* is corrupted|Incorrect key file|invalid page|timestamp too"
+)
 #: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
 _LEAST_ROOM = 64 * 1024
 #: Maps texts in error messages to hints for the user; the first that matches is used.
@@ -53,6 +62,10 @@ HINTS = (
     (
         _DAMAGED,
         "actionplan db check says where; a copy made by actionplan db backup can take its place",
+    ),
+    (
+        _DAMAGED_TABLE,
+        "actionplan db check says where; a copy made by a program of the server can take its place",
     ),
     (LOCKED, "another process has been writing to it for too long"),
     (r"\bNUL\b", "take the NUL character out of the plan"),
@@ -82,7 +95,7 @@ class DatabaseLocked(Refused):
 
 
 class Damaged(Refused):
-    """A part of a SQLite file cannot be read: pages or bytes are wrong, or a table is missing."""
+    """A part of the record cannot be read: pages or bytes are wrong, or a table is missing."""
 
 
 class Duplicate(Refused):
@@ -113,8 +126,11 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Return whether an error of a driver means that a part of a SQLite file cannot be read."""
-    return isinstance(error, sqlite3.Error) and re.search(_DAMAGED, str(error)) is not None
+    """Return whether an error of a driver means that a part of the record cannot be read."""
+    if isinstance(error, sqlite3.Error):
+        return re.search(_DAMAGED, str(error)) is not None
+    codes = {getattr(error, "sqlstate", None), *getattr(error, "args", ())[:1]}
+    return bool(codes & _DAMAGES) or "timestamp too" in str(error)
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
@@ -137,7 +153,7 @@ def lost(error: BaseException) -> bool:
 def translate_errors(url: sa.URL) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
-    If a part of a SQLite file cannot be read, DamagedRecord is raised.
+    If a part of the record cannot be read, DamagedRecord is raised.
 
     Drivers and SQLAlchemy may raise errors of other kinds while they handle an error of the
     database: then the latter is described. A KeyboardInterrupt is raised again, even if it caused

@@ -13,11 +13,11 @@ from sqlalchemy import bindparam
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import outliving_events, statements, transitions
-from applier.storage.changes import Move, history_row
 from applier.storage.columns import Moment
 from applier.storage.compiled import Deferred, Row, words
+from applier.storage.damaged_plan_removal import ALL_OF_A_PLAN
 from applier.storage.database import Database
-from applier.storage.removal import ALL_OF_A_PLAN
+from applier.storage.state_changes import Move, history_row
 from applier.storage.tables import action_states, plans
 from applier.store.retention import NO_PLAN, EndedPlan
 from planner.errors import short

@@ -9,9 +9,20 @@ from functools import partial
 from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
-from applier.errors import PlanConflict, RequestsUnread
-from applier.storage import claims, event_writes, queue_statements, rows, statements
-from applier.storage.changes import (
+from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
+from applier.storage import (
+    claims,
+    columns,
+    event_writes,
+    queue_statements,
+    rows,
+    statements,
+    tables,
+)
+from applier.storage.compiled import Row
+from applier.storage.database import Database, Kind, Rows, plan_row
+from applier.storage.event_writes import NewEvent, of_reports
+from applier.storage.state_changes import (
     Move,
     action_row,
     give_back,
@@ -20,9 +31,6 @@ from applier.storage.changes import (
     take_turn,
     writes_of,
 )
-from applier.storage.compiled import Row
-from applier.storage.database import Database, plan_row
-from applier.storage.event_writes import NewEvent, of_reports
 from applier.storage.transactions import Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
@@ -223,42 +231,55 @@ class Runs:
     def requests(self, plan: str, after: int = 0) -> list[Request]:
         """See :meth:`applier.store.Store.requests`."""
 
-        def read() -> list[Request]:
-            with self._database.read() as transaction:
-                found = transaction.read(statements.REQUESTS, {"plan_uuid": plan, "after": after})
-                return [rows.request_of(row) for row in found]
-
-        return self._database.tried(read)
+        asked = {"plan_uuid": plan, "after": after}
+        return self._database.listed(lambda found: found.of(_REQUESTS, statements.REQUESTS, asked))
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
         """See :meth:`applier.store.Store.attempts`."""
         where = {"plan_uuid": plan, "action_uuid": action}
 
-        def read() -> list[Attempt]:
-            with self._database.read() as transaction:
-                row = action_row(transaction, plan, action)
-                found = [rows.attempt_of(r) for r in transaction.read(statements.ATTEMPTS, where)]
+        def read(found: Rows) -> list[Attempt]:
+            row = action_row(found.transaction, plan, action)
+            tried = [one for _, one in found.of(_ATTEMPTS, statements.ATTEMPTS, where)]
             if row["state"] == ActionState.ONGOING and row["started_at"] is not None:
-                found.append(Attempt(number=row["attempts"], started_at=row["started_at"]))
-            return found
+                tried.append(Attempt(number=row["attempts"], started_at=row["started_at"]))
+            return tried
 
-        return self._database.tried(read)
+        return self._database.listed(read)
 
     def all_attempts(self, plan: str, *, most: int) -> dict[str, list[Attempt]]:
         """See :meth:`applier.store.Store.all_attempts`."""
         where = {"plan_uuid": plan, "most": most}
 
-        def read() -> dict[str, list[Attempt]]:
-            with self._database.read() as transaction:
-                plan_row(transaction, plan)
-                found: dict[str, list[Attempt]] = {}
-                for row in transaction.read(statements.ALL_ATTEMPTS, where):
-                    found.setdefault(row["action"], []).append(rows.attempt_of(row))
-            return found
+        def read(found: Rows) -> dict[str, list[Attempt]]:
+            plan_row(found.transaction, plan)
+            tried: dict[str, list[Attempt]] = {}
+            for action, one in found.of(_ATTEMPTS, statements.ALL_ATTEMPTS, where):
+                tried.setdefault(action, []).append(one)
+            return tried
 
-        return self._database.tried(read)
+        return self._database.listed(read)
 
     def output(self, plan: str, action: str) -> str | None:
         """See :meth:`applier.store.Store.output`."""
-        tried = self.attempts(plan, action)
+        tried, damaged = sound_part(lambda: self.attempts(plan, action))
+        last = tried[-1].number if tried else 0
+        if any(row.values.get("number", last) >= last for row in damaged):
+            raise DamagedRows(damaged, tried)
         return tried[-1].output if tried else None
+
+
+@rows.reading
+def _request(row: Row) -> Request:
+    request = rows.request_of(row)
+    if not columns.is_limits(request.limits):
+        raise ValueError("limits is not limits")
+    return request
+
+
+def _attempt(row: Row) -> tuple[str, Attempt]:
+    return row["action"], rows.attempt_of(row)
+
+
+_REQUESTS = Kind(tables.requests, _request, "request {number}")
+_ATTEMPTS = Kind(tables.attempts, _attempt, "attempt {number} of action {action}")

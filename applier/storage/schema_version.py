@@ -19,7 +19,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 from applier.storage import lock_holders
 from applier.storage.connection import make_engine, parse, shown
 from applier.storage.refusals import DatabaseLocked, hinted, refusal, translate_errors
@@ -142,20 +142,22 @@ def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
         with engine.begin() as database:
             found = version(database, url)
             if found == REVISIONS[-1]:
-                _require_whole(database, url)
+                require_whole(database, url)
         if found != REVISIONS[-1]:
             run_alembic(engine, "head", up=True)
 
 
-def _require_whole(database: sa.Connection, url: sa.URL) -> None:
-    """Raise StoreError for the first table of this release that is missing."""
+def require_whole(database: sa.Connection, url: sa.URL) -> None:
+    """Raise DamagedRecord for the first table of this release that is missing.
+
+    The account of a worker, which has views of some tables, is not refused.
+    """
     there = sa.inspect(database).get_table_names()
     missing = [name for name in metadata.tables if name not in there]
-    if missing:
-        raise StoreError(
-            f"{shown(url)} is damaged: the table {missing[0]} is missing; a copy made by "
-            "actionplan db backup can take its place"
-        )
+    if missing and VERSION_TABLE in there:
+        copy = "actionplan db backup" if url.get_backend_name() == "sqlite" else "the server"
+        text = f"the table {missing[0]} is missing; a copy made by {copy} can take its place"
+        raise DamagedRecord(shown(url), [text])
 
 
 def create_file(url: sa.URL, engine: sa.Engine) -> None:

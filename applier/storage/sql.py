@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import uuid4
 
-from applier.storage import statements
+from applier.storage import columns, statements
 from applier.storage.approvals import Approvals
 from applier.storage.archives import Archives
-from applier.storage.database import Database
+from applier.storage.compiled import Row, UnreadableValue
+from applier.storage.database import Database, Kind
 from applier.storage.durations import RecordedDurations
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
@@ -22,6 +23,7 @@ from applier.storage.pages import Pages
 from applier.storage.plans import Plans
 from applier.storage.retention import Retention
 from applier.storage.runs import Runs
+from applier.storage.tables import services
 from applier.storage.worker_drains import WorkerDrains
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
@@ -104,8 +106,13 @@ class SqlStore(
     def services(self) -> list[Service]:
         """See :meth:`applier.store.Store.services`."""
 
-        def read() -> list[Service]:
-            with self._database.read() as transaction:
-                return [Service(**row) for row in transaction.read(statements.SERVICES)]
+        return self._database.listed(lambda found: found.of(_SERVICES, statements.SERVICES, {}))
 
-        return self._database.tried(read)
+
+def _service(row: Row) -> Service:
+    if not columns.is_process_id(row["pid"]):
+        raise UnreadableValue("pid is not the number of a process")
+    return Service(**row)
+
+
+_SERVICES = Kind(services, _service, "service {uuid}")

@@ -103,7 +103,7 @@ ACTION = Deferred(
 #: The ended attempts of an action, oldest first.
 ATTEMPTS = Deferred(
     lambda: (
-        sa.select(*(attempts.c[name] for name in Attempt._fields))
+        sa.select(attempts.c.action, *(attempts.c[name] for name in Attempt._fields))
         .where(
             attempts.c.plan == bindparam("plan_uuid"), attempts.c.action == bindparam("action_uuid")
         )

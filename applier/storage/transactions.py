@@ -8,7 +8,7 @@ passed to the driver directly, which is faster: a run has one commit for every f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from threading import Lock
 from types import TracebackType
@@ -123,12 +123,24 @@ class Transaction:
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.rows(cursor.fetchall())
 
+    def read_typed(self, statement: Runnable, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
+        """Run a SELECT as :meth:`read`; raise UnreadableValue also for a value of another type."""
+        compiled, cursor = self._compiled[statement], self._connection.cursor
+        cursor.execute(compiled.text, compiled.parameters(parameters))
+        return compiled.typed(cursor.fetchall())
+
+    def typed(self, statement: Runnable, row: Row) -> Row:
+        """Convert a row of :meth:`read_unconverted` to one of :meth:`read_typed`."""
+        [converted] = self._compiled[statement].typed([tuple(row.values())])
+        return converted
+
     def read_unconverted(
         self, statement: Runnable, parameters: Mapping[str, Any] = _NONE
     ) -> list[Row]:
         """Run a SELECT; return its rows with values as they are stored, even if they are damaged.
 
-        In texts of SQLite that are not UTF-8, the wrong bytes become lone surrogates.
+        In texts of SQLite that are not UTF-8, the wrong bytes become lone surrogates. Times of
+        PostgreSQL that Python does not have become texts.
         """
         compiled, driver = self._compiled[statement], self._connection.driver
         strict = getattr(driver, "text_factory", None)
@@ -136,11 +148,29 @@ class Transaction:
             driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         try:
             cursor = driver.cursor()
+            if hasattr(cursor, "adapters"):
+                cursor.adapters.register_loader("timestamp", _any_timestamp())
             cursor.execute(compiled.text, compiled.parameters(parameters))
             return compiled.unconverted(cursor.fetchall())
         finally:
             if strict is not None:
                 driver.text_factory = strict
+
+
+@cache
+def _any_timestamp() -> Any:
+    """Return a class of psycopg that reads times, and returns those Python does not have as text."""
+    from psycopg import DataError
+    from psycopg.types.datetime import TimestampLoader
+
+    class AnyTimestamp(TimestampLoader):
+        def load(self, data: Any) -> Any:
+            try:
+                return super().load(data)
+            except DataError:
+                return bytes(data).decode()
+
+    return AnyTimestamp
 
 
 class _Statements(dict[Runnable, Compiled]):

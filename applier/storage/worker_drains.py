@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from applier.contracts import HistoryEntry
 from applier.storage import rows
-from applier.storage.changes import history_row
 from applier.storage.database import Database
+from applier.storage.state_changes import history_row
 from applier.storage.statements import INSERT_HISTORY
 from applier.storage.worker_job_statements import DRAIN, DRAINING
 from applier.store.retention import NO_PLAN

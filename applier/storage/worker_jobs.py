@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from applier.contracts import JobOffer, Report
-from applier.storage import rows
+from applier.storage import columns, rows, tables
 from applier.storage import worker_job_statements as statements
 from applier.storage.compiled import Row, Runnable
-from applier.storage.database import Database
+from applier.storage.database import Database, Kind, Rows
 from applier.storage.transactions import Write
 from applier.store.worker_jobs import (
     OVER,
@@ -43,12 +43,11 @@ class WorkerJobs:
         over = bool(states) and set(states) <= set(OVER)
         statement = statements.OVER_OF_PLAN if over else statements.OF_PLAN
 
-        def read() -> list[WorkerJob]:
-            with self._database.read() as transaction:
-                found = transaction.read(statement, {"plan_uuid": plan})
-            return [_job(row) for row in found if not states or row["state"] in states]
+        def read(found: Rows) -> list[WorkerJob]:
+            jobs = found.of(_JOBS, statement, {"plan_uuid": plan})
+            return [job for job in jobs if not states or job.state in states]
 
-        return self._database.tried(read)
+        return self._database.listed(read)
 
     def unsent_jobs(self, plan: str, older_s: float) -> list[WorkerJob]:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.unsent_jobs`."""
@@ -165,11 +164,7 @@ class WorkerJobs:
     def workers(self) -> list[Worker]:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.workers`."""
 
-        def read() -> list[Worker]:
-            with self._database.read() as transaction:
-                return [_worker(row) for row in transaction.read(statements.WORKERS)]
-
-        return self._database.tried(read)
+        return self._database.listed(lambda found: found.of(_WORKERS, statements.WORKERS, {}))
 
     def served_queues(self) -> Mapping[str, Served]:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.served_queues`."""
@@ -283,9 +278,17 @@ def _worker_row(worker: Worker) -> dict[str, Any]:
 @rows.reading
 def _worker(row: Row) -> Worker:
     found = {name: row[name] for name in Worker._fields if name in row}
-    found["queues"], found["types"] = _names(row["queues"]), _names(row["types"])
+    found["queues"], found["types"] = json.loads(row["queues"]), json.loads(row["types"])
+    if not (columns.is_texts(found["queues"]) and columns.is_texts(found["types"])):
+        raise ValueError("queues or types is not a list of texts")
+    if not columns.is_process_id(row["pid"]):
+        raise ValueError("pid is not the number of a process")
     silent_s = (row["now"] - row["heard_at"]).total_seconds()
     return Worker(**{**found, "draining": bool(row["draining"]), "silent_s": silent_s})
+
+
+_JOBS = Kind(tables.worker_jobs, _job, "the job for attempt {attempt} of action {action}")
+_WORKERS = Kind(tables.workers, _worker, "worker {name}")
 
 
 def _served(found: Iterable[Row]) -> Mapping[str, Served]:

@@ -18,7 +18,7 @@ from watcher.common.exception import (
 
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
-from applier.watcher import parameters
+from applier.watcher import parameter_checks
 from applier.watcher.engine_options import TypeTouches
 from applier.watcher.verify import VERIFIERS
 from planner import registry
@@ -89,7 +89,7 @@ class WatcherAction(ActionPlugin):
     def _made(self) -> Any:
         made = type(self).make()
         made.input_parameters = dict(self.parameters)
-        parameters.check(made)
+        parameter_checks.check(made)
         return made
 
     def _clean_up(self) -> None:

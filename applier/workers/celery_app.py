@@ -147,7 +147,7 @@ def refusal(app: Celery) -> str | None:
 
 
 class CeleryDelivery:
-    """See :class:`applier.workers.delivery.JobDelivery`; a thread sends over one connection.
+    """See :class:`applier.workers.job_delivery.JobDelivery`; a thread sends over one connection.
 
     While the broker cannot be reached, messages are dropped. That does no harm: appliers send the
     jobs that wait in the record again, and workers read stops from the record.

@@ -22,7 +22,7 @@ from applier.store.worker_jobs import (
     WorkerJobStore,
     unserved,
 )
-from applier.workers.delivery import JobDelivery
+from applier.workers.job_delivery import JobDelivery
 from applier.workers.payloads import report_of
 from planner.states import ActionState, Outcome, StateReason
 

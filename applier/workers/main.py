@@ -32,7 +32,7 @@ from applier.service.opening import opened
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 from applier.wording import one_line
-from applier.workers import configured, library_log
+from applier.workers import library_log, workers_section
 from applier.workers.finders import LostJobThreads
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper
@@ -59,7 +59,7 @@ def _worker(assembly: Assembly, origin: str) -> Worker:
         host=host,
         pid=os.getpid(),
         user=user(),
-        version=configured.release(),
+        version=workers_section.release(),
         queues=list(conf.workers.queues),
         types=sorted(assembly.plugins),
         places=assembly.max_workers,
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         conf = configuration.load(
             arguments=given, description=DESCRIPTION, prepare=_prepare, warn=warnings.append
         )
-        configured.require(conf)
+        workers_section.require(conf)
         with closing(Assembly(conf)) as assembly:
             assembly.check()
         log_file.set_up(conf, NAME)

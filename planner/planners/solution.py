@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planner import ranges, secret_references
+from planner import ranges, secret_references, write_only
 from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
@@ -212,7 +212,7 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
         return About(kind.describe(given), touches, estimate_s)
     except Exception as reason:
         # A plugin may raise any exception: report a broken plugin, not a mistake in the document.
-        known = secret_references.hidden(kind.SCHEMA, dict(parameters))
+        known = write_only.hidden(kind.SCHEMA, dict(parameters))
         text = f"{type(reason).__name__}: {reason}, of parameters {known!r}"
         raise BrokenPlugin("action type", name, text) from reason
 

@@ -29,9 +29,9 @@ from plans import layers
 
 from applier.contracts import Report
 from applier.storage import schema_version, statements
-from applier.storage.changes import writes_of
 from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
+from applier.storage.state_changes import writes_of
 from applier.storage.transactions import Write
 from planner.model import ActionPlan
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
 from applier.storage import schema_version
-from applier.storage.check import check
 from applier.storage.connection import make_engine, parse
+from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.tables import (
     action_states,

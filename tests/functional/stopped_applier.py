@@ -18,8 +18,8 @@ from typing import Any
 from applier.cli.main import main
 from applier.engines.in_progress import AttemptsInProgress
 from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.local_jobs import LocalJob
 from applier.machines.permit import Permit
-from applier.machines.process import LocalJob
 from applier.run import runner
 
 #: The points: an object, its function, and whether the point is after it.

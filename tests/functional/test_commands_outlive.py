@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine, wait_until
 
-from applier.machines import process
+from applier.machines import local_jobs
 from applier.machines.job_names import is_permit
 from planner.states import ActionState, PlanState
 
@@ -168,7 +168,7 @@ def kill_shell_of_command(actionplan):
     number = int((actionplan.folder / "number").read_text())
     place = actionplan.record.parent / "jobs"
     os.killpg(int((place / jobs(actionplan)[0] / "pid").read_text().split()[0]), signal.SIGKILL)
-    wait_until(lambda: process.find(place)[0].state == "killed")
+    wait_until(lambda: local_jobs.find(place)[0].state == "killed")
     return number
 
 
@@ -266,7 +266,7 @@ def test_a_command_that_had_ended_before_the_cancel_is_in_doubt_with_its_exit_co
     """Only a run evaluates an exit code: resume does."""
     begin(actionplan, action("first", actionplan.folder))
     (actionplan.folder / "go").touch()
-    wait_until(lambda: process.find(actionplan.record.parent / "jobs")[0].code == 7)
+    wait_until(lambda: local_jobs.find(actionplan.record.parent / "jobs")[0].code == 7)
     actionplan.good("cancel", "last")
     (first,) = actionplan.plan().actions
     assert first.state is ActionState.UNKNOWN
@@ -348,6 +348,32 @@ def test_a_command_on_the_host_of_another_applier_is_in_doubt_and_names_it(actio
     actionplan.good("resume", "last")
     actionplan("apply", "last", "--yes")
     assert effects(actionplan).count("begin") == 2
+
+
+def test_what_a_command_that_may_run_elsewhere_needs_stays_held(actionplan):
+    """In each run, until somebody says what became of it; everything else goes on."""
+    folder = actionplan.folder
+    names = ("second", "third")
+    held = [action(name, folder, f"echo {name} >> effects; exit 7") for name in names]
+    free = {"name": "free", "action_type": "nop", "parents": ["first"]}
+    limits = {"parallelization": {"shell": 1}}
+    begin(actionplan, action("first", folder), *held, free, options=limits)
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("on-another-host"))
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        record.execute("UPDATE actionplan_plan SET claimant_host = 'control-7'")
+    for _ in range(2):
+        actionplan.good("resume", "last")
+        assert actionplan("apply", "last", "--yes").code == 5
+        states = {a.name: (a.state, a.status_message) for a in actionplan.plan().actions}
+        held = "type:shell is held by first, which hangs or may still run"
+        assert states["second"] == states["third"] == (ActionState.CANCELLED, held)
+        assert (states["first"][0], states["free"][0]) == ("UNKNOWN", "SUCCEEDED")
+        assert effects(actionplan) == ["begin"]
+    actionplan.good("action", "set", "last", "first", "--state", "succeeded", "--reason", "looked")
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 0
+    assert sorted(effects(actionplan)[1:]) == ["second", "third"]
 
 
 def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):

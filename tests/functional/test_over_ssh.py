@@ -17,7 +17,7 @@ from sshd import Sshd, lives, make_key
 
 from applier.contracts import Ended, Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, process, remote_program
+from applier.machines import OpenMachines, local_jobs, remote_program
 from applier.machines.settings import SshSettings
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -213,7 +213,7 @@ def test_a_program_that_never_returns_is_ended_with_all_its_group(node):
 
 
 def test_one_that_heeds_no_signal_is_killed(node, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    monkeypatch.setattr(local_jobs, "GRACE_S", 0.3)
     numbers = Numbers()
     deaf = ["/bin/sh", "-c", "trap '' TERM; sleep 1000 & echo $$; echo $!; wait; wait"]
     ended = node.run(deaf, output=numbers, timeout_s=0.5)

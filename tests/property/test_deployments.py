@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InvalidInput
 from planner.model import JOIN, ActionPlan
-from planner.planners.deployment import alternatives, links, message
+from planner.planners.deployment import alternatives, message, task_links
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import check_planner, plan
 
@@ -32,7 +32,7 @@ IDS = ["t0", "t1", "t2", "t3", "u0", "u1", "s0", "s1"]
 def joins(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let links go through joins only where there are many, or wherever two wait for two."""
     if request.param:
-        monkeypatch.setattr(links, "DENSE", 1)
+        monkeypatch.setattr(task_links, "DENSE", 1)
         monkeypatch.setattr(alternatives, "MANY", 1)
 
 

@@ -64,10 +64,18 @@ LAYERS = (
             "planner.effects",
             "planner.extent",
             "planner.secret_references",
+            "planner.write_only",
             "planner.render.*",
         ),
         above=(),
         third_party=(),
+        pure=True,
+    ),
+    Layer(
+        "L0",
+        ("planner.schema_references",),
+        above=(),
+        third_party=("jsonschema_specifications", "referencing"),
         pure=True,
     ),
     Layer(
@@ -242,6 +250,16 @@ IMPURE = frozenset(
 
 #: Names of files that say nothing of what is in them.
 EMPTY_NAMES = ("base", "common", "default", "helpers", "manager", "misc", "utils")
+#: Subjects that files of one name treat for several packages: on each layer, or for each planner.
+SUBJECTS = frozenset(
+    """
+    actions approvals archives blast_radius claims concurrency_checks cycles database
+    document drain dry_run durations env errors events failure_budget figures graph guards
+    history holds limits main options pages plan_list planner plans rehearsals
+    resume retention runs schema schemas selection services session start_times states
+    subscriptions svg tables values verify windows worker_jobs workers
+    """.split()
+)
 FILE_LINES = 400
 FUNCTION_LINES = 60
 
@@ -450,6 +468,19 @@ def names_that_say_something(sources: Sequence[Source]) -> Iterator[str]:
             yield f"{source.path}:1: {name!r} does not say what is in it"
 
 
+def one_file_of_a_name(sources: Sequence[Source]) -> Iterator[str]:
+    """Two files have two names, unless the name is a subject that several packages treat."""
+    known: dict[str, Source] = {}
+    for source in sources:
+        name = source.path.rpartition("/")[2].removesuffix(".py")
+        # The names of migrations begin with a number.
+        if name == "__init__" or name in SUBJECTS or name[0].isdigit():
+            continue
+        other = known.setdefault(name, source)
+        if other is not source:
+            yield f"{source.path}:1: {other.path} has this name, too; accepted for: SUBJECTS"
+
+
 def sizes(sources: Sequence[Source]) -> Iterator[str]:
     """No file and no function is longer than a person keeps in mind."""
     for source in sources:
@@ -590,6 +621,7 @@ CHECKS: tuple[Check, ...] = (
     layers,
     no_circles,
     one_class_of_a_name,
+    one_file_of_a_name,
     names_that_say_something,
     sizes,
     one_writer_of_states,
@@ -717,10 +749,20 @@ def test_modules_that_import_each_other_are_found(tmp_path: Path) -> None:
 
 def test_two_classes_of_one_name_are_found(tmp_path: Path) -> None:
     planted(tmp_path, "applier/api/v1/plans.py", "class Plan: pass")
-    planted(tmp_path, "applier/run/runner.py", "class Plan: pass\nclass _Own: pass")
     sources = planted(tmp_path, "planner/model.py", "class _Own: pass\nclass Plan: pass")
     assert list(one_class_of_a_name(sources)) == [
-        "applier/run/runner.py:1: planner/model.py has a class Plan, too"
+        "applier/api/v1/plans.py:1: planner/model.py has a class Plan, too"
+    ]
+
+
+def test_two_files_of_one_name_are_found(tmp_path: Path) -> None:
+    planted(tmp_path, "planner/plans.py", "")
+    planted(tmp_path, "planner/rules.py", "")
+    planted(tmp_path, "applier/plans.py", "")
+    sources = planted(tmp_path, "applier/rules.py", "")
+    found = list(one_file_of_a_name(sources))
+    assert found == [
+        "applier/rules.py:1: planner/rules.py has this name, too; accepted for: SUBJECTS"
     ]
 
 

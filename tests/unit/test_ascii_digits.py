@@ -19,7 +19,7 @@ from applier.run.node_states import _natural
 from planner import documents, options, ranges
 from planner.errors import InvalidInput
 from planner.planners import numbers
-from planner.planners.deployment import conditions, fault_tolerance, fields
+from planner.planners.deployment import conditions, fault_tolerance, task_fields
 from planner.planners.events import grammar
 from planner.planners.rolling_update import functions, members, update_policy
 from planner.ranges import whole_number
@@ -64,8 +64,8 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "weights decimal": (numbers.finite, "1.{}"),
     "parallelization": (numbers.at_least_one, "{}"),
     "limits": (options.LimitsType(), "node:*={}"),
-    "retries": (lambda text: fields.number(text, whole=True), "{}"),
-    "version": (fields.major, "2.{}"),
+    "retries": (lambda text: task_fields.number(text, whole=True), "{}"),
+    "version": (task_fields.major, "2.{}"),
     "tolerance": (lambda text: fault_tolerance.allowed(text, 10), "{}"),
     "percentage": (lambda text: fault_tolerance.allowed(text, 10), "{}%"),
     "condition": (conditions.Condition, "settings:a.value == {}"),
@@ -103,7 +103,7 @@ def test_other_digits_are_text_where_any_text_is_accepted(digits: str) -> None:
 
 
 #: Digits of the kernel, not of people.
-OF_THE_KERNEL = {"applier/machines/process.py"}
+OF_THE_KERNEL = {"applier/machines/local_jobs.py"}
 
 
 def sources() -> list[Path]:

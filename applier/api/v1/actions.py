@@ -17,8 +17,7 @@ from applier.operations import Operator, actions
 from applier.store import Store
 from applier.store.pages import ActionKey, PlannedAction
 from planner.errors import InvalidTransition
-from planner.model import Action
-from planner.model import ActionPlan
+from planner.model import Action, ActionPlan
 
 #: The sort key of the store for each ``sort_key`` of Watcher's lists of actions. There is none for
 #: parameters, whose values may be secret.

@@ -10,7 +10,7 @@ import falcon
 
 from applier.api.token import AGAIN
 from applier.api.v1 import versions
-from applier.api.v1.links import links
+from applier.api.v1.watcher_links import links
 
 #: The resources that are served.
 RESOURCES = ("actions", "action_plans", "services")

@@ -14,7 +14,7 @@ from typing import Any
 import falcon
 
 from applier.api.v1 import versions
-from applier.api.v1.links import links
+from applier.api.v1.watcher_links import links
 from applier.notifications import watcher_words
 from applier.notifications.watcher_words import action_word
 from applier.operations import hidden_values

@@ -11,7 +11,7 @@ import falcon
 
 from applier.api.parts import Parts
 from applier.api.v1 import paging
-from applier.api.v1.links import links
+from applier.api.v1.watcher_links import links
 from applier.assembly import now
 from applier.run import liveness
 from applier.store import Service

@@ -12,7 +12,7 @@ from rich.text import Text
 from applier.cli.reporters.plan_table import cell, console, put, put_line, table_of
 from applier.operations.rehearsals import Rehearsals
 from applier.rehearsal.advice import Lowered
-from applier.rehearsal.figures import NEEDS, RehearsalFigures
+from applier.rehearsal.rehearsal_figures import NEEDS, RehearsalFigures
 from applier.run.plan_cloud import cloud_of
 from applier.wording import count, duration, one_line
 from planner.states import PlanState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
 
-from applier.clouds.openstack import connection
+from applier.clouds.openstack import cloud_connection
 from applier.clouds.openstack.servers import is_gone, view
 from applier.contracts import Print, StopSignal, silent
 from applier.contracts.clouds import Cloud
@@ -18,7 +18,7 @@ from applier.errors import ActionFailed, JobLost
 from planner import ranges
 
 if TYPE_CHECKING:
-    from applier.clouds.openstack.parts import CloudParts
+    from applier.clouds.openstack.cloud_parts import CloudParts
 
 
 class OpenStackCloud(Cloud):
@@ -57,7 +57,7 @@ class OpenStackCloud(Cloud):
         reconnect_timeout_s: float = 60.0,
         soft_power_off_s: float = 0.0,
     ) -> None:
-        self._region = connection.region(cloud)
+        self._region = cloud_connection.region(cloud)
         self._patience_s, self._soft_s = reconnect_timeout_s, soft_power_off_s
         self._lock = threading.Lock()
         self._parts: CloudParts | None = None
@@ -65,7 +65,7 @@ class OpenStackCloud(Cloud):
     @property
     def name(self) -> str:
         """The name in clouds.yaml, with the address of Keystone and the region."""
-        return connection.name_of(self._region)
+        return cloud_connection.name_of(self._region)
 
     def close(self) -> None:
         """Close the connections, if there are any."""
@@ -213,7 +213,7 @@ class OpenStackCloud(Cloud):
         with self._lock:
             if self._parts is None:
                 # Imported here: openstacksdk is large, and most verbs need no cloud.
-                from applier.clouds.openstack import parts
+                from applier.clouds.openstack import cloud_parts
 
-                self._parts = parts.connected(self._region, self._patience_s, self._soft_s)
+                self._parts = cloud_parts.connected(self._region, self._patience_s, self._soft_s)
             return self._parts

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.following import Following
 from applier.clouds.openstack.servers import Server, task_of
+from applier.clouds.openstack.state_waits import Following
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 from functools import partial
 
 from applier.clouds.openstack.compute import Compute, Migration
-from applier.clouds.openstack.following import WaitStopped
 from applier.clouds.openstack.servers import WAITS_FOR_CONFIRMATION, Server, flavor_of, task_of
+from applier.clouds.openstack.state_waits import WaitStopped
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
 

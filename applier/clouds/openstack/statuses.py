@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.following import WaitStopped
 from applier.clouds.openstack.servers import Server, task_of, view
+from applier.clouds.openstack.state_waits import WaitStopped
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
 

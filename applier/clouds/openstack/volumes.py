@@ -16,7 +16,7 @@ from openstack import exceptions
 
 from applier.clouds.openstack import volume_states as states
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.following import Following, WaitStopped
+from applier.clouds.openstack.state_waits import Following, WaitStopped
 from applier.clouds.openstack.volume_states import Volume
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed

@@ -14,7 +14,7 @@ from applier.notifications import schema
 from applier.store import Store
 from applier.store.approvals import GivenApprovals
 from applier.store.archives import PlanArchive
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
 from applier.testing.store_checks.running_plans import LATER, NOW, claimed

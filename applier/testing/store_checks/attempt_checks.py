@@ -11,7 +11,7 @@ from dataclasses import replace
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.store import Attempt, Store
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     AFTERWARDS,

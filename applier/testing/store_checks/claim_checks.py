@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from applier.errors import PlanConflict
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,

@@ -11,7 +11,7 @@ import pytest
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.store import Attempt
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,

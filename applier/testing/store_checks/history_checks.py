@@ -9,7 +9,7 @@ from __future__ import annotations
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, PlanNotFound
 from applier.store import Store
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import LATER, ME, NOW
 from planner.errors import InvalidTransition

@@ -14,7 +14,7 @@ from uuid import uuid4
 from applier.contracts import HistoryEntry
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.store import PlanFilters, Store
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,

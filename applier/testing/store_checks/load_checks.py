@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from applier.errors import PlanNotFound
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan, plans
 from applier.testing.store_checks.running_plans import (
     LATER,

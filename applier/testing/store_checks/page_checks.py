@@ -14,7 +14,7 @@ from typing import Any
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.store import Store
 from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import ME, NOW, claimed, starts
 from planner.model import ActionPlan

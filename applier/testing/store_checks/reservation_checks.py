@@ -10,7 +10,7 @@ import pytest
 
 from applier.errors import PlanConflict
 from applier.store import Reservation
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
     ME,

@@ -13,7 +13,7 @@ import pytest
 from applier.contracts import ActionOf, Report
 from applier.errors import ActionNotFound
 from applier.store import Store
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,

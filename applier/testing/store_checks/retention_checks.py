@@ -12,7 +12,7 @@ from datetime import timedelta
 from applier.errors import PlanConflict, PlanNotFound
 from applier.store import Store
 from applier.store.retention import NO_PLAN
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.history_checks import entry
 from applier.testing.store_checks.running_plans import (

@@ -13,7 +13,7 @@ import pytest
 from applier.contracts import Request
 from applier.errors import PlanConflict
 from applier.store import Store
-from applier.testing.refusals import refused
+from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     AFTERWARDS,

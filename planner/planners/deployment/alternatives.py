@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from planner import graph_algorithms
 from planner.errors import Mistake
 from planner.graph_algorithms import CycleError
-from planner.planners.deployment.links import Choice, Links
 from planner.planners.deployment.problem import Relation
+from planner.planners.deployment.task_links import Choice, Links
 
 #: A set of alternatives gets a join if it has more members than this, and more tasks than this wait
 #: for it.

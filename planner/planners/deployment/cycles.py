@@ -9,8 +9,8 @@ from itertools import pairwise
 from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
-from planner.planners.deployment.links import Linker, Links
 from planner.planners.deployment.problem import Relation
+from planner.planners.deployment.task_links import Linker, Links
 
 
 def topological_order(links: Links) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.model import ActionPlan
-from planner.planners.deployment import fields
+from planner.planners.deployment import task_fields
 from planner.planners.deployment.conditions import Condition, InvalidCondition
 from planner.planners.deployment.name_patterns import Patterns, near
 from planner.planners.deployment.problem import (
@@ -103,12 +103,12 @@ class DeploymentReader:
             index=i,
             versioned=self._versioned(raw, path),
             where=self._where(raw, path),
-            groups=fields.names(raw.get("groups")),
+            groups=task_fields.names(raw.get("groups")),
             requires=self._local(raw, "requires", path),
             required_for=self._local(raw, "required_for", path),
             cross_depends=self._cross(raw, "cross-depends", path),
             cross_depended_by=self._cross(raw, "cross-depended-by", path),
-            tasks=fields.names(raw.get("tasks")),
+            tasks=task_fields.names(raw.get("tasks")),
             strategy=strategy,
             most=most,
             skipped=self._skipped(raw, path),
@@ -128,7 +128,7 @@ class DeploymentReader:
         if value is None:
             return None
         try:
-            return fields.number(value, whole=whole)
+            return task_fields.number(value, whole=whole)
         except ValueError as reason:
             self._wrong(str(reason), path)
             return None
@@ -137,7 +137,7 @@ class DeploymentReader:
         if raw["type"] not in RUNNABLE:
             return True
         try:
-            return fields.major(raw.get("version")) == 2
+            return task_fields.major(raw.get("version")) == 2
         except ValueError as reason:
             self._wrong(str(reason), (*path, "version"))
             return True
@@ -145,7 +145,7 @@ class DeploymentReader:
     def _where(self, raw: Mapping[str, Any], path: Path) -> NodeSelector:
         for field in ("tags", "role", "roles", "groups"):
             if raw.get(field) is not None:
-                where = self._checked_where(fields.where(raw[field]), (*path, field))
+                where = self._checked_where(task_fields.where(raw[field]), (*path, field))
                 named = field == "groups" and where.kind == "patterns"
                 return where._replace(kind="groups") if named else where
         return NOWHERE
@@ -165,7 +165,7 @@ class DeploymentReader:
     def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
         found = []
         value = raw.get(field)
-        for k, name in enumerate(fields.names(value)):
+        for k, name in enumerate(task_fields.names(value)):
             at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
             self._check_pattern(name, at)
             found.append(Relation(field, name, NOWHERE, False, at))
@@ -179,7 +179,7 @@ class DeploymentReader:
             at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
             relation = {"name": entry} if isinstance(entry, str) else entry
             if "name" in relation:
-                where = self._checked_where(fields.role_of(relation), at)
+                where = self._checked_where(task_fields.role_of(relation), at)
                 self._check_pattern(relation["name"], at)
                 any_of = relation.get("policy") == "any"
                 found.append(Relation(field, relation["name"], where, any_of, at))
@@ -195,11 +195,11 @@ class DeploymentReader:
         at: Path = (*path, "parameters", "strategy") if inside else (*path, "strategy")
         if value is None:
             return "parallel", None
-        if isinstance(value, Mapping) and fields.is_yaql(value.get("amount")):
+        if isinstance(value, Mapping) and task_fields.is_yaql(value.get("amount")):
             self._warn("yaql is not evaluated: one node at a time", (*at, "amount"))
             return "parallel", 1
         try:
-            return fields.strategy(value)
+            return task_fields.strategy(value)
         except ValueError as reason:
             self._wrong(str(reason), at)
             return "parallel", None
@@ -208,12 +208,14 @@ class DeploymentReader:
         if raw["type"] == "skipped":
             return "a task of type skipped"
         value, at = raw.get("condition"), (*path, "condition")
-        text = value["yaql_exp"] if isinstance(value, dict) and fields.is_yaql(value) else value
-        if text is None or isinstance(text, bool) or fields.is_boolean(text):
+        text = (
+            value["yaql_exp"] if isinstance(value, dict) and task_fields.is_yaql(value) else value
+        )
+        if text is None or isinstance(text, bool) or task_fields.is_boolean(text):
             false = text is False or str(text).strip().lower() == "false"
             return "its condition is false" if false else None
         if not isinstance(value, str):
-            if fields.is_yaql(value):
+            if task_fields.is_yaql(value):
                 self._warn("yaql is not evaluated: the condition is assumed to be true", at)
             else:
                 self._wrong("a condition is a text such as settings:a.b == true", at)
@@ -231,8 +233,8 @@ class DeploymentReader:
     def _nodes(self) -> list[Node]:
         nodes = []
         for i, raw in enumerate(self._document["nodes"]):
-            uid, roles = str(raw["uid"]), fields.names(raw.get("roles"))
-            tags = roles if raw.get("tags") is None else fields.names(raw["tags"])
+            uid, roles = str(raw["uid"]), task_fields.names(raw.get("roles"))
+            tags = roles if raw.get("tags") is None else task_fields.names(raw["tags"])
             nodes.append(Node(uid=uid, tags=tags, address=raw.get("address")))
             if uid in RESERVED:
                 self._wrong(f"{uid!r} is reserved and cannot be a uid", ("nodes", i, "uid"))
@@ -241,11 +243,11 @@ class DeploymentReader:
 
     def _part(self) -> Part:
         only = self._document.get("only") or {}
-        for name in fields.names(only.get("tasks")):
+        for name in task_fields.names(only.get("tasks")):
             self._check_pattern(name, ("only", "tasks"))
         return Part(
-            nodes=fields.names(only["nodes"]) if "nodes" in only else None,
-            tasks=fields.names(only["tasks"]) if "tasks" in only else None,
+            nodes=task_fields.names(only["nodes"]) if "nodes" in only else None,
+            tasks=task_fields.names(only["tasks"]) if "tasks" in only else None,
             fetch=bool(self._document.get("fetch_deps") or only.get("fetch_deps")),
             changed_since=self._earlier(),
         )

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from planner.errors import Mistake
-from planner.planners.deployment.placement import Cluster
 from planner.planners.deployment.problem import SYNC, Task
+from planner.planners.deployment.task_placement import Cluster
 
 #: The name of the group of all nodes that are in no other group. None of them may fail.
 NO_GROUP = "no group"

@@ -20,8 +20,6 @@ from planner.model import ActionPlan
 from planner.planners.deployment import alternatives, cycles, message, role_based
 from planner.planners.deployment.document import DeploymentReader
 from planner.planners.deployment.fault_tolerance import tolerances
-from planner.planners.deployment.links import Linker
-from planner.planners.deployment.placement import TaskPlacement
 from planner.planners.deployment.problem import Deployment
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
@@ -30,6 +28,8 @@ from planner.planners.deployment.steps import (
     DeploymentStep,
     groups_not_implied,
 )
+from planner.planners.deployment.task_links import Linker
+from planner.planners.deployment.task_placement import TaskPlacement
 
 
 class DeploymentPlanner(Planner[Deployment | ActionPlan]):

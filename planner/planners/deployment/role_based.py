@@ -17,9 +17,9 @@ from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.name_patterns import Index, near
-from planner.planners.deployment.placement import Places, TaskPlacement
 from planner.planners.deployment.problem import MASTER, Deployment, Task
 from planner.planners.deployment.steps import DeploymentStep
+from planner.planners.deployment.task_placement import Places, TaskPlacement
 
 #: Groups of which no node may fail, unless the document gives them a fault tolerance.
 CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from pathlib import Path
@@ -26,22 +27,54 @@ SCHEMAS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def numbers(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the path and the schema of each number in a schema."""
+def parts(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any], set[str]]]:
+    """Yield the path, the schema and the types of each part of a schema."""
     if isinstance(schema, list):
         for entry in schema:
-            yield from numbers(entry, path)
+            yield from parts(entry, path)
         return
     if not isinstance(schema, Mapping):
         return
     kinds = schema.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
-    # A text or a number is a name: 3 is the uid "3".
-    if {"integer", "number"} & set(kinds) and "string" not in kinds:
-        yield path, schema
+    yield path, schema, set([kinds] if isinstance(kinds, str) else kinds or ())
     for key, inside in schema.items():
-        if key not in ("examples", "default", "enum", "const"):
-            yield from numbers(inside, f"{path}.{key}")
+        if key not in ("examples", "default", "enum", "const", "type"):
+            yield from parts(inside, f"{path}.{key}")
+
+
+def numbers(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the path and the schema of each number in a schema."""
+    for place, part, kinds in parts(schema, path):
+        # A text or a number is a name: 3 is the uid "3".
+        if {"integer", "number"} & kinds and "string" not in kinds:
+            yield place, part
+
+
+#: A pattern that every text of some length breaks.
+BOUNDED = re.compile(r"\^(?:[^*+{]|\{[0-9]+(?:,[0-9]+)?\})*\$")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_text_of_a_schema_has_a_largest_length(name: str) -> None:
+    without = [
+        path
+        for path, schema, kinds in parts(SCHEMAS[name], name)
+        if "string" in kinds
+        and not ({"maxLength", "enum", "const"} & schema.keys())
+        and not BOUNDED.fullmatch(schema.get("pattern", ""))
+    ]
+    assert not without
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_free_name_of_a_schema_has_a_largest_length(name: str) -> None:
+    without = [
+        path
+        for path, schema, _ in parts(SCHEMAS[name], name)
+        if isinstance(schema.get("additionalProperties"), dict)
+        and "maxLength" not in schema.get("propertyNames", {})
+    ]
+    assert not without
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -11,7 +11,7 @@ import pytest
 from applier.actions.shell import Shell
 from applier.contracts import ActionContext, Verified
 from applier.errors import ActionFailed
-from applier.machines import process
+from applier.machines import local_jobs
 from planner.states import Outcome
 
 pytestmark = pytest.mark.slow
@@ -149,7 +149,7 @@ def test_what_is_broken_outside_of_it_is_not_taken_for_its_failure(cloud, stop, 
     def broken(text: str) -> None:
         raise RuntimeError("the record is gone")
 
-    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
     context = ActionContext(cloud=lambda: cloud, output=broken)
     with pytest.raises(RuntimeError, match="the record is gone"):
         run(context, stop, argv=[sys.executable, "-c", "print(1, flush=True); input()"])

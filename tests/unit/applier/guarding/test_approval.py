@@ -9,7 +9,7 @@ from datetime import UTC, timedelta
 import pytest
 
 from applier.contracts import Approval
-from applier.guarding import approval, content
+from applier.guarding import approval, approved_content
 from applier.guarding.guard import Guard
 from applier.store.approvals import GivenApprovals
 from applier.testing.sample_plans import MADE, new_plan
@@ -21,7 +21,7 @@ ONE, TWO = Guards(approvals=1), Guards(approvals=2)
 
 
 def given(*people, plan=PLAN, creator="ada"):
-    about = content.approvable(plan)
+    about = approved_content.approvable(plan)
     return GivenApprovals(creator, [Approval(who=p, at=MADE, content=about) for p in people])
 
 
@@ -48,9 +48,11 @@ def test_as_many_people_as_demanded_have_to_approve():
 def test_an_approval_that_an_older_release_wrote_still_holds(version):
     left = "+0a1b"
     for plan in (PLAN, skipped(PLAN), skipped(PLAN, attempts=1)):
-        old = content.approvable(plan).replace(plan.digest, plan.digest_of_version(version))
-        assert content.is_same(plan, old)
-        assert content.is_same(plan, old + left) is content.has_begun(plan)
+        old = approved_content.approvable(plan).replace(
+            plan.digest, plan.digest_of_version(version)
+        )
+        assert approved_content.is_same(plan, old)
+        assert approved_content.is_same(plan, old + left) is approved_content.has_begun(plan)
 
 
 def test_an_approval_is_void_if_the_facts_are_of_another_time():

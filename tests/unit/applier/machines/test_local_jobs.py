@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, job_scripts, process
+from applier.machines import OpenMachines, job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import AttemptName, attempt_of
@@ -43,7 +43,7 @@ def lives(pid: int) -> bool:
 
 
 def run(place: Path, line: str, *, stop=None, output=lambda _: None, let_go=None):
-    return process.run(
+    return local_jobs.run(
         ["/bin/sh", "-c", line],
         stop=stop or threading.Event(),
         output=output,
@@ -58,7 +58,7 @@ def test_a_job_leaves_its_output_and_its_exit_code(place):
     assert (folder / "out").read_text() == f"{JOB.mark}\n"
     assert (folder / "rc").read_text() == "7\n"
     assert (place.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o700, 0o700)
-    (found,) = process.find(place, ATTEMPT.prefix, JOB.mark)
+    (found,) = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
     assert (found.state, found.code) == (JobState.ENDED, 7)
 
 
@@ -218,7 +218,7 @@ def test_of_many_who_start_it_at_once_all_follow_the_same(place, tmp_path):
 def test_a_folder_without_a_process_is_started(place):
     """Its starter was killed before the wrapper began."""
     (place / JOB.folder).mkdir(parents=True)
-    assert process.find(place)[0].state is JobState.NONE
+    assert local_jobs.find(place)[0].state is JobState.NONE
     assert run(place, "exit 4").code == 4
 
 
@@ -238,7 +238,7 @@ def test_one_that_a_stop_is_to_leave_running_goes_on_and_is_followed_by_the_next
     with pytest.raises(JobLost, match="let go of the command, which goes on") as lost:
         run(place, line, stop=stop, let_go=let_go, output=lambda _: stop.set())
     assert not lost.value.is_over
-    assert process.find(place)[0].state is JobState.RUNS
+    assert local_jobs.find(place)[0].state is JobState.RUNS
     printed: list[str] = []
 
     def go(text: str) -> None:
@@ -271,7 +271,7 @@ except JobLost as left:
 def test_the_end_of_a_follower_that_let_go_warns_of_nothing(place):
     arguments = [sys.executable, "-W", "error", "-c", LETS_GO, str(place), PLAN]
     follower = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    process.end(place / JOB.folder, JOB.mark, 0.0)
+    local_jobs.end(place / JOB.folder, JOB.mark, 0.0)
     assert "let go of the command" in follower.stdout
     assert follower.stderr == ""
 
@@ -283,7 +283,7 @@ def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     with pytest.raises(JobLost, match="killed together with its shell") as lost:
         run(place, "echo $$; exec sleep 1000", output=kill)
     assert lost.value.is_over
-    (found,) = process.find(place, ATTEMPT.prefix, JOB.mark)
+    (found,) = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
     assert found.is_lost
 
 
@@ -296,7 +296,7 @@ def test_processes_that_outlive_the_wrapper_are_followed_to_their_end(place, tmp
         if not told:
             wrapper = int((place / JOB.folder / "pid").read_text().split()[0])
             os.killpg(wrapper, signal.SIGKILL)
-        elif process.find(place, JOB.folder, JOB.mark)[0].state == "killed":
+        elif local_jobs.find(place, JOB.folder, JOB.mark)[0].state == "killed":
             (tmp_path / "go").touch()
         told.extend(text.split())
 
@@ -316,7 +316,7 @@ def test_processes_that_outlive_the_wrapper_are_stopped(place):
 
     ended = run(place, "setsid sh -c 'echo tick; exec sleep 1000' & wait", output=tick, stop=stop)
     assert (ended.code, ended.why) == (-signal.SIGKILL, "stop")
-    assert process.find(place, JOB.folder, JOB.mark)[0].left == ()
+    assert local_jobs.find(place, JOB.folder, JOB.mark)[0].left == ()
 
 
 def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkeypatch):
@@ -336,7 +336,7 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path,
     waits = f"until [ -e {gate} ]; do sleep 0.05; done; {tells}"
     slow = job_scripts.WRAPPER.replace(tells, waits)
     command = ["/bin/sh", "-c", slow, "job", str(folder), "", "/bin/sh", "-c", line]
-    find, found, started = process.find, [], []
+    find, found, started = local_jobs.find, [], []
 
     def looks(*given):
         if not started:
@@ -349,7 +349,7 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path,
         gate.touch()
         return found[-1:]
 
-    monkeypatch.setattr(process, "find", looks)
+    monkeypatch.setattr(local_jobs, "find", looks)
     printed = []
     ended = run(place, line, output=printed.append)
     started[0].wait(PATIENCE_S)
@@ -406,7 +406,7 @@ def test_a_process_number_that_is_used_again_is_no_job(place):
     (folder / "rc").unlink()
     _, _, boot, up = (folder / "pid").read_text().split()
     (folder / "pid").write_text(f"{os.getpid()} 1 {boot} {up}\n")
-    assert process.find(place)[0].state is JobState.KILLED
+    assert local_jobs.find(place)[0].state is JobState.KILLED
 
 
 def test_a_stop_reaches_what_left_the_session(place):
@@ -429,12 +429,12 @@ def test_the_marks_of_two_attempts_are_told_apart(place):
     def look(text: str) -> None:
         printed.append(text)
         (place / JOB.folder).mkdir()
-        found = process.find(place, ATTEMPT.prefix, JOB.mark)
+        found = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
         assert [job.left for job in found] == [()]
         stop.set()
 
     line = ["/bin/sh", "-c", "echo up; exec sleep 1000"]
-    process.run(line, stop=stop, output=look, place=place, jobs=jobs)
+    local_jobs.run(line, stop=stop, output=look, place=place, jobs=jobs)
     assert printed == ["up\n"]
 
 

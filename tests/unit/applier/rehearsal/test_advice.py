@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.rehearsal.advice import Lowered, best
-from applier.rehearsal.figures import Quantiles, RehearsalFigures
+from applier.rehearsal.rehearsal_figures import Quantiles, RehearsalFigures
 
 
 def figures(wrong_mean, makespan_s=60.0, homeless=0.0):

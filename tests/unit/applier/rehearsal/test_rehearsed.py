@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from applier.rehearsal.attempts import Attempts
 from applier.rehearsal.chances import chance
 from applier.rehearsal.faults import concerned, read
-from applier.rehearsal.figures import HANGS, NEEDS, figures, quantiles
 from applier.rehearsal.homes import HomesOfPlan
+from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
 from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import best_ranks, forecast

@@ -185,9 +185,39 @@ def test_one_of_which_processes_may_run_does_not_run_again(found, why):
         def verify(self):
             return Verified.NOT_DONE
 
-    (report,) = verify_all([action("a", "ONGOING")], environment(Machines(found), Safe)).reports
+    made = verify_all(
+        [action("a", "ONGOING"), action("b", "UNKNOWN")], environment(Machines(found), Safe)
+    )
+    (report,) = made.reports
     assert report.state is ActionState.UNKNOWN
     assert why in report.message
+    assert made.given_up == {"a", "b"}, "what they hold stays held"
+
+
+@pytest.mark.parametrize("found", [KILLED, RESTARTED, ()])
+def test_one_that_no_longer_runs_holds_nothing(found):
+    class Once(Commands):
+        RERUN_SAFE = False
+
+        def verify(self):
+            return Verified.IN_DOUBT
+
+    made = verify_all(
+        [action("a", "ONGOING"), action("b", "UNKNOWN")], environment(Machines(found), Once)
+    )
+    assert [(r.uuid, str(r.state)) for r in made.reports] == [("a", "UNKNOWN")]
+    assert made.given_up == set()
+
+
+def test_one_whose_work_is_done_holds_nothing():
+    class Done(Commands):
+        def verify(self):
+            return Verified.DONE
+
+    unreachable = Machines(ActionFailed("no route to it"))
+    made = verify_all([action("a", "UNKNOWN")], environment(unreachable, Done))
+    assert [str(report.state) for report in made.reports] == ["SUCCEEDED"]
+    assert made.given_up == set()
 
 
 @pytest.mark.parametrize("found", [LEFT, RUNS, (*KILLED, *RUNS), (*KILLED, *LEFT)])

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from applier.contracts import ActionPlugin
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial, changed
@@ -45,6 +46,27 @@ def test_instances_nodes_and_volumes_are_reserved(kind):
 def test_what_only_limits_a_plan_is_not_reserved():
     tokens = ("type:nop", "task:t", "busy:nodes")
     assert reserved(Action(uuid="a", action_type="nop", tokens=tokens)) == []
+
+
+def test_what_may_still_run_stays_reserved():
+    class Elsewhere(ActionPlugin):
+        TYPE, SCHEMA = "elsewhere", {"type": "object"}
+        runs_on = staticmethod(lambda _: (None,))
+
+        def execute(self, stop):
+            raise AssertionError
+
+    doubtful = Action(
+        uuid="a", action_type="elsewhere", tokens=("node:1",), state=ActionState.UNKNOWN
+    )
+    plan = ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=(doubtful,))
+    with closing(ReservationLog()) as store:
+        store.save_plan(plan)
+        engine = TaskFlowEngine(max_workers=2)
+        plugins = {"elsewhere": Elsewhere}
+        one = Trial(plan, engine, changed, max_workers=2, inner=store, plugins=plugins)
+        assert one.run() is PlanState.FAILED
+        assert store.reserved == ("node:1",)
 
 
 def test_only_what_is_still_to_be_done_is_reserved():

@@ -265,6 +265,21 @@ def test_a_raised_limit_lets_in_what_waits_for_a_lost_token():
     assert story.turn("b", limit(node_1=2)) == ["start c"]
 
 
+@pytest.mark.parametrize("given_up", [("a",), ()])
+def test_what_may_still_run_since_an_earlier_run_holds_its_tokens_and_no_worker(given_up):
+    story = Faults(
+        action("a", tokens=("node:1",), state=ActionState.UNKNOWN),
+        action("b", tokens=("node:2",)),
+        action("c", tokens=("node:1",)),
+        limits={"node:*": 1},
+        max_workers=1,
+        given_up=given_up,
+    )
+    assert story.begin() == ["start b"]
+    end = ["c CANCELLED: node:1 is held by a, which hangs or may still run"]
+    assert story.turn("b") == (end if given_up else ["start c"])
+
+
 def test_a_plan_in_which_all_waits_for_what_hangs_ends():
     members = [action(f"c{i}", tokens=("node:1", "node:2")) for i in range(30)]
     story = hanging(*members)

@@ -28,11 +28,14 @@ class Story:
 
     def __init__(self, *actions: Action, max_workers: int = 9, limits=None, **options) -> None:
         workerless, ranks = options.pop("workerless", ()), options.pop("ranks", None)
+        given_up = options.pop("given_up", ())
         links = order.links(actions, order.completed(actions, ends(actions)))
         concurrency = Concurrency(
             limits=limits or {}, max_workers=max_workers, workerless=workerless
         )
-        self.scheduler = Scheduler(actions, links, concurrency, FailureRules(**options), ranks)
+        self.scheduler = Scheduler(
+            actions, links, concurrency, FailureRules(**options), ranks, given_up=given_up
+        )
 
     def begin(self, *requests: Request) -> list[str]:
         return self.told(self.scheduler.begin(requests))

@@ -19,8 +19,8 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
-from applier.storage.changes import writes_of
 from applier.storage.sql import SqlStore
+from applier.storage.state_changes import writes_of
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW, starts, succeeds
 

@@ -11,7 +11,7 @@ import pytest
 
 from applier.errors import StoreError
 from applier.storage.backup import backup
-from applier.storage.check import check
+from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 

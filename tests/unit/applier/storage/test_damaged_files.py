@@ -16,7 +16,7 @@ from applier.contracts import HistoryEntry
 from applier.errors import ApplierError, DamagedRecord, StoreError
 from applier.storage import schema_version
 from applier.storage.backup import backup
-from applier.storage.check import check
+from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.store.samples import Sample
 from applier.testing.sample_plans import MADE, new_plan

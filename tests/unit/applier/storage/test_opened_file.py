@@ -17,9 +17,9 @@ import pytest
 
 from applier.errors import StoreError
 from applier.storage import lock_holders, schema_version
-from applier.storage.check import check
 from applier.storage.connection import parse
 from applier.storage.lock_holders import Holder
+from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.unwritable import Unwritable
 

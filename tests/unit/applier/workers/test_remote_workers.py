@@ -13,9 +13,9 @@ from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, StoreError
 from applier.store.worker_jobs import AttemptKey, JobTask, StopReason
 from applier.testing.trials import changed, plugin
-from applier.workers import remote
+from applier.workers import remote_workers
 from applier.workers.payloads import require_able, task_of
-from applier.workers.remote import RemoteSettings, RemoteWorkers
+from applier.workers.remote_workers import RemoteSettings, RemoteWorkers
 from planner.states import ActionState
 
 PATIENCE_S = 120.0
@@ -124,7 +124,7 @@ def test_a_stop_is_on_record_before_its_worker_is_told(job, why):
 
 
 def test_stops_that_wait_are_told_together_up_to_a_limit(job, monkeypatch):
-    monkeypatch.setattr(remote, "STOPS_AT_ONCE", 2)
+    monkeypatch.setattr(remote_workers, "STOPS_AT_ONCE", 2)
     applier = Applier(job)
     keys = [AttemptKey(job.key.plan, uuid, 1) for uuid in "abc"]
     for key in keys:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InvalidInput
-from planner.planners.deployment import fields
+from planner.planners.deployment import task_fields
 from planner.planners.deployment.fault_tolerance import allowed
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.planners.deployment.task_parameters import translated
@@ -24,13 +24,13 @@ from planner.testing import plan
     ],
 )
 def test_the_major_version_of_a_task_is_1_or_2(version: object, major: int) -> None:
-    assert fields.major(version) == major
+    assert task_fields.major(version) == major
 
 
 @pytest.mark.parametrize("version", [0, 3, "3.0.0", "12", "21", "", "2.", "2.x", "v2", True, -1])
 def test_any_other_version_is_refused(version: object) -> None:
     with pytest.raises(ValueError, match=re.escape(f"version {version!r} is not supported")):
-        fields.major(version)
+        task_fields.major(version)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_any_other_version_is_refused(version: object) -> None:
 def test_a_strategy_is_a_type_and_how_many_nodes_at_once(
     strategy: object, found: tuple[str, int | None]
 ) -> None:
-    assert fields.strategy(strategy) == found
+    assert task_fields.strategy(strategy) == found
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_strategy_is_a_type_and_how_many_nodes_at_once(
 )
 def test_any_other_strategy_is_refused(strategy: object, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        fields.strategy(strategy)
+        task_fields.strategy(strategy)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_any_other_strategy_is_refused(strategy: object, sentence: str) -> None:
     ],
 )
 def test_a_number_is_above_0_or_whole(value: object, whole: bool, number: float) -> None:
-    assert fields.number(value, whole=whole) == number
+    assert task_fields.number(value, whole=whole) == number
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_number_is_above_0_or_whole(value: object, whole: bool, number: float)
 )
 def test_any_other_number_is_refused(value: object, whole: bool, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        fields.number(value, whole=whole)
+        task_fields.number(value, whole=whole)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_any_other_number_is_refused(value: object, whole: bool, sentence: str) 
 def test_a_task_runs_on_the_nodes_of_its_role(
     value: object, kind: str, patterns: tuple[str, ...]
 ) -> None:
-    assert fields.where(value) == (kind, patterns)
+    assert task_fields.where(value) == (kind, patterns)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_task_runs_on_the_nodes_of_its_role(
 def test_a_relation_means_the_nodes_of_its_tags_or_role(
     relation: dict[str, Any], kind: str, patterns: tuple[str, ...]
 ) -> None:
-    assert fields.role_of(relation) == (kind, patterns)
+    assert task_fields.role_of(relation) == (kind, patterns)
 
 
 @pytest.mark.parametrize(

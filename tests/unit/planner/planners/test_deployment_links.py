@@ -10,8 +10,8 @@ import pytest
 
 from planner.errors import InvalidInput
 from planner.model import JOIN, ActionPlan
-from planner.planners.deployment.links import DENSE
 from planner.planners.deployment.planner import DeploymentPlanner
+from planner.planners.deployment.task_links import DENSE
 from planner.testing import plan
 
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.clouds.openstack import following
-from applier.clouds.openstack.following import Following, WaitStopped
+from applier.clouds.openstack import state_waits
+from applier.clouds.openstack.state_waits import Following, WaitStopped
 
 
 class Nova:
@@ -47,8 +47,8 @@ class Nova:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again after a moment."""
     for name in ("_FIRST_S", "_LONGEST_S"):
-        monkeypatch.setattr(following, name, 0.01)
-    monkeypatch.setattr(following, "_INTERVAL_S", 0.05)
+        monkeypatch.setattr(state_waits, name, 0.01)
+    monkeypatch.setattr(state_waits, "_INTERVAL_S", 0.05)
 
 
 def is_settled(server: SimpleNamespace) -> bool:

@@ -10,7 +10,7 @@ from functools import partial
 from uuid import uuid4
 
 from applier.assembly import Assembly
-from applier.delivery import configured
+from applier.delivery import configured_receivers
 from applier.delivery.delivery import EventDelivery
 from applier.errors import DamagedRecord, StoreError
 from applier.service.opening import opened
@@ -48,7 +48,7 @@ class DeliveryService(ServiceProcess):
                 ).run,
                 name=receiver.name,
             )
-            for receiver in configured.receivers(self.conf)
+            for receiver in configured_receivers.receivers(self.conf)
         ]
         for thread in threads:
             thread.start()

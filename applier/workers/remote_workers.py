@@ -16,8 +16,8 @@ from applier.engines.threads import Threads
 from applier.errors import DamagedRecord, StoreError
 from applier.scheduling.queue_limits import queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
-from applier.workers.delivery import JobDelivery
 from applier.workers.follower import JobFollower, offer_of
+from applier.workers.job_delivery import JobDelivery
 from applier.workers.payloads import payload_of
 
 LOG = logging.getLogger(__name__)

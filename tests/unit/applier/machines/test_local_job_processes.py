@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.machines import process
-from applier.machines.process import run
+from applier.machines import local_jobs
+from applier.machines.local_jobs import run
 
 pytestmark = pytest.mark.slow
 #: Seconds that a slow machine may take, and less than the programs of these tests would.
@@ -186,10 +186,10 @@ def test_a_program_that_closes_its_output_is_waited_for(stop, tmp_path):
 
 @pytest.mark.parametrize("why", ["stop", "timeout"])
 def test_its_whole_group_is_ended(stop, why, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", HOUR_S)
+    monkeypatch.setattr(local_jobs, "GRACE_S", HOUR_S)
     up = stop if why == "stop" else threading.Event()
     if why == "timeout":
-        monkeypatch.setattr(process, "time", Clock(up))
+        monkeypatch.setattr(local_jobs, "time", Clock(up))
     line = "sleep 600 & echo $!; wait"
     ended = run(shell(line), stop=stop, output=(printed := Printed(up)), timeout_s=HOUR_S)
     assert (ended.why, ended.code) == (why, -signal.SIGTERM)
@@ -198,7 +198,7 @@ def test_its_whole_group_is_ended(stop, why, monkeypatch):
 
 
 def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
     printed = Printed(stop)
     line = "trap '' TERM; sleep 600 & echo $!; while :; do sleep 0.05; done"
     ended = run(shell(line), stop=stop, output=printed)
@@ -208,7 +208,7 @@ def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
 
 
 def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
     printed = Printed(stop)
     ignores = "trap '' TERM; echo $$; while :; do sleep 0.05; done"
     line = 'sh -c "$1"; true'
@@ -218,7 +218,7 @@ def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop, m
 
 
 def test_a_grandchild_has_the_grace_to_tidy_up_in(stop, tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", PATIENCE_S)
+    monkeypatch.setattr(local_jobs, "GRACE_S", PATIENCE_S)
     note, printed = tmp_path / "note", Printed(stop)
     tidies = (
         f"trap 'sleep 0.2; echo tidy > {note}; exit' TERM; echo up; while :; do sleep 0.05; done"
@@ -230,7 +230,7 @@ def test_a_grandchild_has_the_grace_to_tidy_up_in(stop, tmp_path, monkeypatch):
 
 
 def test_what_it_prints_while_it_ends_is_kept(stop, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", PATIENCE_S)
+    monkeypatch.setattr(local_jobs, "GRACE_S", PATIENCE_S)
     printed = Printed(stop)
     line = "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.02; done"
     ended = run(shell(line), stop=stop, output=printed)

@@ -13,13 +13,15 @@ from applier.delivery.receivers import Receiver
 from applier.delivery.webhook import Webhook
 from applier.errors import ConfigurationError
 from applier.run.this_process import this_host
+from planner.configuration_files import place_of
 
 
 def receivers(conf: cfg.ConfigOpts) -> list[Receiver]:
     """Return the receivers of a configuration; raises ConfigurationError."""
     unknown = sorted(conf.events.secret_files.keys() - conf.events.webhooks.keys())
     if unknown:
-        raise ConfigurationError(f"[events] secret_files {unknown[0]}: no webhook has this name")
+        place = place_of(conf, "events", "secret_files")
+        raise ConfigurationError(f"{place}: {unknown[0]}: no webhook has this name")
     return list(_receivers(conf))
 
 
@@ -49,4 +51,5 @@ def _secret(conf: cfg.ConfigOpts, name: str) -> str | None:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as reason:
         why = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8"
-        raise ConfigurationError(f"[events] secret_files {name}: {path}: {why}") from reason
+        place = place_of(conf, "events", "secret_files")
+        raise ConfigurationError(f"{place}: {name}: {path}: {why}") from reason

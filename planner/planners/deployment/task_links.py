@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from planner.errors import Mistake
 from planner.planners.deployment.name_patterns import near
-from planner.planners.deployment.placement import TaskPlacement
 from planner.planners.deployment.problem import SYNC, Relation, Task
+from planner.planners.deployment.task_placement import TaskPlacement
 
 #: Up to this number of links between two sets are direct; more go through a join.
 DENSE = 16

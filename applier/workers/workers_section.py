@@ -7,23 +7,21 @@ import os
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
 from applier import configuration
+from applier.configuration import option_types
 from applier.errors import ConfigurationError
 from applier.scheduling.queue_limits import DEFAULT_QUEUE
 from applier.store.worker_jobs import WorkerJobStore
+from planner.configuration_files import place_of
 
 #: Seconds after which a job that no worker took is sent again.
 RESEND_S = 5.0
 
-#: The accepted schemes of the URLs of brokers.
-BROKERS = ("amqp", "amqps", "redis", "rediss")
-
 if TYPE_CHECKING:
-    from applier.workers.runs import RemoteRuns
+    from applier.workers.remote_runs import RemoteRuns
 
 
 def release() -> str:
@@ -37,34 +35,29 @@ def require(conf: cfg.ConfigOpts) -> None:
     It applies to the applier, which offers the jobs, and to a worker. Connects to nothing.
     """
     if configuration.connection(conf).startswith("sqlite"):
+        place = place_of(conf, "actionplan", "connection")
         raise ConfigurationError(
-            "[actionplan] connection: workers need a record on a server, postgresql:// or "
-            "mysql://; a SQLite file has one writer at a time, and is on one machine"
+            f"{place}: workers need a record on a server, postgresql:// or mysql://; "
+            "a SQLite file has one writer at a time, and is on one machine"
         )
     _require_address(conf.workers.broker)
     ca_file = conf.workers.broker_ca_file
     if ca_file and not os.access(ca_file, os.R_OK):
-        raise ConfigurationError(f"[workers] broker_ca_file: {ca_file} cannot be read")
+        raise ConfigurationError(
+            f"{place_of(conf, 'workers', 'broker_ca_file')}: {ca_file} cannot be read"
+        )
     if not conf.workers.queues or not all(conf.workers.queues):
-        raise ConfigurationError("[workers] queues: name at least one queue")
+        place = place_of(conf, "workers", "queues")
+        raise ConfigurationError(f"{place}: name at least one queue")
     _celery()
 
 
 def _require_address(broker: str | None) -> None:
-    """Raise ConfigurationError if this is not the URL of a broker.
-
-    The error does not contain the URL, which may contain a password.
-    """
+    """Raise ConfigurationError if this is not the URL of a broker."""
     try:
-        parts = urlsplit(broker or "")
-        if parts.scheme in BROKERS and parts.hostname and parts.port != 0:
-            return
-    except ValueError:  # of a port
-        pass
-    raise ConfigurationError(
-        "[workers] broker: name the message broker, as amqp://USER:PASSWORD@HOST// or "
-        "redis://HOST, or amqps:// and rediss:// for TLS"
-    )
+        option_types.broker(broker or "")
+    except ValueError as reason:
+        raise ConfigurationError(f"[workers] broker: {reason}") from None
 
 
 def _celery() -> object:
@@ -85,8 +78,8 @@ def remote_runs(
     """
     require(conf)
     from applier.workers.celery_app import CeleryDelivery, celery_app
-    from applier.workers.remote import RemoteSettings
-    from applier.workers.runs import RemoteRuns
+    from applier.workers.remote_runs import RemoteRuns
+    from applier.workers.remote_workers import RemoteSettings
 
     settings = RemoteSettings(
         lease_s=conf.workers.lease_s,

@@ -12,9 +12,9 @@ from applier.engines.executor import MakeExecutor
 from applier.run.worker_jobs import jobs_of
 from applier.scheduling.queue_limits import QueueLimits, queue_limits
 from applier.store.worker_jobs import StopReason, WorkerJob, WorkerJobStore
-from applier.workers.delivery import JobDelivery
 from applier.workers.follower import JobFollower, offer_of
-from applier.workers.remote import RemoteSettings, RemoteWorkers
+from applier.workers.job_delivery import JobDelivery
+from applier.workers.remote_workers import RemoteSettings, RemoteWorkers
 from planner.model import ActionPlan
 from planner.states import ActionState
 

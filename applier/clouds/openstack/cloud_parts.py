@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from applier.clouds.openstack import connection
+from applier.clouds.openstack import cloud_connection
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.creation import Creation
+from applier.clouds.openstack.compute_services import ComputeServices
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.moves import Moves
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.services import ComputeServices
+from applier.clouds.openstack.server_creation import Creation
 from applier.clouds.openstack.statuses import Statuses
 from applier.clouds.openstack.volumes import Volumes
 
@@ -40,7 +40,7 @@ def connected(region: Any, patience_s: float, soft_power_off_s: float) -> CloudP
 
     Raises ConnectionError if the cloud cannot be reached, ActionFailed if it refuses the login.
     """
-    opened = connection.connect(region)
+    opened = cloud_connection.connect(region)
     calls = Calls(patience_s)
     # The first use of a proxy connects, and is not safe in several threads: so it is done here.
     compute = Compute(calls.read(lambda: opened.compute), calls)

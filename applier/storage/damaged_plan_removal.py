@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import damaged_plans, tables
-from applier.storage.changes import note
 from applier.storage.compiled import Deferred
 from applier.storage.database import Database
+from applier.storage.state_changes import note
 from planner.errors import short
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.following import WaitStopped
 from applier.clouds.openstack.servers import Server, is_gone, task_of
+from applier.clouds.openstack.state_waits import WaitStopped
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the sound rows of a list of which some are damaged, and says what is wrong with those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from applier.errors import DamagedRecord, DamagedRow, DamagedRows
+from applier.storage import damage
+from applier.storage.columns import Moment
+from applier.storage.compiled import Row, Runnable, UnreadableValue
+from applier.storage.database import Database, Kind, Rows
+
+T = TypeVar("T")
+
+
+def found(database: Database, read: Callable[[Rows], T], otherwise: DamagedRecord) -> DamagedRecord:
+    """Read rows once more, each by itself; return an error with the sound and the damaged ones.
+
+    Returns ``otherwise`` if none is damaged now. Raises DamagedRecord if a part of the file cannot
+    be read.
+    """
+
+    def without_damaged() -> tuple[T, list[DamagedRow]]:
+        with database.read() as transaction:
+            rows = _SoundRows(transaction)
+            return read(rows), rows.damaged
+
+    sound, damaged = database.tried(without_damaged)
+    return DamagedRows(damaged, sound) if damaged else otherwise
+
+
+class _SoundRows(Rows):
+    """Reads and converts rows, and leaves out the damaged ones, which are in ``damaged``."""
+
+    def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:
+        """Return the converted sound rows of a SELECT."""
+        sound = []
+        for stored in self.transaction.read_unconverted(statement, asked):
+            try:
+                _require_utf8(stored)
+                sound.append(kind.convert(self.transaction.typed(statement, stored)))
+            except UnreadableValue as reason:
+                self.damaged.append(_damaged(kind, stored, str(reason)))
+        return sound
+
+
+def _require_utf8(row: Row) -> None:
+    """Raise UnreadableValue for a text that is not UTF-8, of which wrong bytes are surrogates."""
+    for name, value in row.items():
+        try:
+            if isinstance(value, str):
+                value.encode()
+        except UnicodeEncodeError as reason:
+            raise UnreadableValue(f"{name} is not UTF-8") from reason
+
+
+def _damaged(kind: Kind[Any], stored: Row, otherwise: str) -> DamagedRow:
+    """Return a damaged row with the problems of its columns; ``otherwise`` if none has any."""
+    own = {name: value for name, value in stored.items() if name in kind.table.columns}
+    problems = {name: list(damage.of_row(kind.table, {name: own[name]})) for name in own}
+    return DamagedRow(
+        name=kind.name.format_map(stored),
+        why="; ".join(wrong for found in problems.values() for wrong in found) or otherwise,
+        values={
+            name: _value(kind.table.columns[name], own[name])
+            for name, wrong in problems.items()
+            if not wrong
+        },
+    )
+
+
+def _value(column: sa.Column[Any], stored: Any) -> Any:
+    """Return the value of a sound column as the store returns it."""
+    if stored is None or not isinstance(column.type, Moment):
+        return stored
+    at = stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
+    return at.replace(tzinfo=UTC)

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One damaged row hides no other: the sound ones are read, and it is named, on every database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import pytest
+
+from applier.contracts import Approval, HistoryEntry, Request
+from applier.errors import DamagedRecord, DamagedRows, sound_part
+from applier.storage import schema_version
+from applier.storage.check import check
+from applier.storage.connection import make_engine, parse
+from applier.storage.sql import SqlStore
+from applier.store import Service
+from applier.store.worker_jobs import Worker
+from applier.testing.sample_plans import MADE, new_plan
+from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
+
+SERVERS = [
+    pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
+    pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
+]
+PLAN = "00000000-0000-4000-8000-00000000000a"
+A, B = (f"00000000-0000-4000-8000-0000000000{k}" for k in ("a1", "a2"))
+
+
+@pytest.fixture(params=["sqlite", *SERVERS])
+def url(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[str]:
+    """A record of which every list has two rows."""
+    url: str = f"sqlite:///{tmp_path}/plans.db"
+    if request.param != "sqlite":
+        url = request.getfixturevalue(request.param)
+        schema_version.upgrade(url)
+    with closing(SqlStore(url)) as store:
+        fill(store)
+    yield url
+    if request.param != "sqlite":
+        schema_version.downgrade(url)
+        schema_version.upgrade(url)
+
+
+def fill(store: SqlStore) -> None:
+    """Write two rows of each kind."""
+    store.subscribe("ops", now=NOW)
+    store.subscribe("readers", now=NOW, until=NOW + timedelta(days=1))
+    plan = new_plan("a", "b", uuid=PLAN)
+    claim = claimed(store, plan)
+    for action in plan.actions:
+        store.commit(plan.uuid, claim, [starts(action)], now=NOW)
+        store.commit(plan.uuid, claim, [succeeds(action)], now=NOW)
+    for who in ("ann", "bob"):
+        store.add_history(PLAN, HistoryEntry(verb="note", who=who, at=NOW))
+        store.add_request(PLAN, Request(verb="pause", who=who), now=NOW)
+        uuid = PLAN[:-3] + who
+        store.report_service(Service(uuid, "elsewhere", 7, who, MADE, NOW))
+        store.report_worker(Worker(who, "elsewhere", 7, who, "1.0", ["q"], ["nop"], 1, 0))
+
+
+def change(url: str, statement: str) -> None:
+    """Change the record by a statement."""
+    engine = make_engine(parse(url))
+    with engine.begin() as database:
+        database.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def last(table: str, key: str = "number") -> str:
+    """Return the SQL condition for the last row of a table."""
+    return f"{key} = (SELECT m FROM (SELECT max({key}) AS m FROM actionplan_{table}) AS t)"  # noqa: S608
+
+
+def listed(store: SqlStore) -> dict[str, Callable[[], Any]]:
+    """Return the methods that list rows, by table."""
+    return {
+        "history": lambda: store.history(PLAN),
+        "request": lambda: store.requests(PLAN),
+        "attempt": lambda: [
+            one for tried in store.all_attempts(PLAN, most=9).values() for one in tried
+        ],
+        "event": lambda: store.events().events,
+        "subscription": store.subscriptions,
+        "service": store.services,
+        "worker": store.workers,
+    }
+
+
+class Damage(NamedTuple):
+    """The table and the column of its last row that get a value, and what is said of that."""
+
+    table: str
+    column: str
+    value: str
+    said: str
+    key: str = "number"
+
+
+EVERYWHERE = [
+    Damage("request", "limits", "'{'", "request 2 is damaged: limits '{' is not JSON"),
+    Damage("request", "limits", "'[]'", "request 2 is damaged: limits '[]' is not limits"),
+    Damage("attempt", "state", "'GONE'", "state 'GONE' is none of", "id"),
+    Damage("attempt", "outcome", "'fine'", "outcome 'fine' is none of", "id"),
+    Damage("event", "data", "'{'", "is damaged: data '{' is not JSON"),
+    Damage("event", "data", "'[1]'", "is damaged: data '[1]' is not a mapping"),
+    Damage("event", "data", "'{}'", "is damaged: its who None has another form"),
+    Damage("subscription", "held_back", "'x'", "held_back 'x' is not JSON", "name"),
+    Damage("subscription", "away", "'{}'", "the subscription readers is damaged: 'since'", "name"),
+    Damage("service", "pid", "-3", "bob is damaged: pid -3 is not the number", "uuid"),
+    Damage("worker", "queues", "'{'", "worker bob is damaged: queues '{' is not JSON", "name"),
+    Damage("worker", "types", "'[1]'", "worker bob is damaged: types '[1]' is not", "name"),
+]
+
+
+@pytest.mark.parametrize("damage", EVERYWHERE, ids=lambda d: f"{d.table}.{d.column} {d.value}")
+def test_what_every_database_stores(url: str, damage: Damage) -> None:
+    require_others_are_read(url, damage)
+
+
+ONLY_SQLITE = [
+    *(
+        Damage(table, column, "'2026-13-45'", f"{column} '2026-13-45' is not a time", key)
+        for table, column, key in (
+            *(("history", "at", "number"), ("request", "created_at", "number")),
+            *(("attempt", "ended_at", "id"), ("event", "at", "number")),
+            *(("subscription", "until", "name"), ("service", "heartbeat_at", "uuid")),
+            ("worker", "heard_at", "name"),
+        )
+    ),
+    *(
+        Damage(table, column, value, f"{column} {shown}", key)
+        for value, shown in (
+            ("x'ff'", "b'\\xff' is not a text"),
+            ("CAST(x'ff41' AS TEXT)", "'\\udcffA' is not UTF-8"),
+        )
+        for table, column, key in (
+            *(("history", "who", "number"), ("request", "why", "number")),
+            *(("attempt", "message", "id"), ("attempt", "output", "id")),
+            *(("event", "type", "number"), ("subscription", "holder", "name")),
+            *(("service", "host", "uuid"), ("worker", "user", "name")),
+        )
+    ),
+    Damage("service", "pid", "'many'", "pid 'many' is not the number of a process", "uuid"),
+    Damage("attempt", "number", "'many'", "number 'many' is not a whole number", "id"),
+    Damage("worker", "places", "1.5", "places 1.5 is not a whole number", "name"),
+]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("damage", ONLY_SQLITE, ids=lambda d: f"{d.table}.{d.column} {d.value}")
+def test_what_only_sqlite_stores(url: str, damage: Damage) -> None:
+    require_others_are_read(url, damage)
+
+
+def require_others_are_read(url: str, damage: Damage) -> None:
+    """Damage a row; the others are read as before, and it is named there and by the check."""
+    where = last(damage.table, damage.key)
+    with closing(SqlStore(url)) as store:
+        before = listed(store)[damage.table]()
+        quoted = f"`{damage.column}`" if url.startswith("mysql") else f'"{damage.column}"'
+        change(url, f"UPDATE actionplan_{damage.table} SET {quoted} = {damage.value} WHERE {where}")  # noqa: S608
+        with pytest.raises(DamagedRecord) as caught:
+            listed(store)[damage.table]()
+        assert isinstance(caught.value, DamagedRows)
+        if damage.table == "attempt":
+            sound, rows = sound_part(lambda: store.all_attempts(PLAN, most=9))
+            found = [one for tried in sound.values() for one in tried]
+        else:
+            found, rows = sound_part(listed(store)[damage.table])
+            found = getattr(caught.value.sound, "events", found)
+        if damage.table in ("worker", "attempt"):
+            assert len(found) == len(before) - 1
+        else:
+            assert found == [one for one in before if one in found]
+            assert len(found) == len(before) - 1
+        [row] = rows
+        assert damage.said in str(row)
+    assert [damage.column in problem for problem in check(url).problems] == [True]
+
+
+@pytest.mark.parametrize("url", ["postgresql_url"], indirect=True)
+@pytest.mark.server
+def test_a_time_that_only_postgresql_stores(url: str) -> None:
+    change(url, f"UPDATE actionplan_history SET at = 'infinity' WHERE {last('history')}")  # noqa: S608
+    change(url, "UPDATE actionplan_plan SET created_at = '20000-01-01'")
+    with closing(SqlStore(url)) as store:
+        found, [row] = sound_part(store.history)
+        assert (len(found), row.why) == (2, "at 'infinity' is not a time")
+        [plan] = store.list_plans()
+        assert plan.damage == "created_at '20000-01-01 00:00:00' is not a time"
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_damaged_event_is_passed_by_its_number(url: str) -> None:
+    with closing(SqlStore(url)) as store:
+        numbers = [event["number"] for event in store.events().events]
+        change(url, f"UPDATE actionplan_event SET data = '{{' WHERE number = {numbers[1]}")  # noqa: S608
+        page, [row] = sound_part(lambda: store.events(limit=2))
+        assert ([e["number"] for e in page.events], page.last) == (numbers[:1], numbers[1])
+        assert row.values["number"] == numbers[1]
+        after = store.events(page.last).events
+        assert [event["number"] for event in after] == numbers[2:]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_approvals_that_can_be_read_are_told_from_a_damaged_one(url: str) -> None:
+    plan = new_plan("a")
+    with closing(SqlStore(url)) as store:
+        store.save_plan(plan)
+        for who in ("ann", "bob"):
+            store.approve_plan(plan.uuid, Approval(who=who, at=NOW, content="c"))
+        change(url, "UPDATE actionplan_approval SET at = 'x' WHERE who = 'bob'")
+        given, [row] = sound_part(lambda: store.approvals(plan.uuid))
+        assert [one.who for one in given.approvals] == ["ann"]
+        assert str(row) == "approval 2 is damaged: at 'x' is not a time"
+        with pytest.raises(DamagedRows):
+            store.approvals(plan.uuid)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("claimant_pid", "-3", "claimant_pid -3 is not the number of a process"),
+        ("claimant_pid", "'x'", "claimant_pid 'x' is not the number of a process"),
+        ("claimant_pid", "NULL", "claimant_pid is missing"),
+        ("claimant_host", "NULL", "claimant_host is missing"),
+        ("claimant_user", "x'ff'", "claimant_user b'\\xff' is not a text"),
+        ("heartbeat_interval_s", "-5", "heartbeat_interval_s -5.0 is not a number of seconds"),
+        ("heartbeat_interval_s", "'x'", "heartbeat_interval_s 'x' is not a number of seconds"),
+        ("requests", "'many'", "requests 'many' is not a whole number from 0"),
+        ("name", "x'ff'", "name b'\\xff' is not a text"),
+    ],
+)
+def test_a_claim_that_no_process_has_made(url: str, column: str, value: str, said: str) -> None:
+    change(url, f"UPDATE actionplan_plan SET {column} = {value}")  # noqa: S608
+    with closing(SqlStore(url)) as store:
+        [plan] = store.list_plans()
+        assert plan.damage is not None
+        assert said in plan.damage
+        with pytest.raises(DamagedRecord):
+            store.claimant(PLAN)
+        with pytest.raises(DamagedRecord) as caught:
+            store.load_plan(PLAN)
+        assert said in str(caught.value)
+    assert any(said in problem for problem in check(url).problems)
+
+
+def test_a_part_of_a_file_that_cannot_be_read_is_no_damaged_row(tmp_path: Any) -> None:
+    path = tmp_path / "plans.db"
+    with closing(SqlStore(f"sqlite:///{path}")) as store:
+        fill(store)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("DROP TABLE actionplan_history")
+        with pytest.raises(DamagedRecord, match="no such table") as caught:
+            store.history()
+        assert not isinstance(caught.value, DamagedRows)
