@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from planner import safe_text
 from planner.errors import InvalidInput, Mistake, Path
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Whole numbers of more digits are refused: Python converts no more than 4300 digits to text.
 _MOST_DIGITS = 4000
+#: The most bytes of a document. A saved plan has about 1 KiB for each action.
+MOST_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,23 @@ def read(path: str | FilePath) -> Document:
     """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON."""
     name = str(path)
     try:
-        data = FilePath(path).read_bytes()
+        with open(path, "rb") as file:
+            return read_open(file, name)
     except OSError as reason:
         raise _refused(name, f"cannot be read: {reason.strerror}") from reason
     except ValueError as reason:
         raise _refused(name, f"cannot be read: {reason}") from reason
-    return parse(data, name)
+
+
+def read_open(file: BinaryIO, source: str) -> Document:
+    """Read an open file; ``source`` is its name in messages. Raises InvalidInput, OSError.
+
+    A file with more than MOST_BYTES, such as a device without an end, is not read further.
+    """
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise _refused(source, f"too large: at most {MOST_BYTES // 1024**2} MiB are read")
+    return parse(data, source)
 
 
 def parse(text: str | bytes, source: str) -> Document:

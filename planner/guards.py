@@ -139,6 +139,7 @@ SCHEMA_OF_A_PLAN: dict[str, Any] = {
         "extent": {
             "type": "object",
             "description": "How many of what it touches, and of how many.",
+            **ranges.BY_COMPOSED_NAME,
             "additionalProperties": _SHARE,
         },
     },

@@ -18,6 +18,12 @@ MOST = 999_999_999
 LONGEST_S = MOST
 #: The most characters of a name: they fit a database column with an index.
 LONGEST_NAME = 255
+#: The most characters of a name that planners put together, such as that of an action.
+LONGEST_COMPOSED = 1000
+#: The most characters of a text that one argument of a command can hold.
+LONGEST_ARGUMENT = 100_000
+#: The most characters of any other text, such as a message or a description.
+LONGEST_TEXT = 1_000_000
 
 SECONDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": LONGEST_S}
 SECONDS_OR_NULL = {**SECONDS, "type": ["number", "null"]}
@@ -27,6 +33,13 @@ COUNT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": MOST}
 COUNT_OF_ONE_OR_MORE = {**COUNT, "minimum": 1}
 NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
 NAME_OR_NULL = {**NAME, "type": ["string", "null"]}
+COMPOSED_NAME: dict[str, Any] = {**NAME, "maxLength": LONGEST_COMPOSED}
+ARGUMENT: dict[str, Any] = {"type": "string", "maxLength": LONGEST_ARGUMENT}
+TEXT: dict[str, Any] = {"type": "string", "maxLength": LONGEST_TEXT}
+TEXT_OR_NULL = {**TEXT, "type": ["string", "null"]}
+#: The part of a schema of a mapping whose keys are names of users.
+BY_NAME: dict[str, Any] = {"propertyNames": {"maxLength": LONGEST_NAME}}
+BY_COMPOSED_NAME: dict[str, Any] = {"propertyNames": {"maxLength": LONGEST_COMPOSED}}
 UUID: dict[str, Any] = {
     "type": "string",
     "title": "a UUID in lower case",
@@ -35,6 +48,7 @@ UUID: dict[str, Any] = {
 TIME: dict[str, Any] = {
     "type": ["string", "null"],
     "title": "a time such as 2026-03-01T12:00:00+00:00",
+    "maxLength": 100,
     "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$",
 }

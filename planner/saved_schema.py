@@ -8,17 +8,21 @@ from typing import Any
 
 from planner import guards
 from planner.ranges import (
+    BY_COMPOSED_NAME,
     COUNT,
     COUNT_OF_ONE_OR_MORE,
+    LONGEST_COMPOSED,
     NAME,
     NAME_OR_NULL,
     SECONDS_OR_NULL,
+    TEXT,
+    TEXT_OR_NULL,
     TIME,
     UUID,
 )
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
-_TEXT = {"type": ["string", "null"]}
+_NAME_OF_ACTION = {"type": ["string", "null"], "maxLength": LONGEST_COMPOSED}
 _UUIDS = {"type": "array", "items": UUID}
 
 
@@ -42,12 +46,12 @@ ACTION: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "uuid": UUID,
-        "name": _TEXT,
+        "name": _NAME_OF_ACTION,
         "action_type": NAME,
-        "resource_id": _TEXT,
+        "resource_id": _NAME_OF_ACTION,
         "input_parameters": {"type": "object"},
-        "description": _TEXT,
-        "reason": _TEXT,
+        "description": TEXT_OR_NULL,
+        "reason": TEXT_OR_NULL,
         "parents": {**_UUIDS, "description": "Must have ended before it starts."},
         "needs": {**_UUIDS, "description": "Must have ended well."},
         "needs_any": {
@@ -70,7 +74,7 @@ ACTION: dict[str, Any] = {
         "state": {"enum": [str(s) for s in ActionState]},
         "outcome": {"enum": [None, *(str(o) for o in Outcome)]},
         "state_reason": {"enum": [None, *(str(r) for r in StateReason)]},
-        "status_message": _TEXT,
+        "status_message": TEXT_OR_NULL,
         "started_at": TIME,
         "ended_at": TIME,
         "attempts": COUNT,
@@ -83,8 +87,8 @@ TOLERANCE: dict[str, Any] = {
     "required": ["name", "nodes", "failed_nodes"],
     "additionalProperties": False,
     "properties": {
-        "name": {"type": "string"},
-        "nodes": {"type": "array", "items": {"type": "string"}},
+        "name": TEXT,
+        "nodes": {"type": "array", "items": TEXT},
         "failed_nodes": COUNT,
     },
 }
@@ -97,7 +101,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["version", "uuid", "planner", "actions"],
     "additionalProperties": False,
     "properties": {
-        "version": {"type": "string"},
+        "version": NAME,
         "uuid": UUID,
         "name": NAME_OR_NULL,
         "planner": NAME,
@@ -105,13 +109,14 @@ SCHEMA: dict[str, Any] = {
         "digest": {"type": "string", "pattern": "^(v[2345]:)?sha256:[0-9a-f]{64}$"},
         "created_at": TIME,
         "updated_at": TIME,
-        "status_message": _TEXT,
+        "status_message": TEXT_OR_NULL,
         "audit_uuid": NAME_OR_NULL,
         "strategy_name": NAME_OR_NULL,
         "efficacy_indicators": {"type": "array"},
         "global_efficacy": {"type": "array"},
         "limits": {
             "type": "object",
+            **BY_COMPOSED_NAME,
             "additionalProperties": COUNT_OF_ONE_OR_MORE,
         },
         "limits_now": {
@@ -124,7 +129,7 @@ SCHEMA: dict[str, Any] = {
         "facts_at": {**TIME, "description": "When the facts were read that it was made of."},
         "start_at": {**TIME, "description": "When a PENDING plan starts at the earliest."},
         "guards": guards.SCHEMA_OF_A_PLAN,
-        "warnings": {"type": "array", "items": {"type": "string"}},
+        "warnings": {"type": "array", "items": TEXT},
         "actions": {"type": "array", "items": ACTION},
     },
 }

@@ -12,6 +12,7 @@ from applier.actions import schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
+from planner import ranges
 from planner.states import Outcome
 
 _STATUS = {"type": "integer", "minimum": 100, "maximum": 599}
@@ -31,7 +32,7 @@ class HttpCheck(ActionPlugin):
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
             "url": {
-                "type": "string",
+                **ranges.ARGUMENT,
                 "title": "an HTTP URL, without a password",
                 "pattern": "^https?://[^/@\\s]+([/?]\\S*)?$",
             }

@@ -25,7 +25,7 @@ from planner.states import Outcome
 WHERE: Mapping[str, schemas.Schema] = {
     "node": {**schemas.TEXT, "description": "uid of the node it is for"},
     "address": {
-        "type": "string",
+        **ranges.ARGUMENT,
         "title": "an address, [user@]host[:port]",
         "pattern": PATTERN,
         "description": "where the node is reached over SSH; without it a node is simulated",

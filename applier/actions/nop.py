@@ -10,6 +10,7 @@ from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
+from planner import ranges
 from planner.states import Outcome
 
 _FLAG = {"type": "boolean"}
@@ -28,7 +29,7 @@ class Nop(ActionPlugin):
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {},
         optional={
-            "message": {"type": ["string", "null"]},
+            "message": ranges.TEXT_OR_NULL,
             "skip_pre_condition": _FLAG,
             "fail_pre_condition": _FLAG,
             "fail_execute": _FLAG,

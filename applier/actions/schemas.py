@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from planner import ranges
+
 Schema = Mapping[str, Any]
 
 UUID: Schema = {
@@ -14,8 +16,8 @@ UUID: Schema = {
     "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
     "maxLength": 36,
 }
-TEXT: Schema = {"type": "string", "minLength": 1}
-TEXT_OR_NULL: Schema = {"type": ["string", "null"], "minLength": 1}
+TEXT: Schema = {**ranges.ARGUMENT, "minLength": 1}
+TEXT_OR_NULL: Schema = {**TEXT, "type": ["string", "null"]}
 
 FILE_MODE: Schema = {
     "type": "string",

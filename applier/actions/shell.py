@@ -41,13 +41,13 @@ class Shell(ActionPlugin):
         **schemas.parameters(
             {},
             optional={
-                "argv": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "argv": {"type": "array", "items": ranges.ARGUMENT, "minItems": 1},
                 "command": {**schemas.TEXT, "description": "run by /bin/sh -c"},
                 "env": {
                     "type": "object",
                     "writeOnly": True,
-                    "propertyNames": {"pattern": "^[^=]+$"},
-                    "additionalProperties": {"type": "string"},
+                    "propertyNames": {"pattern": "^[^=]+$", "maxLength": ranges.LONGEST_NAME},
+                    "additionalProperties": ranges.ARGUMENT,
                 },
                 "cwd": schemas.TEXT,
                 "timeout_s": ranges.POSITIVE_SECONDS,

@@ -11,6 +11,9 @@ from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Machine, StopSignal, Verified
 from planner.states import Outcome
 
+#: The most characters of a file that is in a document; copy_files copies larger ones.
+_MOST = 16 * 1024 * 1024
+
 
 class UploadFile(ActionPlugin):
     """Write ``data`` to a file and set its ``mode``; ok if both are right already.
@@ -22,7 +25,7 @@ class UploadFile(ActionPlugin):
     TYPE = "upload_file"
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
-        {"path": schemas.TEXT, "data": {"type": "string"}},
+        {"path": schemas.TEXT, "data": {"type": "string", "maxLength": _MOST}},
         {"mode": schemas.FILE_MODE},
         {"path": "/etc/motd", "data": "node 3", "mode": "0644"},
     )

@@ -10,6 +10,7 @@ from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
+from planner import ranges
 from planner.model import Touch
 from planner.states import Outcome
 
@@ -65,11 +66,11 @@ class VolumeMigrate(ActionPlugin):
             "if": {"properties": {"migration_type": {"const": "migrate"}}},
             "then": {
                 "required": ["destination_node"],
-                "properties": {"destination_node": {"type": "string"}},
+                "properties": {"destination_node": ranges.ARGUMENT},
             },
             "else": {
                 "required": ["destination_type"],
-                "properties": {"destination_type": {"type": "string"}},
+                "properties": {"destination_type": ranges.ARGUMENT},
             },
         },
     )

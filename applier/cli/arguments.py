@@ -203,4 +203,4 @@ def opened(name: str) -> Document:
 
     if name != STDIN:
         return documents.read(name)
-    return documents.parse(sys.stdin.buffer.read(), "standard input")
+    return documents.read_open(sys.stdin.buffer, "standard input")

@@ -47,8 +47,8 @@ POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 #: Fields of an ongoing operation in the file.
 ONGOING = ("id", "pid", "born", "operation", "what", "changes", "uses", "holds")
 
-_TEXT = {"type": "string", "minLength": 1}
-_TEXT_OR_NULL = {"type": ["string", "null"]}
+_TEXT = {**ranges.TEXT, "minLength": 1}
+_TEXT_OR_NULL = ranges.TEXT_OR_NULL
 
 
 def _entry(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
@@ -61,11 +61,13 @@ def _entry(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
 
 
 def _table(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": _entry(required, **optional)}
+    entry = _entry(required, **optional)
+    return {"type": "object", **ranges.BY_NAME, "additionalProperties": entry}
 
 
 _UUID = {
     "title": "a UUID",
+    "maxLength": 36,
     "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
 }
 _UUIDS = {"propertyNames": _UUID}
@@ -85,11 +87,11 @@ SCHEMA = _entry(
             labels={"type": "object"},
         ),
         "flavors": _table(dict.fromkeys(ROOM, ranges.COUNT)),
-        "instances": _UUIDS
-        | _table(
-            {"name": _TEXT, "host": {"type": ["string", "null"]}, "flavor": _TEXT},
+        "instances": _table(
+            {"name": _TEXT, "host": _TEXT_OR_NULL, "flavor": _TEXT},
             status={"enum": ["ACTIVE", "SHUTOFF", "SHELVED"]},
-        ),
+        )
+        | _UUIDS,
     },
     services=_table({"status": {"enum": ["enabled", "disabled"]}}, reason=_TEXT_OR_NULL),
     server_groups=_table(
@@ -99,12 +101,12 @@ SCHEMA = _entry(
     ),
     pools=_table({"size_gb": ranges.COUNT}),
     volume_types={"type": "array", "items": _TEXT},
-    volumes=_UUIDS
-    | _table(
+    volumes=_table(
         {"name": _TEXT, "size_gb": ranges.COUNT, "pool": _TEXT},
         type=_TEXT_OR_NULL,
         instance=_TEXT_OR_NULL,
-    ),
+    )
+    | _UUIDS,
     durations=_entry({}, **dict.fromkeys(DURATIONS, ranges.SECONDS)),
     faults={"type": "array", "items": FAULT},
     ongoing={"type": "array", "items": {"type": "object", "required": list(ONGOING)}},

@@ -60,6 +60,10 @@ class WorldFile:
 
     def _text(self) -> str | None:
         try:
+            if self.path.is_char_device() or self.path.is_fifo():
+                # It may have no end.
+                text = f"the simulated cloud in {self.path}: it is no regular file"
+                raise ConfigurationError(text)
             return self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None

@@ -7,11 +7,14 @@ from typing import Any
 
 from planner import guards, ranges
 
-_TEXT = {"type": ["string", "null"]}
+#: A name that may be empty: clouds have such ones.
+_NAME = {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME}
+_WORD = {"type": "string", "maxLength": ranges.LONGEST_NAME}
 #: A host may have several values of a label, as it is in several aggregates.
 _LABELS = {
     "type": "object",
-    "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
+    **ranges.BY_NAME,
+    "additionalProperties": {**_WORD, "type": ["string", "array"], "items": _WORD},
 }
 
 
@@ -20,18 +23,19 @@ def _known(**fields: Any) -> dict[str, Any]:
 
     ``fields`` has the schema of each field that is read. Other fields are allowed.
     """
-    return {"type": "object", "additionalProperties": {"type": "object", "properties": fields}}
+    entry = {"type": "object", "properties": fields}
+    return {"type": "object", **ranges.BY_NAME, "additionalProperties": entry}
 
 
 #: Fields that are allowed in documents of every kind.
 COMMON: dict[str, Any] = {
-    "kind": {"type": "string", "description": "Chooses the reader; solution where left out."},
-    "planner": {"type": "string", "description": "Name of the planner that is to plan this."},
+    "kind": {**_WORD, "description": "Chooses the reader; solution where left out."},
+    "planner": {**_WORD, "description": "Name of the planner that is to plan this."},
     "name": ranges.NAME_OR_NULL,
     "limits": {
         "type": "object",
         "description": "Token, or KIND:* for each of a kind by itself, to how many at once.",
-        "propertyNames": {"pattern": "^[^:\\s]+(:.+)?$"},
+        "propertyNames": {"pattern": "^[^:\\s]+(:.+)?$", "maxLength": ranges.LONGEST_NAME},
         "additionalProperties": ranges.COUNT_OF_ONE_OR_MORE,
     },
     "guards": guards.SCHEMA,
@@ -44,8 +48,8 @@ ACTION: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "name": {
+            **ranges.COMPOSED_NAME,
             "type": ["string", "null"],
-            "minLength": 1,
             "description": "Unique; a type and number where left out.",
         },
         "action_type": ranges.NAME,
@@ -80,18 +84,20 @@ SCHEMA: dict[str, Any] = {
                 "at": {**ranges.NAME_OR_NULL, "description": "When they were read."},
                 "totals": {
                     "type": "object",
+                    **ranges.BY_NAME,
                     "additionalProperties": ranges.COUNT,
                     "description": "How many hosts and instances there are, without the tables.",
                 },
                 "belongs_to": {
                     "type": "object",
+                    **ranges.BY_NAME,
                     "additionalProperties": {"type": "array", "items": ranges.NAME},
                     "description": "Which labels (rack/r1) and groups (group/db) a host (node:NAME)"
                     " or an instance (instance:ID) belongs to, without the tables.",
                 },
-                "instances": _known(host=_TEXT),
-                "hosts": _known(name=_TEXT, labels=_LABELS),
-                "services": _known(host=_TEXT),
+                "instances": _known(host=_NAME),
+                "hosts": _known(name=_NAME, labels=_LABELS),
+                "services": _known(host=_NAME),
                 "flavors": _known(),
                 "server_groups": _known(),
             },

@@ -17,29 +17,34 @@ IGNORED = ("fail_on_error", "reexecute_on", "refresh_on", "test_post", "test_pre
 ENGINES = ("auto", "task", "role")
 NAMES = ("regexp", "exact")
 
-_NAME = {"type": "string", "minLength": 1}
+_NAME = ranges.NAME
 _LIST = {"type": "array", "items": _NAME}
-_NAMES = {"type": ["string", "array", "null"], "minLength": 1, "items": _NAME}
+_NAMES = {**_NAME, "type": ["string", "array", "null"], "items": _NAME}
 _WHERE = {
+    **ranges.NAME,
     "type": ["string", "array", "null"],
-    "minLength": 1,
-    "items": {"type": ["string", "null"]},
+    "items": {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME},
 }
-_UID = {"type": ["string", "integer"], "pattern": r"^[^/\s]+$", "title": "a uid: no blanks, no '/'"}
+_UID = {
+    "type": ["string", "integer"],
+    "pattern": r"^[^/\s]+$",
+    "maxLength": ranges.LONGEST_NAME,
+    "title": "a uid: no blanks, no '/'",
+}
 _CROSS: dict[str, Any] = {
+    **ranges.NAME,
     "type": ["string", "array", "object", "null"],
-    "minLength": 1,
     "required": [],
     "items": {
+        **ranges.NAME,
         "type": ["string", "object"],
-        "minLength": 1,
         "additionalProperties": False,
         "properties": {
             "name": _NAME,
             "role": _WHERE,
             "tags": _WHERE,
             "policy": {"enum": ["all", "any", None]},
-            "yaql_exp": {"type": "string"},
+            "yaql_exp": ranges.TEXT,
         },
     },
 }
@@ -52,7 +57,7 @@ TASK: dict[str, Any] = {
     "properties": {
         "id": _NAME,
         "type": {"enum": list(TYPES)},
-        "version": {"type": ["string", "number", "null"]},
+        "version": {**ranges.NAME, "type": ["string", "number", "null"]},
         "role": _WHERE,
         "roles": _WHERE,
         "tags": _WHERE,
@@ -62,8 +67,8 @@ TASK: dict[str, Any] = {
         "cross-depends": _CROSS,
         "cross-depended-by": _CROSS,
         "strategy": {"type": ["object", "null"]},
-        "condition": {"type": ["string", "boolean", "object", "null"]},
-        "fault_tolerance": {"type": ["string", "integer", "null"]},
+        "condition": {**ranges.TEXT, "type": ["string", "boolean", "object", "null"]},
+        "fault_tolerance": {**ranges.NAME, "type": ["string", "integer", "null"]},
         "tasks": {**_NAMES, "description": "Of a group: more tasks for its nodes."},
         "parameters": {"type": ["object", "null"]},
         "timeout": ranges.POSITIVE_SECONDS_OR_NULL,
@@ -84,7 +89,7 @@ NODE: dict[str, Any] = {
             "description": "The roles of tasks are matched with these; default: roles.",
         },
         "address": {**_NAME, "type": ["string", "null"], "description": "[user@]host[:port]"},
-        "name": {"type": ["string", "null"]},
+        "name": {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME},
     },
 }
 
@@ -104,15 +109,23 @@ DOCUMENT: dict[str, Any] = {
             "type": ["object", "null"],
             "additionalProperties": False,
             "properties": {
-                "nodes": {"type": ["string", "integer", "array"], "items": _UID},
-                "tasks": {"type": ["string", "array"], "items": _NAME},
+                "nodes": {**_NAME, "type": ["string", "integer", "array"], "items": _UID},
+                "tasks": {**_NAME, "type": ["string", "array"], "items": _NAME},
                 "fetch_deps": {"type": "boolean"},
             },
         },
         "fetch_deps": {"type": "boolean"},
         "strict": {"type": "boolean", "description": "A name that matches nothing is a mistake."},
-        "changed_since": {"type": ["object", "string"], "description": "A plan, or its file."},
-        "durations": {"type": "object", "additionalProperties": ranges.SECONDS},
+        "changed_since": {
+            **ranges.ARGUMENT,
+            "type": ["object", "string"],
+            "description": "A plan, or its file.",
+        },
+        "durations": {
+            "type": "object",
+            **ranges.BY_NAME,
+            "additionalProperties": ranges.SECONDS,
+        },
         "settings": {
             "type": ["object", "null"],
             "description": "The values that conditions of tasks read.",
@@ -147,7 +160,7 @@ MESSAGE: dict[str, Any] = {
         "deployment_engine": {"enum": ["task", "role"]},
         "tolerances": {"type": "array", "items": {"type": "object"}},
         "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
-        "warnings": {"type": "array", "items": {"type": "string"}},
+        "warnings": {"type": "array", "items": ranges.TEXT},
         "joins": {
             "type": "array",
             "items": {
@@ -175,8 +188,8 @@ MESSAGE: dict[str, Any] = {
                                 "task": _NAME,
                                 "type": _NAME,
                                 "parameters": {"type": "object"},
-                                "description": {"type": ["string", "null"]},
-                                "reason": {"type": ["string", "null"]},
+                                "description": ranges.TEXT_OR_NULL,
+                                "reason": ranges.TEXT_OR_NULL,
                                 "tokens": _LIST,
                                 "estimate_s": ranges.SECONDS_OR_NULL,
                                 "timeout_s": ranges.SECONDS_OR_NULL,

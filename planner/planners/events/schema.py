@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner import ranges
 from planner.planners.events import grammar
 from planner.planners.solution_schema import ACTION, COMMON
 from planner.states import Outcome
 
-_RESOURCE = {"type": "string", "pattern": grammar.RESOURCE, "title": "the name of a resource"}
-_ACTION = {"type": "string", "pattern": grammar.ACTION, "title": "an action: RESOURCE.ACTION"}
+_RESOURCE = {**ranges.NAME, "pattern": grammar.RESOURCE, "title": "the name of a resource"}
+_ACTION = {
+    **ranges.COMPOSED_NAME,
+    "pattern": grammar.ACTION,
+    "title": "an action: RESOURCE.ACTION",
+}
 _RUN = {**_ACTION, "pattern": grammar.RUN, "title": "an action: RESOURCE.ACTION, or with #NUMBER"}
 _ACTIONS = {"type": "array", "items": _ACTION}
 
@@ -42,6 +47,7 @@ CONNECTION: dict[str, Any] = {
 }
 
 EVENT: dict[str, Any] = {
+    **ranges.ARGUMENT,
     "type": ["string", "object"],
     "required": ["on", "outcomes", "do"],
     "additionalProperties": False,

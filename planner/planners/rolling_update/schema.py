@@ -10,19 +10,19 @@ from planner.planners.solution_schema import ACTION, COMMON
 
 _TEMPLATE = {"type": "object", "description": "A template, CloudFormation's form or Heat's own."}
 _FILE = {
-    "type": "string",
+    **ranges.ARGUMENT,
     "minLength": 1,
     "description": "In its place: a file with it (JSON or YAML), relative to this document.",
 }
 _VALUES = {"type": "object", "description": "Values of the templates' parameters by name."}
-_TIME = {"type": ["string", "null"], "minLength": 1}
+_TIME = ranges.NAME_OR_NULL
 _MEMBER = {
     "type": "object",
     "required": ["id"],
     "additionalProperties": False,
     "properties": {
-        "id": {"type": "string", "minLength": 1, "description": "UUID or unique name."},
-        "name": {"type": ["string", "null"], "minLength": 1},
+        "id": {**ranges.NAME, "description": "UUID or unique name."},
+        "name": ranges.NAME_OR_NULL,
         "created_at": {**_TIME, "description": "The oldest go first."},
         "failed": {"type": "boolean", "description": "Not in service; goes before all others."},
         "current": {"type": "boolean", "description": "Has the new definition; stays."},
@@ -58,6 +58,7 @@ SCHEMA: dict[str, Any] = {
         "groups": {
             "type": "object",
             "description": "The members that groups have, by name of the group.",
+            **ranges.BY_NAME,
             "additionalProperties": {
                 "type": "object",
                 "required": ["members"],
@@ -86,8 +87,8 @@ SCHEMA: dict[str, Any] = {
             "items": ACTION,
         },
         "deadline": {
+            **ranges.NAME,
             "type": ["string", "number"],
-            "minLength": 1,
             "exclusiveMinimum": 0,
             "maximum": ranges.LONGEST_S,
             "description": "By when it has to end: a time, or seconds from its start.",
@@ -112,6 +113,7 @@ SCHEMA: dict[str, Any] = {
         "durations": {
             "type": "object",
             "description": "Seconds by action type, for the end that is predicted.",
+            **ranges.BY_NAME,
             "additionalProperties": ranges.SECONDS,
         },
     },

@@ -24,6 +24,16 @@ def refusal(text: str, source: str = "plan.yaml") -> str:
     return str(refused.value)
 
 
+def test_a_document_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST_BYTES", 2**20)
+    (tmp_path / "a.json").write_text('{"a": 1}'.ljust(2**20), encoding="utf-8")
+    assert documents.read(tmp_path / "a.json").value == {"a": 1}
+    for endless in ("/dev/zero", tmp_path / "b.yaml"):
+        (tmp_path / "b.yaml").write_bytes(b"#" * (2**20 + 1))
+        with pytest.raises(InvalidInput, match=f"{endless}: too large: at most 1 MiB are read"):
+            documents.read(endless)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
