@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from applier.cli.reporters.plan_table import cell, console, put, table_of
 from applier.cli.verb import OUT_OF_DATE, Verb
 from applier.operations.dry_run import dry_run
+from applier.run.plan_cloud import cloud_of
 from applier.run.prechecks import Precheck, Prechecked
 from applier.wording import count, one_line
 from planner.model import ActionPlan
@@ -27,6 +28,7 @@ def show_dry_run(verb: Verb, plan: ActionPlan) -> int:
     Return the exit code, OUT_OF_DATE if a run would be refused. Nothing is stored or changed.
     """
     found = dry_run(verb.session.assembly, plan)
+    verb.say(f"Cloud: {cloud_of(plan)}")
     _show(verb, found.checked)
     if found.moved is not None:
         verb.say("The cloud is as planned." if not found.moved else "The cloud is not as planned:")

@@ -110,6 +110,7 @@ class ResumePlan(Verb):
             resuming.foresee(assembly, self.operator, plan)
         else:
             resuming.resume(assembly, self.operator, plan, parsed_args.reason)
+        self.say(f"Cloud: {cloud_of(plan)}")
         return 0
 
 

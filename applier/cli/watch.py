@@ -19,6 +19,7 @@ from applier.contracts import Report
 from applier.errors import PlanConflict
 from applier.operations import claim, worker_lines
 from applier.operations.services import nobody_present, present
+from applier.run.plan_cloud import cloud_of
 from applier.store.worker_jobs import ALL_SERVED
 from applier.wording import planned_and_taken
 from planner.model import Action, ActionPlan
@@ -83,6 +84,9 @@ class Watch(Verb):
             short = plan.uuid[:8]
             text = f"plan {short} is {plan.state}: nobody runs it. To run it: actionplan apply"
             raise PlanConflict(plan.uuid, plan.state, f"{text} {short}")
+        if plan.state in _GOING:
+            # That of a plan that has stopped is in its recap.
+            self.say(f"Cloud: {cloud_of(plan)}")
         store, cloud = self.session.store, self.session.cloud_needed_by(plan)
         if plan.state is PlanState.PENDING and not present(store, cloud):
             self.say(f"{nobody_present(store)} reports on this record. To run the plan here:")

@@ -58,6 +58,7 @@ def as_dict(plan: ActionPlan, found: DryRun) -> dict[str, Any]:
     return {
         "uuid": plan.uuid,
         "name": plan.name,
+        "cloud": plan_cloud.name_of(plan),
         "refused": found.is_refused,
         "guard": found.guard,
         "moved": None if found.moved is None else list(found.moved),

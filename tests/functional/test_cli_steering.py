@@ -88,9 +88,10 @@ def test_watch_tells_what_apply_tells(
 ) -> None:
     with actionplan.start("watch", "last") as watching:
         assert watching.stdout
-        lines = [watching.stdout.readline() for _ in range(2)]
-        assert "plan ONGOING" in lines[0]
-        assert "start      first" in lines[1]
+        lines = [watching.stdout.readline() for _ in range(3)]
+        assert lines[0] == "Cloud: simulated: nothing real is touched, except by shell\n"
+        assert "plan ONGOING" in lines[1]
+        assert "start      first" in lines[2]
         gate.let_go()
         out, err = watching.communicate()
     assert (watching.returncode, err) == (0, "")
@@ -105,10 +106,11 @@ def test_a_plan_that_waits_is_watched_from_its_start(actionplan: CommandLine, ga
     actionplan.good("start", "last")
     with actionplan.start("watch", "last") as watching:
         assert watching.stdout
-        lines = [watching.stdout.readline() for _ in range(3)]
-        assert "To run the plan here:" in lines[0]
-        assert lines[1].startswith("actionplan apply ")
-        assert "plan PENDING" in lines[2]
+        lines = [watching.stdout.readline() for _ in range(4)]
+        assert lines[0].startswith("Cloud: simulated: nothing real is touched")
+        assert "To run the plan here:" in lines[1]
+        assert lines[2].startswith("actionplan apply ")
+        assert "plan PENDING" in lines[3]
         with actionplan.start("apply", "last", "--yes") as process:
             assert "plan ONGOING" in watching.stdout.readline()
             assert "start      first" in watching.stdout.readline()
@@ -167,9 +169,11 @@ def crashed(actionplan: CommandLine, running: subprocess.Popen[str]) -> None:
 def test_what_was_cut_off_is_resumed(actionplan: CommandLine, gate: Gate) -> None:
     out = actionplan.good("resume", "last", "--dry-run")
     assert out.splitlines()[0] == "0 actions done, 1 to verify first, 3 to do."
+    assert out.splitlines()[-1] == "Cloud: simulated: nothing real is touched, except by shell"
     assert actionplan.plan().state is PlanState.ONGOING
     out = actionplan.good("resume", "last", "--reason", "power is back")
     assert "is PENDING. Run it: actionplan apply" in out
+    assert out.splitlines()[-1] == "Cloud: simulated: nothing real is touched, except by shell"
     # A shell command that was killed cannot be verified: it is in doubt, the operator is asked.
     (pid,) = (actionplan.record.parent / "jobs").glob("*/pid")
     os.killpg(int(pid.read_text().split()[0]), signal.SIGKILL)

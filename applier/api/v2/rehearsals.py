@@ -30,6 +30,7 @@ _DRY_RUN = schemas.mapping(
     {
         "uuid": schemas.TEXT,
         "name": schemas.TEXT_OR_NONE,
+        "cloud": schemas.TEXT,
         "refused": schemas.FLAG,
         "guard": schemas.TEXT_OR_NONE,
         "moved": {"type": ["array", "null"], "items": schemas.TEXT},
