@@ -16,6 +16,7 @@ from typing import Any
 from planner import schema_references
 from planner.contract import ActionType, Planner
 from planner.errors import AmbiguousPlugin, BrokenPlugin, UnknownPlugin
+from planner.secret_references import has_keyword
 
 PLANNERS = "actionplan.planners"
 ACTIONS = "actionplan.actions"
@@ -119,7 +120,7 @@ def _require_resolved(name: str, schema: Mapping[str, Any]) -> None:
 
     What such a reference marks as secret would be shown.
     """
-    if not schema_references.refers(schema):
+    if not has_keyword(schema, *schema_references.KEYWORDS):
         return
     # jsonschema takes long to import, and few schemas have references.
     from planner import schema_errors

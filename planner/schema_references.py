@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.graph_algorithms import reachable
+from planner.secret_references import has_keyword
 
 if TYPE_CHECKING:
     from referencing._core import Resolver
 
 #: The keywords that refer to another schema.
-REF, DYNAMIC = "$ref", "$dynamicRef"
+KEYWORDS = REF, DYNAMIC = "$ref", "$dynamicRef"
 
 
 class UnresolvedReference(ValueError):
@@ -78,7 +79,7 @@ class Placed:
 
 def placed(schema: Mapping[str, Any]) -> Placed:
     """Return a schema with the resolver of its references."""
-    if not refers(schema):
+    if not has_keyword(schema, *KEYWORDS):
         return Placed(schema)
     from jsonschema_specifications import REGISTRY
 
@@ -92,7 +93,7 @@ def placed(schema: Mapping[str, Any]) -> Placed:
 
 def require_resolved(schema: Mapping[str, Any]) -> None:
     """Raise UnresolvedReference if a reference in a valid schema leads to no schema."""
-    for _ in _all(placed(schema), follow=True) if refers(schema) else ():
+    for _ in _all(placed(schema), follow=True) if has_keyword(schema, *KEYWORDS) else ():
         pass
 
 
@@ -117,10 +118,3 @@ def _resource(schema: Mapping[str, Any]) -> Any:
     from referencing.jsonschema import DRAFT202012
 
     return DRAFT202012.create_resource(schema)
-
-
-def refers(schema: Any) -> bool:
-    """Return whether a reference is in a schema."""
-    if isinstance(schema, Mapping):
-        return REF in schema or DYNAMIC in schema or any(map(refers, schema.values()))
-    return isinstance(schema, list | tuple) and any(map(refers, schema))

@@ -32,6 +32,8 @@ SCHEMA: Mapping[str, Any] = {
 }
 #: Shown in place of a hidden value. It is no reference, so a copy with it is refused as a plan.
 HIDDEN: Mapping[str, str] = {KEY: "hidden"}
+#: The keyword of JSON Schema for a secret: see :mod:`planner.write_only`.
+MARK = "writeOnly"
 #: Keywords of JSON Schema that hold one schema, several by name, and several in a list. ``not`` and
 #: ``if`` are left out, because a value that they accept may still be wrong.
 _ONE = (
@@ -146,6 +148,28 @@ def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
     return held
 
 
+def has_keyword(schema: Any, *keywords: str) -> bool:
+    """Return whether one of these keywords is anywhere in a schema.
+
+    >>> has_keyword({"properties": {"a": {"writeOnly": True}}}, "writeOnly", "$ref")
+    True
+    """
+    return _has_any(schema, frozenset(keywords))
+
+
+def _has_any(schema: Any, keywords: frozenset[str]) -> bool:
+    # Asked first, because the question for a mapping takes longer.
+    if isinstance(schema, (str, int, float, type(None))):
+        return False
+    if isinstance(schema, Mapping):
+        if not keywords.isdisjoint(schema):
+            return True
+        schema = schema.values()
+    elif not isinstance(schema, list | tuple):
+        return False
+    return any(_has_any(part, keywords) for part in schema)
+
+
 def has_hidden(value: Any) -> bool:
     """Return whether HIDDEN is in a value."""
     if isinstance(value, Mapping):
@@ -154,5 +178,5 @@ def has_hidden(value: Any) -> bool:
 
 
 def _with_mark(part: Any, schema: Mapping[str, Any]) -> Any:
-    marked = schema.get("writeOnly") is True and isinstance(part, Mapping)
-    return {**part, "writeOnly": True} if marked else part
+    marked = schema.get(MARK) is True and isinstance(part, Mapping)
+    return {**part, MARK: True} if marked else part

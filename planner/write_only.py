@@ -14,14 +14,15 @@ from typing import Any
 from planner import schema_references
 from planner.graph_algorithms import reachable
 from planner.schema_references import Placed, UnresolvedReference
-from planner.secret_references import HIDDEN, reference
+from planner.secret_references import HIDDEN, MARK, has_keyword, reference
 
 #: Keywords with schemas that apply to the same value: one, several in a list, several by name.
 _ONE = ("if", "then", "else", "not")
 _LISTED = ("allOf", "anyOf", "oneOf")
 _NAMED = ("dependentSchemas",)
+_SAME = frozenset((*_ONE, *_LISTED, *_NAMED, *schema_references.KEYWORDS))
 #: In place of a schema that is not known.
-_MARKED = Placed({"writeOnly": True})
+_MARKED = Placed({MARK: True})
 
 
 def hidden(schema: Any, value: Any) -> Any:
@@ -30,7 +31,7 @@ def hidden(schema: Any, value: Any) -> Any:
     References to secrets stay, and so do None and the keys of mappings, unless ``propertyNames`` is
     marked. Without marks, the value itself is returned, not a copy.
     """
-    if not is_marked(schema):
+    if not has_keyword(schema, MARK):
         return value
     return _shown([schema_references.placed(schema)], value)
 
@@ -51,15 +52,8 @@ def hidden_texts(schema: Any, value: Any) -> list[str]:
     return list(_replaced_texts(value, hidden(schema, value)))
 
 
-def is_marked(schema: Any) -> bool:
-    """Return whether ``writeOnly`` is in a schema."""
-    if isinstance(schema, Mapping):
-        return _has_mark(schema) or any(map(is_marked, schema.values()))
-    return isinstance(schema, list | tuple) and any(map(is_marked, schema))
-
-
 def _has_mark(schema: Mapping[str, Any]) -> bool:
-    return schema.get("writeOnly") is True
+    return schema.get(MARK) is True
 
 
 def _replaced_texts(value: Any, shown: Any) -> Iterator[str]:
@@ -90,7 +84,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _shown(given: Iterable[Placed], value: Any) -> Any:
     """Return a value to which some schemas apply, with its hidden parts replaced."""
-    schemas = _applying(given)
+    # A schema with references may lead to a mark that is not in it.
+    schemas = _applying(one for one in given if one.resolver or has_keyword(one.schema, MARK))
     if any(_has_mark(one.schema) for one in schemas):
         return masked(value)
     if not schemas:
@@ -110,7 +105,7 @@ def _shown(given: Iterable[Placed], value: Any) -> Any:
         ]
     # The text holds a value of its own, as JSON for example.
     within = isinstance(value, str) and any(
-        is_marked(s.schema.get("contentSchema")) for s in schemas
+        has_keyword(s.schema.get("contentSchema"), MARK) for s in schemas
     )
     return HIDDEN if within else value
 
@@ -129,6 +124,8 @@ def _applying(given: Iterable[Placed]) -> Sequence[Placed]:
 
 def _of_same(one: Placed) -> Iterator[Placed]:
     """Yield the schemas that a schema applies to the same value."""
+    if one.schema.keys().isdisjoint(_SAME):
+        return
     try:
         yield from one.targets()
     except UnresolvedReference:

@@ -12,6 +12,7 @@ from planner import write_only
 from planner.errors import PlannerError, UnknownPlugin
 from planner.model import Action, ActionPlan
 from planner.registry import ActionTypes
+from planner.secret_references import MARK, has_keyword
 
 
 def without(plan: ActionPlan, types: ActionTypes) -> ActionPlan:
@@ -45,4 +46,4 @@ def _shown(name: str, parameters: Any, types: ActionTypes) -> Any:
     except PlannerError:
         # It is not known what the schema of a broken plugin marks.
         return write_only.masked(parameters)
-    return write_only.hidden(schema, parameters)
+    return write_only.hidden(schema, parameters) if has_keyword(schema, MARK) else parameters

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from applier.errors import ActionFailed
 from applier.secrets.blotting import Blotting
 from planner.errors import Path, path_text
-from planner.secret_references import label, replaced
+from planner.secret_references import MARK, has_keyword, label, replaced
 from planner.write_only import hidden_texts
 
 #: A hidden value in a plan with fewer characters, such as ``1``, is not replaced in output.
@@ -75,7 +75,8 @@ def resolve(parameters: Mapping[str, Any], schema: Mapping[str, Any]) -> Resolve
         wrong = [_unusable(path, values[path].reference, why) for path in sorted(refused, key=str)]
     if wrong:
         raise ActionFailed("; ".join(wrong))
-    literal = (text for text in hidden_texts(schema, parameters) if len(text) >= SHORTEST_LITERAL)
+    marked = hidden_texts(schema, parameters) if has_keyword(schema, MARK) else ()
+    literal = (text for text in marked if len(text) >= SHORTEST_LITERAL)
     secrets = [*values.values(), *literal]
     return Resolved(known, Blotting(secrets) if secrets else NO_SECRETS)
 

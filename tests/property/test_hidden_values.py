@@ -18,9 +18,12 @@ from planner.write_only import hidden
 
 NAMES = ("a", "b", "ab")
 REFERENCES = (
-    *({"$ref": ref} for ref in ("#", "#one", "#/$defs/two", "two", "#/$defs/two/$defs/inner")),
+    *({"$ref": ref} for ref in ("root", "root#one", "root#/$defs/two", "two")),
+    {"$ref": "root#/$defs/two/$defs/inner"},
     *({"$dynamicRef": ref} for ref in ("#three", "two#three")),
 )
+#: More references than this lead each other nowhere: values are less deep, schemas have fewer.
+MOST = 40
 leaves = st.sampled_from(
     [{}, True, {"writeOnly": True}, {"type": "string"}, {"type": "object"}, {"required": ["a"]}]
 ) | st.sampled_from(REFERENCES)
@@ -92,19 +95,43 @@ def texts(value: Any) -> Iterator[str]:
         yield from texts(part)
 
 
+class Endless(Exception):
+    """References lead to themselves."""
+
+
+def bounded(keyword: str) -> Any:
+    """Return the check of a keyword that raises Endless after MOST references in each other."""
+    check, entered = Draft202012Validator.VALIDATORS[keyword], [0]
+
+    def checked(*given: Any) -> Iterator[ValidationError]:
+        entered[0] += 1
+        if entered[0] > MOST:
+            raise Endless
+        try:
+            yield from check(*given)
+        finally:
+            entered[0] -= 1
+
+    return checked
+
+
 def marked(schema: dict[str, Any], value: Any) -> tuple[set[str], list[ValidationError]] | None:
-    """Return the texts that jsonschema finds to be marked, and its errors; None if it never ends."""
+    """Return the texts that jsonschema finds to be marked, without names of fields, and its errors.
+
+    None if jsonschema never ends.
+    """
     found: set[str] = set()
 
     def write_only(_: Any, is_set: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
         if is_set:
-            found.update(texts(instance))
+            found.update(text for text in texts(instance) if text.startswith("text-"))
         return iter(())
 
-    checker = validators.extend(Draft202012Validator, {"writeOnly": write_only})
+    references = {keyword: bounded(keyword) for keyword in ("$ref", "$dynamicRef")}
+    checker = validators.extend(Draft202012Validator, {"writeOnly": write_only, **references})
     try:
         return found, list(checker(schema).iter_errors(value))
-    except RecursionError:  # a reference leads to itself
+    except Endless:
         return None
 
 

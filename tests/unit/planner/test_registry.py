@@ -122,6 +122,11 @@ def test_a_planner_that_cannot_be_used_says_why(tmp_path: Path, module: str, rea
             "TYPE = 'even'; SCHEMA = {}; touches = estimate = describe = None",
             "it is registered as 'odd' and calls itself 'even'",
         ),
+        (
+            "TYPE = 'odd'; SCHEMA = {'items': {'$ref': '#/$defs/a'}}; "
+            "touches = estimate = describe = None",
+            "its schema has $ref '#/$defs/a', which leads to no schema in it",
+        ),
     ],
 )
 def test_an_action_type_that_breaks_its_contract_says_how(

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A schema with a reference that leads nowhere is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import schema_errors
+
+LEADS_NOWHERE = [
+    {"properties": {"a": {"$ref": "#/$defs/b"}}},
+    {"allOf": [{"$ref": "#b"}]},
+    {"$dynamicRef": "#b"},
+    {"$ref": "https://nowhere/b"},
+    {"$ref": "https://[/b"},
+    {"$ref": "#/$defs/b", "$defs": {"b": {"$ref": "#/$defs/c"}}},
+    {"$ref": "#/x/b", "x": {"b": {"not": {"$ref": "#c"}}}},
+    {"$ref": "#/title", "title": "b"},
+]
+LEADS_TO_A_SCHEMA = [
+    {"$ref": "#"},
+    {"$ref": "#/$defs/b", "$defs": {"b": False}},
+    {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+    {"$ref": "b#c", "$id": "https://a/", "$defs": {"b": {"$id": "b", "items": {"$anchor": "c"}}}},
+    {"$dynamicRef": "#b", "$defs": {"b": {"$dynamicAnchor": "b", "$ref": "#"}}},
+    {"properties": {"$ref": {"type": "string"}}},
+    {"const": {"$ref": "#/nowhere"}},
+]
+
+
+@pytest.mark.parametrize("schema", LEADS_NOWHERE)
+def test_a_reference_that_leads_nowhere_is_refused(schema):
+    with pytest.raises(ValueError, match="which leads to no schema in it"):
+        schema_errors.require_valid(schema)
+
+
+@pytest.mark.parametrize("schema", LEADS_TO_A_SCHEMA)
+def test_other_references_are_not(schema):
+    schema_errors.require_valid(schema)
