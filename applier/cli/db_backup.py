@@ -11,9 +11,9 @@ from applier.cli.verb import Verb
 class DbBackup(Verb):
     """Copy a record in SQLite to a new file, while appliers run
 
-    The copy has everything up to one moment. It takes the place of the record when no process uses
-    that: move the record and its files -wal and -shm away first. A record on a server is copied by
-    the server's own program.
+    The copy has everything up to one moment. Of a damaged file no copy is made. The copy takes the
+    place of the record when no process uses that: move the record and its files -wal and -shm away
+    first. A record on a server is copied by the server's own program.
     """
 
     EXAMPLES = ("db backup /var/backups/actionplan.sqlite",)

@@ -12,9 +12,10 @@ from applier.wording import count
 class DbCheck(Verb):
     """Check the record, and list all damage
 
-    It checks the version of the tables, the integrity of the file or tables, states, JSON, links
-    between actions, that each plan is as it was saved, and that no row is left without its plan. It
-    changes nothing, and may be used while appliers run. The exit code is 1 if anything is wrong.
+    It checks the version of the tables, indexes, the integrity of the file or tables, states,
+    claims, JSON, links between actions, that each plan is as it was saved, and that no row is left
+    without its plan. It changes nothing, and may be used while appliers run. The exit code is 1 if
+    anything is wrong.
     """
 
     EXAMPLES = ("db check", "--config-file watcher.conf db check")

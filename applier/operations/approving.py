@@ -66,7 +66,9 @@ def lines(assembly: Assembly, plan: ActionPlan, zone: tzinfo | None = UTC) -> It
     demanded = assembly.guard.demanded(plan)
     given, damaged = sound_part(lambda: assembly.store.approvals(plan.uuid))
     yield from approved.lines(plan, demanded, given, zone)
-    yield from (f"{row}; it does not count" for row in damaged)
+    for row in damaged:
+        text = f"{row}; it does not count"
+        yield text[:1].upper() + text[1:]
 
 
 def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
@@ -76,7 +78,7 @@ def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
     none.
     """
     demanded = assembly.guard.demanded(plan)
-    given, _ = sound_part(lambda: assembly.store.approvals(plan.uuid))
+    given, damaged = sound_part(lambda: assembly.store.approvals(plan.uuid))
     counted = approved.counting(plan, demanded, given)
     missing = approved.refusal(plan, demanded, given, now()) if demanded.approvals else None
     return {
@@ -94,4 +96,5 @@ def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
             }
             for one in given.approvals
         ],
+        **({"damaged": [str(row) for row in damaged]} if damaged else {}),
     }

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from applier.contracts import Request
 from applier.engines import Events, ReservationsChanged
-from applier.errors import DamagedRecord, PlanConflict, StoreError, sound_part
+from applier.errors import DamagedRecord, DamagedRows, PlanConflict, StoreError
 from applier.store import Reservation, RunStore
 from planner.model import ActionPlan
 
@@ -112,12 +112,13 @@ class RequestReader:
         return True
 
     def _read(self) -> None:
-        requests, damaged = sound_part(
-            lambda: self._store.requests(self._plan.uuid, self._after)
-        )
-        for row in damaged:
-            LOG.error("Plan %s: %s; it is not followed", self._plan.uuid, row)
-            self._after = max(self._after, row.values.get("number", 0))
+        try:
+            requests = self._store.requests(self._plan.uuid, self._after)
+        except DamagedRows as damaged:
+            requests = damaged.sound
+            for row in damaged.rows:
+                LOG.error("Plan %s: %s; it is not followed", self._plan.uuid, row)
+                self._after = max(self._after, row.values.get("number", 0))
         for request in requests:
             self._after = max(self._after, request.number)
             if can_follow(self._plan, request):

@@ -11,11 +11,12 @@ from sqlalchemy import bindparam
 from applier.contracts import Approval, HistoryEntry
 from applier.storage import claims, event_writes, rows, statements
 from applier.storage.compiled import Deferred, Row, insert_into
-from applier.storage.database import Database, Kind, Rows, plan_row
+from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
 from applier.storage.state_changes import note
 from applier.storage.tables import approvals
 from applier.storage.tables import history as entries
+from applier.storage.transactions import Kind, Rows
 from applier.store.approvals import GivenApprovals
 
 _READ = Deferred(

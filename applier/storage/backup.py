@@ -11,8 +11,9 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 from applier.storage.connection import parse, shown
+from applier.storage.record_check import require_file
 from applier.storage.refusals import hinted, translate_errors
 from applier.storage.unwritable import readable
 
@@ -27,7 +28,8 @@ def backup(connection: str, target: str) -> None:
     """Write a copy of the record to a new file that only its owner may read.
 
     The copy is a snapshot: it has all changes up to one time. Writers do not wait for it. Raises
-    StoreError, also if the file exists; then no new file is left behind.
+    StoreError, also if the file exists, and DamagedRecord if SQLite finds damage in the copy; then
+    no new file is left behind.
     """
     url, path = parse(connection), Path(target)
     if program := _PROGRAMS.get(url.get_backend_name()):
@@ -35,8 +37,7 @@ def backup(connection: str, target: str) -> None:
             f"{shown(url)}: a record on a server is copied by a program of the server: "
             f"{program} {url.database}"
         )
-    if not Path(url.database or "").exists():
-        raise StoreError(f"{shown(url)}: there is no record yet")
+    require_file(url)
     if os.path.lexists(path):
         raise StoreError(f"{target} exists already: name a new file")
     fresh = path.with_name(f".new-{uuid4().hex}")
@@ -44,6 +45,7 @@ def backup(connection: str, target: str) -> None:
         fresh.touch(mode=0o600, exist_ok=False)
         with translate_errors(url), readable(url) as engine:
             _copy(engine, fresh, target)
+            _require_sound(fresh, url)
         # A link fails if a file of that name has been made meanwhile; a rename would replace it.
         os.link(fresh, path)
     except OSError as reason:
@@ -69,6 +71,18 @@ def _copy(engine: sa.Engine, fresh: Path, target: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _require_sound(copied: Path, url: sa.URL) -> None:
+    """Raise DamagedRecord if SQLite finds damage in a copy, which has the pages of the record."""
+    with closing(sqlite3.connect(copied)) as copy:
+        try:
+            [(found,)] = copy.execute("PRAGMA integrity_check(1)")
+        except sqlite3.DatabaseError as reason:
+            found = str(reason)
+    if found != "ok":
+        text = f"{' '.join(found.split())}; no copy was made; actionplan db check says where"
+        raise DamagedRecord(shown(url), [text])
 
 
 def _not_copied(target: str, why: str) -> StoreError:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -13,28 +14,28 @@ from applier.errors import DamagedRecord, DamagedRow, DamagedRows
 from applier.storage import damage
 from applier.storage.columns import Moment
 from applier.storage.compiled import Row, Runnable, UnreadableValue
-from applier.storage.database import Database, Kind, Rows
+from applier.storage.transactions import Kind, Rows, Transaction
 
 T = TypeVar("T")
 
 
-def found(database: Database, read: Callable[[Rows], T], otherwise: DamagedRecord) -> DamagedRecord:
-    """Read rows once more, each by itself; return an error with the sound and the damaged ones.
+def found(
+    begin: Callable[[], AbstractContextManager[Transaction]],
+    read: Callable[[Rows], object],
+    otherwise: DamagedRecord,
+) -> DamagedRecord:
+    """Read rows in a new transaction; return an error with the sound and the damaged ones.
 
-    Returns ``otherwise`` if none is damaged now. Raises DamagedRecord if a part of the file cannot
-    be read.
+    Returns ``otherwise`` if none is damaged now. Raises the errors of transactions, such as that of
+    a part of the file that cannot be read.
     """
-
-    def without_damaged() -> tuple[T, list[DamagedRow]]:
-        with database.read() as transaction:
-            rows = _SoundRows(transaction)
-            return read(rows), rows.damaged
-
-    sound, damaged = database.tried(without_damaged)
-    return DamagedRows(damaged, sound) if damaged else otherwise
+    with begin() as transaction:
+        rows = SoundRows(transaction)
+        sound = read(rows)
+    return DamagedRows(rows.damaged, sound) if rows.damaged else otherwise
 
 
-class _SoundRows(Rows):
+class SoundRows(Rows):
     """Reads and converts rows, and leaves out the damaged ones, which are in ``damaged``."""
 
     def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:

@@ -8,31 +8,34 @@ the transaction changes nothing, and the row is read to find the reason for the 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import TypeVar
 
-import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.backoff import delays_s
-from applier.errors import DamagedRecord, DamagedRow, PlanNotFound, StoreError
+from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import columns, lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
-from applier.storage.compiled import Row, Runnable, UnreadableValue
+from applier.storage.compiled import Row, UnreadableValue
 from applier.storage.connection import SameFile, make_engine, parse, shown
 from applier.storage.refusals import (
     ConnectionLost,
     DatabaseLocked,
     Deadlock,
     Refused,
+    sentence,
     translate_errors,
 )
-from applier.storage.transactions import Transaction, Transactions
+from applier.storage.transactions import Rows, Transaction, Transactions
 from applier.storage.unwritable import Unwritable, is_only_unwritable
 
+LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: How often a transaction that ends in deadlocks is tried in all, whatever the patience.
@@ -50,27 +53,6 @@ BEGIN = {
     "postgresql": ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"),
     "mysql": ("BEGIN", "BEGIN"),
 }
-
-
-class Kind(NamedTuple, Generic[T]):
-    """A kind of rows: its table, the conversion of a row, and the name of a row as a template."""
-
-    table: sa.Table
-    convert: Callable[[Row], T]
-    name: str
-
-
-class Rows:
-    """Reads and converts the rows of a list in a transaction; raises an error if one is damaged."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
-        #: The rows that were left out. There are some only in the subclass that leaves out rows.
-        self.damaged: list[DamagedRow] = []
-
-    def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:
-        """Return the converted rows of a SELECT."""
-        return [kind.convert(row) for row in self.transaction.read_typed(statement, asked)]
 
 
 class Database:
@@ -215,11 +197,12 @@ class Database:
         except DamagedRecord as damaged:
             from applier.storage import damaged_rows
 
-            raise damaged_rows.found(self, read, otherwise=damaged) from damaged
+            look = partial(damaged_rows.found, self.read, read, damaged)
+            raise self.tried(look) from damaged
 
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
         """Repeat a refused call until it succeeds, or until the tries or the time are used up."""
-        began = time.monotonic()
+        began, told = time.monotonic(), False
         give_up = began + self._patience_s
         for tries, wait_s in enumerate(delays_s(SHORTEST_WAIT_S, LONGEST_WAIT_S), start=1):
             patient = time.monotonic() + wait_s < give_up and not self._closed.is_set()
@@ -229,6 +212,10 @@ class Database:
             elif isinstance(refused, DatabaseLocked):
                 if self._is_stuck(time.monotonic() - began):
                     raise refused
+                if not told:
+                    text = sentence(refused, self._url)
+                    LOG.warning(lock_holders.WAITING, text, self._busy_timeout_s)
+                    told = True
             elif not (lost_too and patient):
                 raise refused
             self._closed.wait(wait_s)

@@ -100,6 +100,10 @@ SUBSCRIPTIONS = Deferred(lambda: sa.select(subscriptions).order_by(subscriptions
 SUBSCRIPTION = Deferred(
     lambda: sa.select(subscriptions).where(subscriptions.c.name == bindparam("named"))
 )
+#: The end of a subscription. The columns of its delivery, which may be damaged, are not read.
+UNTIL = Deferred(
+    lambda: sa.select(subscriptions.c.until).where(subscriptions.c.name == bindparam("named"))
+)
 INSERT_SUBSCRIPTION = Deferred(lambda: insert_into(subscriptions))
 #: Prolong the subscription of readers; it is never shortened.
 PROLONG = Deferred(

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from applier.contracts import HistoryEntry
 from applier.storage import rows, statements
-from applier.storage.database import Database, Kind, plan_row
+from applier.storage.database import Database, plan_row
 from applier.storage.state_changes import note
 from applier.storage.tables import history as entries
+from applier.storage.transactions import Kind
 
 _ENTRIES = Kind(entries, rows.history_of, "entry {number} of the history")
 

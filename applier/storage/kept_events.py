@@ -10,14 +10,15 @@ from applier.contracts import HistoryEntry
 from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
 from applier.storage import event_statements as of_events
-from applier.storage.database import Database, Kind, Rows
+from applier.storage.database import Database
 from applier.storage.state_changes import history_row, is_subscribed
 from applier.storage.tables import dead_events, events, subscriptions
-from applier.storage.transactions import Transaction
+from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, EventPage, Subscription
 
-_EVENTS = Kind(events, event_rows.event_of, "event {number}")
+#: Events, of which a row also has the name and the type of the action.
+EVENTS = Kind(events, event_rows.event_of, "event {number}")
 _SUBSCRIPTIONS = Kind(subscriptions, event_rows.subscription_of, "the subscription {name}")
 _DEAD = Kind(dead_events, event_rows.dead_of, "event {number}, given up for {subscription},")
 
@@ -35,11 +36,11 @@ class KeptEvents:
                 # Rows of plans are locked before the counters, as by every writer.
                 transaction.write(of_events.PUBLISH, {"new_publishes": 1})
                 transaction.write(of_events.LOCK_NUMBERS, {})
-                found = _found(transaction, name)
-                if found is not None and found.until is not None and found.until < now:
+                found = transaction.read(of_events.UNTIL, {"named": name})
+                if found and found[0]["until"] is not None and found[0]["until"] < now:
                     transaction.write(of_events.UNSUBSCRIBE, {"named": name})
-                    found = None
-                if found is None:
+                    found = []
+                if not found:
                     self._insert(transaction, name, now, until)
                 else:
                     transaction.write(of_events.PROLONG, {"named": name, "new_until": until})
@@ -88,7 +89,7 @@ class KeptEvents:
         def read(found: Rows) -> EventPage:
             [counts] = found.transaction.read(of_events.NUMBERS)
             there = counts["events"] > max(after, counts["events_deleted"])
-            events = found.of(_EVENTS, statement, asked) if there else []
+            events = found.of(EVENTS, statement, asked) if there else []
             numbers = [event["number"] for event in events]
             numbers += [row.values.get("number", after) for row in found.damaged]
             return EventPage(
@@ -105,7 +106,7 @@ class KeptEvents:
         statement = of_events.LATEST if plan is None else of_events.LATEST_OF_PLAN
         asked = {"most": limit, "plan_uuid": plan}
 
-        return self._database.listed(lambda found: found.of(_EVENTS, statement, asked)[::-1])
+        return self._database.listed(lambda found: found.of(EVENTS, statement, asked)[::-1])
 
     def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
         """See :meth:`applier.store.subscriptions.EventStore.hold`."""

@@ -20,6 +20,8 @@ from planner.errors import shortened
 
 #: The seconds of waiting for a lock after which its holder is looked up.
 SOON_S = 3.0
+#: The message about a wait for a lock: a sentence, and the seconds that the wait takes at most.
+WAITING = "%s; waiting for it, %.0f s at most"
 #: The byte of the ``-shm`` file that a process locks to write in WAL mode (SQLite's file format).
 _WRITER = 120
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from applier.notifications.schema import ACTION_STATE
 from applier.storage import event_statements as of_events
 from applier.storage import statements
-from applier.storage.event_rows import event_of
+from applier.storage.damaged_rows import SoundRows
+from applier.storage.kept_events import EVENTS
 from applier.storage.transactions import Transaction
 from planner import json_text
 
@@ -20,17 +21,18 @@ _text = json_text.compact()
 def complete_events(transaction: Transaction, plan: str) -> None:
     """Write names and types of actions into the events of a plan that is about to be deleted.
 
-    The events of its joins, which are never delivered, are deleted. Raises UnreadableValue if an
-    event is damaged.
+    The events of its joins, which are never delivered, are deleted. Damaged ones are left as they
+    are.
     """
     asked = {"after": 0, "most": statements.ALL, "plan_uuid": plan}
-    found = transaction.read(of_events.EVENTS_OF_PLAN, asked)
-    if not found:
+    rows = SoundRows(transaction)
+    found = rows.of(EVENTS, of_events.EVENTS_OF_PLAN, asked)
+    if not (found or rows.damaged):
         return
     told = [
-        {"of_number": row["number"], "new_data": _text(event_of(row)["data"])}
-        for row in found
-        if row["type"] == ACTION_STATE
+        {"of_number": event["number"], "new_data": _text(event["data"])}
+        for event in found
+        if event["type"] == ACTION_STATE
     ]
     if told:
         transaction.write(of_events.SET_DATA, *told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +14,13 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
 from applier.errors import PlanNotFound, StoreError
-from applier.storage import damage, damaged_plans, schema_version, statements
-from applier.storage.compiled import Row, Runnable
+from applier.storage import damage, damaged_plans, event_rows, schema_version, statements
+from applier.storage.compiled import Row, Runnable, UnreadableValue
 from applier.storage.connection import parse, shown
 from applier.storage.database import BEGIN
 from applier.storage.refusals import Damaged, is_damage, translate_errors
 from applier.storage.tables import (
+    VERSION_TABLE,
     action_states,
     actions,
     approvals,
@@ -51,6 +53,8 @@ _SINGLE = (
     *(approvals, requests, reservations, services, turn, history),
     *(events, subscriptions, dead_events, imported_durations, worker_jobs, workers),
 )
+#: Stands for the time of an event, which is checked as a column.
+_ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _LONG = (attempts.c.message, attempts.c.output)
 #: The attempts of a plan; of their texts, which may be long, only the first character.
 _ATTEMPTS = sa.select(
@@ -90,8 +94,7 @@ def check(connection: str) -> Checked:
     Raises StoreError if it cannot be opened, or has the tables of another program or version.
     """
     url = parse(connection)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
-        raise StoreError(f"{shown(url)}: there is no record yet")
+    require_file(url)
     with translate_errors(url):
         try:
             return _checked(url)
@@ -101,13 +104,28 @@ def check(connection: str) -> Checked:
             return Checked(shown(url), 0, [f"no plan can be read: {error.orig}"])
 
 
+def require_file(url: sa.URL) -> None:
+    """Raise StoreError for a SQLite file that does not exist, or that is empty."""
+    path = Path(url.database or "")
+    if url.get_backend_name() != "sqlite":
+        return
+    if not path.exists():
+        raise StoreError(f"{shown(url)}: there is no record yet")
+    if path.is_file() and not path.stat().st_size:
+        raise StoreError(
+            f"{shown(url)}: the file is empty (0 bytes): no record is in it; a copy made by "
+            "actionplan db backup can take its place"
+        )
+
+
 def _checked(url: sa.URL) -> Checked:
     with readable(url) as engine:
         with engine.connect() as database:
             schema_version.require(database, url)
             problems = list(_tables(database))
-        if problems:
-            return Checked(shown(url), 0, problems)
+            if problems:
+                return Checked(shown(url), 0, problems)
+            problems += _beside_tables(database)
         transactions = Transactions(engine)
         begin = partial(transactions.begin, BEGIN[engine.dialect.name][1])
         try:
@@ -117,7 +135,8 @@ def _checked(url: sa.URL) -> Checked:
             problems += _orphans(begin)
             for table in _SINGLE:
                 for row in _read(begin, sa.select(table), problems):
-                    problems += [f"{table.name}: {wrong}" for wrong in damage.of_row(table, row)]
+                    wrong = list(damage.of_row(table, row)) or _of_form(table, row)
+                    problems += [f"{table.name}: {text}" for text in wrong]
             if len(_read(begin, sa.select(turn), problems)) != 1:
                 problems.append(f"{turn.name} has not exactly one row")
         finally:
@@ -137,6 +156,36 @@ def _tables(database: sa.Connection) -> Iterator[str]:
         for column in table.columns:
             if column.name not in columns:
                 yield f"the column {column.name} of {table.name} is missing"
+
+
+def _beside_tables(database: sa.Connection) -> Iterator[str]:
+    """Yield a sentence for each missing index, and one if there is more than one version."""
+    inspector = sa.inspect(database)
+    for table in metadata.sorted_tables:
+        found = [*inspector.get_indexes(table.name), *inspector.get_unique_constraints(table.name)]
+        there = {one["name"] for one in found}
+        unique = (c for c in table.constraints if isinstance(c, sa.UniqueConstraint))
+        wanted = {*(one.name for one in table.indexes), *(one.name for one in unique)}
+        for name in sorted(map(str, wanted - there)):
+            yield f"the index {name} of {table.name} is missing"
+    version = sa.table(VERSION_TABLE)
+    number = database.execute(sa.select(sa.func.count()).select_from(version)).scalar()
+    if number != 1:
+        yield f"{version.name} has {number} rows in place of one"
+
+
+def _of_form(table: sa.Table, row: Row) -> list[str]:
+    """Return what is wrong with the JSON in the columns of a row whose columns are sound."""
+    try:
+        if table is events:
+            event_rows.event_of({**row, "at": _ANY_TIME, "name": None, "action_type": None})
+        elif table is subscriptions:
+            event_rows.subscription_of(row)
+        elif table is dead_events:
+            event_rows.dead_of(row)
+    except UnreadableValue as reason:
+        return [f"{row.get('number', row.get('name'))}: {reason}"]
+    return []
 
 
 def _of_database(engine: sa.Engine) -> Iterator[str]:

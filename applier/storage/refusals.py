@@ -37,9 +37,7 @@ _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 #: Texts in the errors of SQLite which mean that a part of the file is damaged or missing.
 _DAMAGED = r"malformed|Could not decode|no such table|no such column"
 #: SQLSTATEs and MySQL error numbers of a table, a column or an index that is missing or damaged.
-_DAMAGES = frozenset(
-    {"42P01", "42703", "XX001", "XX002", 1034, 1054, 1146, 1194, 1195, 1712, 1932}
-)
+_DAMAGES = frozenset({"42P01", "42703", "XX001", "XX002", 1034, 1054, 1146, 1194, 1195, 1712, 1932})
 #: The texts in such errors, and in that of psycopg about a time that Python does not have.
 _DAMAGED_TABLE = (
     r"(relation|column) .* does not exist|Table .* doesn't exist|Unknown column|"

@@ -20,7 +20,7 @@ from applier.storage import (
     tables,
 )
 from applier.storage.compiled import Row
-from applier.storage.database import Database, Kind, Rows, plan_row
+from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent, of_reports
 from applier.storage.state_changes import (
     Move,
@@ -31,7 +31,7 @@ from applier.storage.state_changes import (
     take_turn,
     writes_of,
 )
-from applier.storage.transactions import Unexpected, Write
+from applier.storage.transactions import Kind, Rows, Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
 from planner.errors import short

@@ -9,6 +9,7 @@ version is compared with :data:`REVISIONS`.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import threading
 import time
@@ -22,8 +23,16 @@ from sqlalchemy.exc import DBAPIError
 from applier.errors import DamagedRecord, StoreError
 from applier.storage import lock_holders
 from applier.storage.connection import make_engine, parse, shown
-from applier.storage.refusals import DatabaseLocked, hinted, refusal, translate_errors
+from applier.storage.refusals import (
+    DatabaseLocked,
+    hinted,
+    refusal,
+    sentence,
+    translate_errors,
+)
 from applier.storage.tables import VERSION_TABLE, metadata, plans
+
+LOG = logging.getLogger(__name__)
 
 #: All versions of the tables, oldest first; a test compares them with those of alembic.
 REVISIONS = (
@@ -86,7 +95,7 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
     """Return the version of the tables, None if there are none.
 
     Raises StoreError for tables of other programs and of newer releases, and for a SQLite file that
-    has the table of plans and no version.
+    has the table of plans and no version; DamagedRecord for several versions.
     """
     names = require_ours(database, url)
     if VERSION_TABLE not in names:
@@ -95,7 +104,12 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
     found = None
     if VERSION_TABLE in names:
         column: sa.ColumnClause[str] = sa.column("version_num")
-        found = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE))).scalar()
+        rows = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE)))
+        versions = sorted(set(rows.scalars()))
+        if len(versions) > 1:
+            text = f"its tables have {len(versions)} versions, {' and '.join(versions)}"
+            raise DamagedRecord(shown(url), [text])
+        found = next(iter(versions), None)
     if found is None and plans.name in names and url.get_backend_name() == "sqlite":
         raise StoreError(
             f"{shown(url)} is damaged: the version of its tables is missing; a copy made by "
@@ -209,7 +223,7 @@ def alone(url: sa.URL) -> Iterator[None]:
 
 
 def _lock(handle: int, folder: Path, url: sa.URL) -> None:
-    """Lock an open folder; wait for another process that has locked it.
+    """Lock an open folder; wait for another process that has locked it, and log that soon.
 
     Raises StoreError, which names that process, if it is stopped, or after :data:`LONGEST_S`.
     """
@@ -222,11 +236,14 @@ def _lock(handle: int, folder: Path, url: sa.URL) -> None:
         else:
             return
         if waited_s - looked_s >= lock_holders.SOON_S:
-            looked_s = waited_s
             holder = lock_holders.of_folder(folder)
+            who = holder or "another process holds the lock"
+            text = f"{shown(url)}: the folder {folder} is locked; {who}"
             if waited_s >= LONGEST_S or (holder and holder.stopped):
-                who = holder or "another process holds the lock"
-                raise StoreError(f"{shown(url)}: the folder {folder} is locked; {who}")
+                raise StoreError(text)
+            if not looked_s:
+                LOG.warning(lock_holders.WAITING, text, LONGEST_S)
+            looked_s = waited_s
         _NEVER.wait(0.01)
 
 
@@ -254,9 +271,9 @@ def _write_first(database: sa.Connection) -> None:
 
     If a transaction reads before it writes, and a process of an older release writes in between,
     SQLite refuses the transaction instead of waiting. Raises the error of the driver if the other
-    process is stopped, or after :data:`LONGEST_S`.
+    process is stopped, or after :data:`LONGEST_S`. A wait is logged.
     """
-    began = time.monotonic()
+    began, told = time.monotonic(), False
     while True:
         try:
             database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -265,6 +282,9 @@ def _write_first(database: sa.Connection) -> None:
             is_stuck = time.monotonic() - began >= LONGEST_S or (holder and holder.stopped)
             if is_stuck or not isinstance(refusal(error, database.dialect), DatabaseLocked):
                 raise
+            if not told:
+                LOG.warning(lock_holders.WAITING, sentence(error, database.engine.url), LONGEST_S)
+                told = True
             _NEVER.wait(0.01)
         else:
             return

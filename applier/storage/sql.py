@@ -14,7 +14,7 @@ from applier.storage import columns, statements
 from applier.storage.approvals import Approvals
 from applier.storage.archives import Archives
 from applier.storage.compiled import Row, UnreadableValue
-from applier.storage.database import Database, Kind
+from applier.storage.database import Database
 from applier.storage.durations import RecordedDurations
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
@@ -24,6 +24,7 @@ from applier.storage.plans import Plans
 from applier.storage.retention import Retention
 from applier.storage.runs import Runs
 from applier.storage.tables import services
+from applier.storage.transactions import Kind
 from applier.storage.worker_drains import WorkerDrains
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service

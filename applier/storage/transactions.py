@@ -7,19 +7,23 @@ passed to the driver directly, which is faster: a run has one commit for every f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from threading import Lock
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
+from applier.errors import DamagedRow
 from applier.storage.compiled import Compiled, Row, Runnable
 from applier.storage.idle import Connection, IdleConnections
 
+T = TypeVar("T")
 _NONE: Mapping[str, Any] = {}
+#: The number of PostgreSQL's type of times.
+_TIMESTAMP = 1114
 
 
 class Unexpected(Exception):
@@ -149,7 +153,9 @@ class Transaction:
         try:
             cursor = driver.cursor()
             if hasattr(cursor, "adapters"):
-                cursor.adapters.register_loader("timestamp", _any_timestamp())
+                usual = cursor.adapters.get_loader(_TIMESTAMP, 0)
+                loader = _any_timestamp(usual, driver.DataError)
+                cursor.adapters.register_loader(_TIMESTAMP, loader)
             cursor.execute(compiled.text, compiled.parameters(parameters))
             return compiled.unconverted(cursor.fetchall())
         finally:
@@ -157,20 +163,47 @@ class Transaction:
                 driver.text_factory = strict
 
 
-@cache
-def _any_timestamp() -> Any:
-    """Return a class of psycopg that reads times, and returns those Python does not have as text."""
-    from psycopg import DataError
-    from psycopg.types.datetime import TimestampLoader
+def _any_timestamp(usual: Any, error: type[Exception]) -> type:
+    """Return a loader of psycopg that reads times, and those that Python does not have as texts.
 
-    class AnyTimestamp(TimestampLoader):
+    ``usual`` is the loader that raises ``error`` for these.
+    """
+
+    class AnyTimestamp:
+        #: Values arrive as texts.
+        format = 0
+
+        def __init__(self, oid: int, context: Any = None) -> None:
+            self._usual = usual(oid, context)
+
         def load(self, data: Any) -> Any:
             try:
-                return super().load(data)
-            except DataError:
+                return self._usual.load(data)
+            except error:
                 return bytes(data).decode()
 
     return AnyTimestamp
+
+
+class Kind(NamedTuple, Generic[T]):
+    """A kind of rows: its table, the conversion of a row, and the name of a row as a template."""
+
+    table: sa.Table
+    convert: Callable[[Row], T]
+    name: str
+
+
+class Rows:
+    """Reads and converts the rows of a list in a transaction; raises an error if one is damaged."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        #: The rows that were left out. There are some only in the subclass that leaves out rows.
+        self.damaged: list[DamagedRow] = []
+
+    def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:
+        """Return the converted rows of a SELECT."""
+        return [kind.convert(row) for row in self.transaction.read_typed(statement, asked)]
 
 
 class _Statements(dict[Runnable, Compiled]):

@@ -11,8 +11,8 @@ from applier.contracts import JobOffer, Report
 from applier.storage import columns, rows, tables
 from applier.storage import worker_job_statements as statements
 from applier.storage.compiled import Row, Runnable
-from applier.storage.database import Database, Kind, Rows
-from applier.storage.transactions import Write
+from applier.storage.database import Database
+from applier.storage.transactions import Kind, Rows, Write
 from applier.store.worker_jobs import (
     OVER,
     SILENT_S,

@@ -15,13 +15,15 @@ class EventPage(NamedTuple):
     """Events in the order of their numbers, which is that of the commits of their changes.
 
     ``last`` is the number to pass as ``after`` for the next page. All events with numbers up to
-    ``deleted`` were deleted. ``newest`` is the number of the last event of the store.
+    ``deleted`` were deleted. ``newest`` is the number of the last event of the store. ``damaged``
+    has a sentence about each event that was left out, if whoever has read the page leaves out any.
     """
 
     events: Sequence[Event]
     last: int
     deleted: int
     newest: int
+    damaged: Sequence[str] = ()
 
 
 class Trouble(NamedTuple):

@@ -248,3 +248,17 @@ def test_a_record_that_is_not_there_or_of_another_version_is_refused(tmp_path):
     schema_version.upgrade(url, "0003")
     with pytest.raises(StoreError, match=r"of version 0003.*actionplan db upgrade"):
         check(url)
+
+
+def test_a_table_that_is_missing_is_damage_before_and_after_the_record_is_opened(url):
+    name = "actionplan_request"
+    with closing(SqlStore(url)) as store:
+        run(url, sa.text(f"ALTER TABLE {name} RENAME TO actionplan_gone"))
+        try:
+            with pytest.raises(DamagedRecord, match=f"{name}.*; actionplan db check says where"):
+                store.requests(BAD)
+            with pytest.raises(DamagedRecord, match=f"is damaged: the table {name} is missing"):
+                SqlStore(url)
+            assert f"the table {name} is missing" in check(url).problems
+        finally:
+            run(url, sa.text(f"ALTER TABLE actionplan_gone RENAME TO {name}"))

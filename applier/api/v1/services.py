@@ -13,6 +13,7 @@ from applier.api.parts import Parts
 from applier.api.v1 import paging
 from applier.api.v1.watcher_links import links
 from applier.assembly import now
+from applier.errors import sound_part
 from applier.run import liveness
 from applier.store import Service
 from applier.store.pages import Page
@@ -40,7 +41,7 @@ class ServicesV1:
         """Answer with a page of services. There are few, so that all are read."""
         given = paging.arguments(request)
         page = paging.page_of(given, KEYS, marks_uuids=False)
-        forms = [_form(each, request) for each in self._assembly.store.services()]
+        forms = [_form(each, request) for each in sound_part(self._assembly.store.services)[0]]
         forms.sort(key=lambda f: (f[page.key], f["id"]), reverse=page.descending)
         found = [_part(form, whole=self._detail) for form in _of_page(forms, page)]
         response.media = paging.with_next(request, "services", found, page, given, marker="id")
@@ -56,7 +57,7 @@ class ServiceV1:
 
     def on_get(self, request: falcon.Request, response: falcon.Response, name: str) -> None:
         """Answer with the service of an id, or with the first of a name, latest heartbeat first."""
-        for each in self._assembly.store.services():
+        for each in sound_part(self._assembly.store.services)[0]:
             form = _form(each, request)
             if name in (str(form["id"]), form["name"]):
                 response.media = form

@@ -20,6 +20,7 @@ _WITH_ATTEMPTS = {
     "properties": {
         "output": schemas.TEXT_OR_NONE,
         "attempts_made": {"type": "array", "items": schemas.ATTEMPT},
+        "damaged": schemas.LINES,
     },
 }
 
@@ -95,11 +96,12 @@ class ActionV2(Resource):
         found = lookup.find_plan(store, plan)
         one = lookup.find_action(found, action)
         shown = hidden_values.action_without(one, self._parts.assembly.action_types)
-        attempts = store.attempts(found.uuid, one.uuid)
+        attempts, damaged = schemas.readable(lambda: store.attempts(found.uuid, one.uuid))
         response.media = {
             **shown.to_dict(),
-            "output": store.output(found.uuid, one.uuid),
+            "output": None if damaged else store.output(found.uuid, one.uuid),
             "attempts_made": [attempt_of(attempt) for attempt in attempts],
+            **damaged,
         }
 
 

@@ -28,7 +28,8 @@ _APPROVALS = schemas.mapping(
         "max_age_s": {"type": ["number", "null"]},
         "missing": schemas.TEXT_OR_NONE,
         "approvals": {"type": "array", "items": _APPROVAL},
-    }
+    },
+    damaged=schemas.LINES,
 )
 
 

@@ -84,9 +84,10 @@ class EventsV2(Resource):
             response.set_header("X-Accel-Buffering", "no")
             response.stream = self._stream(page, limit, uuid, ending)
             return
-        if not page.events and after is not None:
+        if not page.events and not page.damaged and after is not None:
             page = self._waited(page, limit, uuid, query.get("wait_s", WAIT_S), ending)
         response.media = {"events": page.events, "last": page.last, "newest": page.newest}
+        response.media |= {"damaged": list(page.damaged)} if page.damaged else {}
 
     def _page(self, after: int | None, limit: int, plan: str | None) -> EventPage:
         """Return the events after a number; if it is None, from the oldest stored one on.
@@ -117,7 +118,9 @@ class EventsV2(Resource):
                 raise falcon.HTTPServiceUnavailable(
                     title="Too many readers", description=text, retry_after=5
                 )
-            while not page.events and self._feed.wait(page.last, _left(until), ending):
+            while not (page.events or page.damaged) and self._feed.wait(
+                page.last, _left(until), ending
+            ):
                 page = self._page(page.last, limit, plan)
         return page
 
@@ -132,6 +135,8 @@ class EventsV2(Resource):
                 return
             yield f"retry: 2000\nid: {page.last if not page.events else _before(page)}\n\n".encode()
             while time.monotonic() < until and not ending.is_set():
+                for text in page.damaged:
+                    yield f": {' '.join(text.split())}\n\n".encode()
                 for event in page.events:
                     yield _sent(event)
                 try:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from applier.errors import DamagedRecord, StoreError
+from applier.errors import DamagedRecord, StoreError, sound_part
 from applier.operations import events
 from applier.store.subscriptions import EventPage, EventStore
+
+LOG = logging.getLogger(__name__)
 
 #: Seconds between two polls of the database while a request waits.
 POLL_S = 0.25
@@ -41,9 +44,13 @@ class EventFeed:
         self._pause = threading.Event()
 
     def page(self, after: int, limit: int, plan: str | None = None) -> EventPage:
-        """Return up to ``limit`` events after a number, oldest first; renew the subscription."""
+        """Return up to ``limit`` events after a number, oldest first; renew the subscription.
+
+        Damaged events are left out, and named in the page.
+        """
         self._renew()
-        return self._store().events(after, limit=limit, plan=plan)
+        page, damaged = sound_part(lambda: self._store().events(after, limit=limit, plan=plan))
+        return page._replace(damaged=tuple(map(str, damaged)))
 
     def newest(self) -> int:
         """Return the number of the newest event; renew the subscription."""
@@ -55,7 +62,10 @@ class EventFeed:
                 return
             now, store = datetime.now(UTC), self._store()
             events.read_on(store, now=now, keep_s=self._keep_s)
-            events.forget(store, now=now, keep_s=self._keep_s)
+            try:
+                events.forget(store, now=now, keep_s=self._keep_s)
+            except DamagedRecord as reason:
+                LOG.warning("Old events could not be deleted: %s", reason)
             self._renew_at = time.monotonic() + min(RENEW_S, self._keep_s / 2)
 
     @contextmanager

@@ -57,8 +57,10 @@ class HistoryV2(Resource):
         store = self._parts.assembly.store
         uuid = store.find_plan(plan) if plan else None
         limit = query.get("limit", LISTED)
-        found = store.history(uuid, after=query.get("after", 0), limit=limit)
-        response.media = {"history": [_entry(entry) for entry in found]}
+        found, damaged = schemas.readable(
+            lambda: store.history(uuid, after=query.get("after", 0), limit=limit)
+        )
+        response.media = {"history": [_entry(entry) for entry in found], **damaged}
 
 
 def _entry(entry: HistoryEntry) -> dict[str, Any]:

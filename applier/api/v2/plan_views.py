@@ -206,8 +206,9 @@ class RequestsV2(Resource):
         """Answer with the requests to the runs of a plan, oldest first."""
         self.query(request)
         store = self._parts.assembly.store
-        found = store.requests(store.find_plan(plan))
-        response.media = {"requests": [_request_of(one) for one in found]}
+        uuid = store.find_plan(plan)
+        found, damaged = schemas.readable(lambda: store.requests(uuid))
+        response.media = {"requests": [_request_of(one) for one in found], **damaged}
 
 
 def _send(response: falcon.Response, picture: str) -> None:

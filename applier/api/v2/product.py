@@ -135,7 +135,7 @@ class ServicesV2(Resource):
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """List services."""
         self.query(request)
-        found = self._parts.assembly.store.services()
+        found, damaged = schemas.readable(self._parts.assembly.store.services)
         response.media = {
             "services": [
                 {
@@ -149,7 +149,8 @@ class ServicesV2(Resource):
                     "cloud": service.cloud,
                 }
                 for service in found
-            ]
+            ],
+            **damaged,
         }
 
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+from applier.errors import sound_part
 from applier.operations.creation import POLICIES
 from planner import ranges
 from planner.states import ActionState, PlanState
 
+Result = TypeVar("Result")
 Schema = Mapping[str, Any]
 
 TEXT: Schema = {"type": "string"}
@@ -37,8 +39,20 @@ def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
 
 
 def list_of(name: str, item: Schema, **more: Schema) -> Schema:
-    """Return the schema of a response with a list, and the URL of its next page if there is one."""
-    return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT)
+    """Return the schema of a response with a list.
+
+    It may have the URL of its next page, and a sentence about each damaged row that is left out.
+    """
+    return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT, damaged=LINES)
+
+
+def readable(read: Callable[[], Result]) -> tuple[Result, dict[str, Any]]:
+    """Return what a method of the store lists without damaged rows, and a part of the response.
+
+    That part has a sentence about each damaged row; it is empty if there are none.
+    """
+    found, damaged = sound_part(read)
+    return found, {"damaged": [str(row) for row in damaged]} if damaged else {}
 
 
 REASON = mapping({}, why=WHY)

@@ -12,6 +12,7 @@ from applier.api.parts import Parts
 from applier.api.v2 import schemas
 from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
 from applier.api.v2.operation import Operation, Resource
+from applier.errors import sound_part
 from applier.notifications.schema import SCHEMA
 from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
@@ -61,8 +62,9 @@ class SubscriptionsV2(Resource):
         """List subscriptions."""
         self.query(request)
         store = self._parts.assembly.store
-        newest = store.events(limit=1).newest
-        response.media = {"subscriptions": [_of(s, newest) for s in store.subscriptions()]}
+        page, _ = sound_part(lambda: store.events(limit=1))
+        found, damaged = schemas.readable(store.subscriptions)
+        response.media = {"subscriptions": [_of(s, page.newest) for s in found], **damaged}
 
 
 class RemovalV2(Resource):
@@ -91,7 +93,8 @@ class RemovalV2(Resource):
             return
         history = keyed_operator(request, []).entry("event subscription remove", name)
         if not store.unsubscribe(name, history=history):
-            known = accepted(name, [subscription.name for subscription in store.subscriptions()])
+            subscriptions, _ = sound_part(store.subscriptions)
+            known = accepted(name, [subscription.name for subscription in subscriptions])
             raise InvalidInput([Mistake(f"no such subscription; {known}", ("name",))])
         response.media = {"messages": [f"The subscription {name!r} is removed."]}
 
@@ -114,8 +117,9 @@ class DeadEventsV2(Resource):
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """List events."""
         limit = self.query(request).get("limit", LISTED)
-        found = self._parts.assembly.store.dead_events(limit=limit)
-        response.media = {"events": [_dead(event) for event in found]}
+        store = self._parts.assembly.store
+        found, damaged = schemas.readable(lambda: store.dead_events(limit=limit))
+        response.media = {"events": [_dead(event) for event in found], **damaged}
 
 
 def _of(subscription: Subscription, newest: int) -> dict[str, Any]:

@@ -54,7 +54,8 @@ class RegisteredWorkersV2(Resource):
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """List workers."""
         self.query(request)
-        response.media = {"workers": [_of(w) for w in self._parts.assembly.store.workers()]}
+        found, damaged = schemas.readable(self._parts.assembly.store.workers)
+        response.media = {"workers": [_of(worker) for worker in found], **damaged}
 
 
 class DrainedWorkerV2(Resource):

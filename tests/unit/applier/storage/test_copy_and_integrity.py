@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 from applier.storage.backup import backup
 from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
@@ -44,3 +44,58 @@ def test_pages_that_belong_to_nothing_are_told(path):
     found = [it for it in check(f"sqlite:///{path}").problems if it.startswith("integrity: ")]
     assert len(found) == 1
     assert "never used" in found[0]
+
+
+def spoil(path, page):
+    """Overwrite a page of the file, whose log is empty."""
+    with path.open("r+b") as file:
+        file.seek(page * 2048)
+        file.write(b"\x5a" * 2048)
+
+
+def test_of_a_file_with_a_bad_page_no_copy_is_made(path):
+    spoil(path, 3)
+    with pytest.raises(DamagedRecord, match=r"is damaged: .*; no copy was made; actionplan db ch"):
+        backup(f"sqlite:///{path}", str(path.with_name("copy.db")))
+    assert all(file.name.startswith(path.name) for file in path.parent.iterdir())
+
+
+@pytest.mark.parametrize("use", [check, lambda url: backup(url, f"{url[10:]}.copy")])
+def test_an_empty_file_is_no_record(path, use):
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match=r"the file is empty \(0 bytes\): no record is in it"):
+        use(f"sqlite:///{path}")
+    assert path.read_bytes() == b""
+
+
+def changed(path, *statements):
+    """Run statements, and return the problems that the check finds."""
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+    return check(f"sqlite:///{path}").problems
+
+
+def test_an_index_that_is_missing_is_named(path):
+    name = "ix_actionplan_plan_state"
+    told = f"the index {name} of actionplan_plan is missing"
+    assert changed(path, f"DROP INDEX {name}") == [told]
+
+
+def test_a_version_that_is_there_twice_is_told(path):
+    table = "actionplan_alembic_version"
+    # The migrations make the number a primary key, which alone keeps out a second one.
+    again = f"CREATE TABLE again AS SELECT * FROM {table}"  # noqa: S608
+    twice = f"INSERT INTO {table} SELECT * FROM {table}"  # noqa: S608
+    rename = f"ALTER TABLE again RENAME TO {table}"
+    found = changed(path, again, f"DROP TABLE {table}", rename, twice)
+    assert found == [f"{table} has 2 rows in place of one"]
+
+
+def test_two_versions_are_refused_by_all(path):
+    table = "actionplan_alembic_version"
+    with pytest.raises(DamagedRecord, match="its tables have 2 versions, 0001 and 00") as caught:
+        changed(path, f"INSERT INTO {table} VALUES ('0001')")  # noqa: S608
+    with pytest.raises(DamagedRecord) as opened:
+        SqlStore(f"sqlite:///{path}")
+    assert str(opened.value) == str(caught.value)

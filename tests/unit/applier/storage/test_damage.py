@@ -21,6 +21,7 @@ from applier.storage.tables import (
     imported_durations,
     metadata,
     plans,
+    services,
     subscriptions,
     worker_jobs,
     workers,
@@ -34,6 +35,7 @@ NOT_LIMITS = ['{"node:1": 0}', '{"node:1": true}', '{"node:1": "2"}', "[]"]
 NOT_TEXT_LISTS = ["{}", "[1]", '"a"', '["a", null]']
 NOT_EVENTS = ['[["a"]]', '[["a", ["no"]]]', '[[1, ["ok"]]]', '[["a", "ok"]]', "[5]", "{}"]
 NOT_SECONDS = ["x", math.nan, math.inf, -1.5]
+NOT_PROCESSES = [0, -3, 2**40, "7", 1.5]
 NOT_WORDS = ["", "SUCCEEDED ", "nonsense", 5]
 #: By table and column: what is refused there.
 WRONG: dict[sa.Column[Any], list[Any]] = {
@@ -46,6 +48,10 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     plans.c.tolerances: [*NOT_JSON, "[1]", "{}", '[{"x": 1}]', '[{"name": "a", "nodes": [1]}]'],
     plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
     plans.c.global_efficacy: [*NOT_JSON, "{}"],
+    plans.c.claimant_pid: NOT_PROCESSES,
+    plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5, 0],
+    services.c.pid: NOT_PROCESSES,
+    workers.c.pid: NOT_PROCESSES,
     actions.c.input_parameters: [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
     actions.c.estimate_s: NOT_SECONDS,
     actions.c.timeout_s: NOT_SECONDS,
@@ -76,6 +82,8 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
 RIGHT: list[tuple[sa.Column[Any], Any]] = [
     (plans.c.state, "ONGOING"),
     (plans.c.on_failure, "pause"),
+    (plans.c.claimant_pid, 4711),
+    (plans.c.heartbeat_interval_s, 0.05),
     (plans.c.deleted_from, "FAILED"),
     (plans.c.limits, '{"node:*": 1, "type:nop": 20}'),
     (plans.c.limits, "{}"),

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from applier.storage import lock_holders
+from applier.errors import StoreError
+from applier.storage import lock_holders, schema_version
 from applier.storage.connection import parse
 from applier.storage.lock_holders import Holder, of_folder, of_record
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
 
 ME = os.getpid()
 
@@ -96,3 +99,37 @@ def test_only_a_stopped_process_has_to_be_continued():
     assert str(Holder(7, "sleep 9", True)).endswith(
         "is stopped; let it continue (kill -CONT 7) or end it"
     )
+
+
+class TestWhoWaits:
+    """A living process is waited for: after a few seconds that is said."""
+
+    @pytest.fixture(autouse=True)
+    def soon(self, monkeypatch):
+        monkeypatch.setattr(lock_holders, "SOON_S", 0.02)
+        monkeypatch.setattr(schema_version, "LONGEST_S", 0.2)
+
+    def test_for_the_folder_of_the_record(self, tmp_path, caplog):
+        url = f"sqlite:///{tmp_path}/plans.db"
+        with schema_version.alone(parse(url)), pytest.raises(StoreError, match="is locked; "):
+            SqlStore(url)
+        [told] = caplog.messages
+        assert told.startswith(f"{url}: the folder {tmp_path} is locked; another process holds")
+        assert told.endswith("; waiting for it, 0 s at most")
+
+    def test_for_a_writer(self, tmp_path, caplog):
+        url, plan = f"sqlite:///{tmp_path}/plans.db", new_plan("a")
+        with closing(SqlStore(url)) as one, closing(SqlStore(url, busy_timeout_s=0.3)) as other:
+            with one._database.write(), pytest.raises(StoreError, match="database is locked"):
+                other.save_plan(plan)
+            [told] = caplog.messages
+            assert told.startswith(f"{url}: database is locked; another process")
+            other.save_plan(plan)
+
+    def test_for_a_writer_in_the_middle_of_an_upgrade(self, tmp_path, caplog):
+        url = f"sqlite:///{tmp_path}/plans.db"
+        with closing(SqlStore(url)) as one:
+            with one._database.write(), pytest.raises(StoreError, match="database is locked"):
+                schema_version.upgrade(url)
+            [told] = [text for text in caplog.messages if "waiting" in text]
+            assert told.startswith(f"{url}: database is locked")
