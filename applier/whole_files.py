@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from contextlib import suppress
@@ -12,6 +13,8 @@ from uuid import uuid4
 
 #: The prefix of the name of the temporary file, which is renamed once its content is complete.
 UNFINISHED = ".new-"
+#: The path of an open descriptor. What it is open on may be a regular file.
+_DESCRIPTOR = re.compile("/(?:dev|proc/self)/fd/([0-9]{1,9})")
 
 
 def write(
@@ -23,10 +26,16 @@ def write(
     """Replace the content of a file; raises OSError, and then leaves the file as it was.
 
     A link is followed. What is not a regular file, such as a device or a pipe, is written to and
-    never replaced; so is the file that is open as standard output or standard error. ``mode`` are
-    the permissions. Without it, an existing file keeps its own, and a new one follows the umask.
-    If the process is killed, a file whose name begins with ``unfinished`` may be left beside it.
+    never replaced; so are ``/dev/fd/N`` and the file that is open as standard output or standard
+    error. A file with several names (hard links) is written in place, so that it keeps them: if
+    that fails, its old content is lost. ``mode`` are the permissions. Without it, an existing file
+    keeps its own, and a new one follows the umask. If the process is killed, a file whose name
+    begins with ``unfinished`` may be left beside it.
     """
+    number = _DESCRIPTOR.fullmatch(os.path.normpath(path))
+    if number is not None:
+        _append(path, int(number[1]), data)
+        return
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -35,6 +44,8 @@ def write(
     stream = _standard_stream(found)
     if stream is not None or not stat.S_ISREG(found.st_mode):
         _append(path, stream, data)
+    elif found.st_nlink > 1:
+        _overwrite(path, data, mode)
     else:
         _replace(Path(os.path.realpath(path)), data, mode, found, unfinished)
 
@@ -60,6 +71,15 @@ def _append(path: str | os.PathLike[str], stream: int | None, data: bytes) -> No
         left = memoryview(data)
         while left:
             left = left[file.write(left) :]
+
+
+def _overwrite(path: str | os.PathLike[str], data: bytes, mode: int | None) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+        file.write(data)
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _replace(

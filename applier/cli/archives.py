@@ -34,7 +34,7 @@ class ExportPlan(Verb):
         store = self.session.store
         exported = archiving.exported(store, store.find_plan(parsed_args.plan))
         text = rendered(exported, "json")
-        if parsed_args.out:
+        if parsed_args.out is not None:
             write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)

@@ -101,7 +101,7 @@ class Create(Verb):
         if keep and problem is None:
             saved.require_new(plan, document)
         workers = settings.max_workers or self.session.max_workers
-        if parsed_args.out:
+        if parsed_args.out is not None:
             plan_files.write(parsed_args.out, plan)
         differs = self._differs_from_last(plan) if keep and parsed_args.format == "table" else None
         if keep:

@@ -66,7 +66,7 @@ class DurationExport(Verb):
 
         found = durations.exported(self.session.store, list(self.session.action_types))
         text = rendered(found, parsed_args.format)
-        if parsed_args.out:
+        if parsed_args.out is not None:
             write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)

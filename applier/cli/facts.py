@@ -29,7 +29,7 @@ class Facts(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Read the cloud, and write the facts."""
         text = rendered(self.session.assembly.facts(), parsed_args.format)
-        if parsed_args.out:
+        if parsed_args.out is not None:
             write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)

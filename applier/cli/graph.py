@@ -82,7 +82,7 @@ class Graph(Verb):
             self.note("Note: no action matches; the picture is empty.")
         draw = self._timeline if parsed_args.format == "timeline" else self._graph
         text = visible(draw(plan, kept, parsed_args))
-        if parsed_args.out:
+        if parsed_args.out is not None:
             plan_files.write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)

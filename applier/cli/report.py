@@ -50,7 +50,7 @@ class ReportPlan(Verb):
             session.assembly, plan, session.max_workers, now=now(), is_stored=is_stored
         )
         text = page.render(made)
-        if parsed_args.out:
+        if parsed_args.out is not None:
             plan_files.write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
+#: The names in the help of arguments that name files; some may also name a plan.
+_FILES = frozenset({"FILE", "DIR", "OLD", "NEW"})
+#: Bytes that were no characters, as Python keeps them.
+_UNDECODED = re.compile("[\udc80-\udcff]")
 #: The default format, for people.
 _TABLE = "table"
 
@@ -43,6 +49,24 @@ class VerbParser(argparse.ArgumentParser):
             self.error(self._about(left[0]))
         return parsed
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, Any]:
+        """Parse words; exit with a usage error for a text that is not kept as it was typed.
+
+        What are not characters in the encoding of the terminal is accepted only in names of files,
+        which may not be empty.
+        """
+        parsed, left = super().parse_known_args(args, namespace)
+        for action in self._actions:
+            names_file = not _FILES.isdisjoint(str(action.metavar).split("|"))
+            for text in _texts(getattr(parsed, action.dest, None)):
+                name = "/".join(action.option_strings) or str(action.metavar)
+                if names_file and not text:
+                    self.error(f"argument {name}: it is empty, and has to name a file")
+                if not names_file and _UNDECODED.search(text):
+                    encoding = sys.getfilesystemencoding()
+                    self.error(f"argument {name}: {os.fsencode(text)!r} is not text in {encoding}")
+        return parsed, left
+
     def _about(self, word: str) -> str:
         if not word.startswith("-") or word == "-":
             return f"{word!r} is one argument too many"
@@ -59,6 +83,14 @@ class VerbParser(argparse.ArgumentParser):
             lines.append(f"For example: {program} {self.example}")
         lines.append(f"All of it: {program} {f'help {rest}' if rest else '--help'}")
         self.exit(USAGE, "\n".join(lines) + "\n")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield each text in the value of an argument."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (text for part in value for text in _texts(part))
 
 
 class Verb(Command):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -55,6 +56,17 @@ USAGE = [
         "All of it: actionplan help list\n",
     ),
     (
+        ["create", "a.yaml", "--out", ""],
+        "actionplan create: argument --out: it is empty, and has to name a file\n"
+        "For example: actionplan create maintenance.yaml\n"
+        "All of it: actionplan help create\n",
+    ),
+    (
+        ["--config-file", "", "list"],
+        "actionplan: argument --config-file: it is empty, and has to name a file\n"
+        "All of it: actionplan --help\n",
+    ),
+    (
         ["history", "--limit", "ten"],
         "actionplan history: argument --limit: 'ten' is not a whole number of 1 or more\n"
         "For example: actionplan history\n"
@@ -77,6 +89,21 @@ USAGE = [
         "actionplan: argument --config-file: expected one argument\nAll of it: actionplan --help\n",
     ),
 ]
+
+
+def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: CommandLine) -> None:
+    byte = os.fsdecode(b"\xe9")
+    for words, name in (
+        (("cancel", "last", "--reason", f"caf{byte}"), "--reason: b'caf\\xe9'"),
+        (("create", "a.yaml", "--set", byte), "--set: b'\\xe9'"),
+        (("show", byte), "PLAN: b'\\xe9'"),
+    ):
+        ended = actionplan(*words)
+        assert ended.code == 2
+        assert f" argument {name} is not text in utf-8\n" in ended.err
+    actionplan.document(f"{byte}.yaml", {"action_type": "nop"})
+    assert actionplan("create", f"{byte}.yaml", "--out", f"{byte}.json").code == 0
+    assert (actionplan.folder / f"{byte}.json").is_file()
 
 
 @pytest.mark.parametrize(("words", "answer"), USAGE, ids=lambda value: " ".join(value)[:30])

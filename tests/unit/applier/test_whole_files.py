@@ -67,6 +67,30 @@ class TestRegularFiles:
             assert reader.read() == b"before"
 
 
+    @pytest.mark.parametrize("link", [False, True])
+    def test_a_file_keeps_its_names(self, tmp_path, link):
+        (tmp_path / "one").write_bytes(b"longer before")
+        (tmp_path / "two").hardlink_to(tmp_path / "one")
+        (tmp_path / "link").symlink_to("one")
+        whole_files.write(tmp_path / ("link" if link else "one"), b"after", 0o600)
+        assert (tmp_path / "two").read_bytes() == b"after"
+        assert mode(tmp_path / "two") == 0o600
+        assert left_in(tmp_path) == ["link", "one", "two"]
+
+    @pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", "/dev/./fd"])
+    def test_an_open_descriptor_is_written_to(self, tmp_path, folder):
+        with open(tmp_path / "file", "wb", buffering=0) as file:
+            file.write(b"before, ")
+            whole_files.write(f"{folder}/{file.fileno()}", b"here, ")
+            file.write(b"after")
+        assert (tmp_path / "file").read_bytes() == b"before, here, after"
+        assert left_in(tmp_path) == ["file"]
+
+    def test_a_closed_descriptor_is_an_error(self):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            whole_files.write("/dev/fd/9999", b"text")
+
+
 class TestWhatIsNoRegularFile:
     def test_a_pipe_is_written_to(self, tmp_path):
         pipe, data = tmp_path / "pipe", b"text" * 100_000
