@@ -10,12 +10,21 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import TypeVar
 
 #: The predecessors of one node, in groups. Nodes with equal groups share one object.
 Predecessors = Sequence[Sequence[int]]
-Node = TypeVar("Node", int, str)
+Node = TypeVar("Node", bound=Hashable)
 
 
 class CycleError(Exception):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from applier.assembly import Assembly, now
@@ -11,6 +12,7 @@ from applier.errors import PlanConflict
 from applier.operations import Operator, claim
 from applier.run import plan_cloud
 from applier.store import Store
+from planner.graph_algorithms import reachable
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
 
@@ -56,21 +58,17 @@ def reword_skip(
 
 def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
     """List the actions that need an action directly, and count those that need it indirectly."""
-    direct = [a for a in plan.actions if action.uuid in _needed_by(a)]
-    dependants: dict[str, list[str]] = {}
+    dependants: defaultdict[str, list[Action]] = defaultdict(list)
     for later in plan.actions:
         for uuid in _needed_by(later):
-            dependants.setdefault(uuid, []).append(later.uuid)
-    reached, ahead = {action.uuid}, [action.uuid]
-    while ahead:
-        new = [u for u in dependants.get(ahead.pop(), ()) if u not in reached]
-        reached.update(new)
-        ahead += new
+            dependants[uuid].append(later)
+    direct = dependants[action.uuid]
     if not direct:
         yield f"No action needs {action.label}."
         return
     yield f"{action.label} will count as done for the actions that need it:"
     yield f"  {', '.join(a.label for a in direct)}"
+    reached = reachable([action.uuid], lambda uuid: (a.uuid for a in dependants[uuid]))
     through = len(reached) - 1 - len(direct)
     if through:
         yield f"  and, through these, {through} more"

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Concurrency, Gates
 from applier.store import Reservation
 from applier.wording import duration, one_line, some
+from planner.graph_algorithms import reachable
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 
@@ -19,17 +21,19 @@ _MOST = 6
 def before(plan: ActionPlan, action: Action) -> list[Action]:
     """Return the direct predecessors of an action in plan order; joins are replaced by theirs."""
     actions = {a.uuid: a for a in plan.actions}
-    found: dict[str, None] = {}
-    ahead, seen = [action], {action.uuid}
-    while ahead:
-        one = ahead.pop()
-        for uuid in (*one.before(), *(u for group in one.needs_any for u in group)):
-            if actions[uuid].action_type == JOIN and uuid not in seen:
-                ahead.append(actions[uuid])
-            elif actions[uuid].action_type != JOIN:
-                found[uuid] = None
-            seen.add(uuid)
-    return [a for a in plan.actions if a.uuid in found]
+
+    def links(uuid: str) -> Iterable[str]:
+        one = actions[uuid]
+        if uuid != action.uuid and one.action_type != JOIN:
+            return ()
+        return chain(one.before(), *one.needs_any)
+
+    found = reachable([action.uuid], links)
+    return [
+        a
+        for a in plan.actions
+        if a.uuid in found and a.action_type != JOIN and a.uuid != action.uuid
+    ]
 
 
 def foreseen(

@@ -14,8 +14,8 @@ from applier.watcher import claims, database, deadly
 from applier.watcher.states import (
     CANCEL_STATES,
     DOUBT,
-    NOT_RUN,
     cut,
+    not_run,
     stopped_action,
     stopped_plan,
 )
@@ -76,7 +76,7 @@ def refuse(uuid: str, reason: str, token: str | None) -> None:
             if token is None or run.claim != token:
                 return
             claims.release(connection, uuid, token)
-        _settle(connection, row, ("PENDING",), "CANCELLED", f"{NOT_RUN}{reason}", now)
+        _settle(connection, row, ("PENDING",), "CANCELLED", not_run(reason), now)
         _settle(connection, row, BEGUN, "FAILED", DOUBT, now)
         _end_attempts(connection, uuid, now)
         sentence = sa.update(PLANS).where(PLANS.c.id == row.id, PLANS.c.state.not_in(CANCEL_STATES))

@@ -12,11 +12,14 @@ from planner.states import ActionState, PlanState
 
 #: The longest ``status_message`` of a row, in characters.
 LONGEST = 255
-#: The beginnings of the messages of actions in a state for which Watcher has no word.
-NOT_RUN, IN_DOUBT = "not run: ", "in doubt: "
+#: The beginning of the message of an action that this engine did not run. Watcher has one word for
+#: it and for an action that a user or Watcher cancelled, CANCELLED, and its table of actions has
+#: no other column; ours have rows only for attempts. So the text is written by :func:`not_run` and
+#: read by :func:`says_not_run`, and nowhere else.
+_NOT_RUN = "not run: "
 #: The message of an action in doubt.
 DOUBT = (
-    f"{IN_DOUBT}it was interrupted, and nobody knows whether its work is done; look, then: "
+    "in doubt: it was interrupted, and nobody knows whether its work is done; look, then: "
     "actionplan-watcher action set PLAN ACTION --state succeeded|failed --reason TEXT"
 )
 #: The message that Watcher writes for a plan with skipped actions.
@@ -49,6 +52,20 @@ def word(state: ActionState) -> str:
     return action_word(state)
 
 
+def not_run(reason: str) -> str:
+    """Return the message of a CANCELLED action that this engine did not run.
+
+    >>> says_not_run(not_run("needs a1, which ended FAILED")), says_not_run("needs a1")
+    (True, False)
+    """
+    return cut(f"{_NOT_RUN}{reason}") or ""
+
+
+def says_not_run(message: str | None) -> bool:
+    """Return whether :func:`not_run` made the message of a CANCELLED action."""
+    return message is not None and message.startswith(_NOT_RUN)
+
+
 def state_of(text: str, message: str | None, last_attempt: ActionState | None) -> ActionState:
     """Return our state of an action, from the state and message of its row.
 
@@ -63,7 +80,7 @@ def state_of(text: str, message: str | None, last_attempt: ActionState | None) -
     state = _OURS.get(text) or ActionState(text)
     if state is ActionState.FAILED and last_attempt is ActionState.UNKNOWN:
         return ActionState.UNKNOWN
-    if state is ActionState.CANCELLED and (message or "").startswith(NOT_RUN):
+    if state is ActionState.CANCELLED and says_not_run(message):
         return ActionState.FAILED_DEPENDENCIES
     return state
 
@@ -78,7 +95,7 @@ def message_of(report: Report) -> str | None:
     if report.state is ActionState.UNKNOWN:
         return DOUBT
     if report.state is ActionState.FAILED_DEPENDENCIES:
-        return cut(f"{NOT_RUN}{report.message or 'what it needs did not end well'}")
+        return not_run(report.message or "what it needs did not end well")
     return cut(report.message)
 
 

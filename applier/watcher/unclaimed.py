@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_utils import timeutils
 from watcher.db.sqlalchemy import models
 
-from applier.watcher.states import NOT_RUN
+from applier.watcher.states import says_not_run
 from applier.watcher.tables import attempts
 
 ACTIONS, SERVICES = models.Action.__table__, models.Service.__table__
@@ -62,12 +62,8 @@ def _begun_by_others(connection: sa.Connection, row: Any, *, first: bool) -> int
 def _unclear(connection: sa.Connection, row: Any) -> bool:
     """Return whether a plan has CANCELLED actions that may have begun before."""
     mine = (ACTIONS.c.action_plan_id == row.id, ACTIONS.c.deleted_at.is_(None))
-    unsaid = sa.or_(
-        ACTIONS.c.status_message.is_(None),
-        ACTIONS.c.status_message.not_like(f"{NOT_RUN}%"),
-    )
-    found = sa.select(ACTIONS.c.id).where(*mine, ACTIONS.c.state == "CANCELLED", unsaid)
-    return connection.execute(found.limit(1)).first() is not None
+    found = sa.select(ACTIONS.c.status_message).where(*mine, ACTIONS.c.state == "CANCELLED")
+    return not all(map(says_not_run, connection.execute(found.distinct()).scalars()))
 
 
 def _alive(connection: sa.Connection, host: str | None) -> str | None:

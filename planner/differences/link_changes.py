@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.differences.links import LinkSets, Members
+from planner.graph_algorithms import reachable
 
 #: How many members of a join a label names.
 _NAMED = 3
@@ -115,15 +116,8 @@ def leaves(members: Members) -> set[Any]:
     >>> sorted(leaves(frozenset({1, frozenset({2, frozenset({1, 3})})})))
     [1, 2, 3]
     """
-    found, seen, ahead = set(), {members}, [members]
-    while ahead:
-        for member in ahead.pop():
-            if not isinstance(member, frozenset):
-                found.add(member)
-            elif member not in seen:
-                seen.add(member)
-                ahead.append(member)
-    return found
+    found = reachable([members], lambda m: m if isinstance(m, frozenset) else ())
+    return {member for member in found if not isinstance(member, frozenset)}
 
 
 def _number(leaf: Any) -> int:

@@ -66,11 +66,11 @@ def _before(run: Run) -> Iterator[int]:
 
 
 def _descendants(runs: Sequence[Run], first: Collection[int]) -> set[int]:
-    found = set(first)
+    after: list[list[int]] = [[] for _ in runs]
     for i, run in enumerate(runs):
-        if not found.isdisjoint(_before(run)):
-            found.add(i)
-    return found
+        for j in _before(run):
+            after[j].append(i)
+    return set(reachable(first, after.__getitem__))
 
 
 def _ancestors(runs: Sequence[Run], last: Collection[int]) -> set[int]:

@@ -6,7 +6,17 @@ from __future__ import annotations
 import pytest
 
 from applier.contracts import Report
-from applier.watcher.states import DOUBT, cut, message_of, plan_message, state_of, word
+from applier.watcher.states import (
+    DOUBT,
+    cut,
+    message_of,
+    not_run,
+    plan_message,
+    says_not_run,
+    state_of,
+    stopped_action,
+    word,
+)
 from planner.states import ActionState, PlanState
 
 #: Watcher's states of actions, without those of removed ones.
@@ -21,6 +31,20 @@ def test_every_state_has_a_word_of_watcher_and_comes_back(state):
     last = state if state is ActionState.UNKNOWN else None
     assert word(state) in WATCHER
     assert state_of(word(state), message_of(report), last) is state
+
+
+@pytest.mark.parametrize("reason", ["", "not run", "x" * 300, "a\0\N{GRINNING FACE}", "one\ntwo"])
+def test_the_message_of_what_was_not_run_is_known_again(reason):
+    assert says_not_run(not_run(reason))
+    assert state_of("CANCELLED", not_run(reason), None) is ActionState.FAILED_DEPENDENCIES
+
+
+@pytest.mark.parametrize(
+    "message", [None, "", "not run", "was not run: ", DOUBT, stopped_action("host")]
+)
+def test_other_messages_are_of_actions_that_were_cancelled(message):
+    assert not says_not_run(message)
+    assert state_of("CANCELLED", message, None) is ActionState.CANCELLED
 
 
 def test_an_action_that_watcher_aborts_still_runs():
