@@ -26,7 +26,7 @@ class _HostVerb(Verb):
     def write(self, document: Mapping[str, Any], out: str | None) -> None:
         """Write the document to standard output, or to a file."""
         text = rendered(document, "yaml")
-        if out:
+        if out is not None:
             write_text(out, text)
             self.say(f"Next: actionplan create {out}")
         else:
