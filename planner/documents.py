@@ -243,8 +243,8 @@ def _line_of_second(text: str, key: str) -> int | None:
 
     try:
         yaml_text.load(_as_yaml(text))
-    except yaml.MarkedYAMLError as reason:
-        if reason.problem_mark and key in str(reason.problem):
+    except yaml_text.DuplicateKey as reason:
+        if reason.problem_mark and reason.key == key:
             return int(reason.problem_mark.line) + 1
     except (yaml.YAMLError, RecursionError):
         pass

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -61,6 +61,17 @@ def _items(
             yield from validator.descend(entry, items, path=i)
 
 
+def _required(
+    validator: Any, names: Iterable[str], instance: Any, _schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    """Yield an error for each missing field, whose value of the keyword is that field alone."""
+    if validator.is_type(instance, "object"):
+        for name in names:
+            if name not in instance:
+                missing = f"{name!r} is a required property"
+                yield ValidationError(missing, validator_value=[name])
+
+
 def _pattern(
     _validator: Any, pattern: str, instance: Any, _schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
@@ -75,7 +86,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 _Validator = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {"items": _items, "pattern": _pattern}
+    Draft202012Validator, {"items": _items, "pattern": _pattern, "required": _required}
 )
 
 
@@ -108,9 +119,8 @@ def mistakes(error: ValidationError, shown_whole: Any) -> Iterator[Mistake]:
                     text = f"not a field here; {accepted(name, known)}"
                     yield Mistake(text, (*path, name))
         case "required":
-            # The validator reports each missing field separately, and names it only in its message.
-            name = error.message.rpartition(" is a required")[0].strip("'")
-            yield Mistake(f"the field {name!r} is missing", path)
+            for name in rule:
+                yield Mistake(f"the field {name!r} is missing", path)
         case "anyOf" if all(list(choice) == ["required"] for choice in rule):
             choices = [" and ".join(map(repr, choice["required"])) for choice in rule]
             yield Mistake(f"the field {', or '.join(choices)} is missing", path)

@@ -106,7 +106,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
             if key.tag == _MERGE:
                 continue
             if key.value in own:
-                raise _wrong(f"the key {key.value!r} occurs twice", key)
+                raise DuplicateKey(key)
             own.add(key.value)
         self.flatten_mapping(node)
         value: dict[Hashable, Any] = {}
@@ -204,6 +204,14 @@ def _wrong(text: str, node: Any) -> yaml.constructor.ConstructorError:
 _Loader.add_constructor(f"{_TAG}int", _whole_number)
 _Loader.add_constructor(f"{_TAG}float", _number)
 _Loader.add_multi_constructor("!", _short_form)
+
+
+class DuplicateKey(yaml.constructor.ConstructorError):
+    """The text ``key`` occurs twice as a key of one mapping."""
+
+    def __init__(self, node: yaml.ScalarNode) -> None:
+        self.key: str = node.value
+        super().__init__(None, None, f"the key {self.key!r} occurs twice", node.start_mark)
 
 
 class _Size(NamedTuple):

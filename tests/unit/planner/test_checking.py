@@ -27,6 +27,11 @@ def said(schema: dict[str, Any], value: object) -> list[str]:
         ({"maximum": 1}, 2, "document: 2 is more than 1"),
         ({"exclusiveMinimum": 0}, 0, "document: 0 is not more than 0"),
         ({"minLength": 1}, "", "document: '' is too short: at least 1 characters"),
+        (
+            {"required": ["its owner's name"]},
+            {},
+            'document: the field "its owner\'s name" is missing',
+        ),
         ({"minItems": 2}, [1], "document: too short: at least 2 entries"),
         ({"pattern": "^a$"}, "b", "document: 'b' is not of the form ^a$"),
         ({"pattern": "^a$", "title": "an a"}, "b", "document: 'b' is not an a"),

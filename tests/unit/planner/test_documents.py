@@ -154,6 +154,8 @@ def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
     [
         ('{"a": 1,\n "b": 2,\n "a": 3}', "plan.json:3: the key 'a' occurs twice"),
         ('{"x": {"a": 1,\n\t"a": 3}}', "plan.json:2: the key 'a' occurs twice"),
+        # Both name a key that occurs twice, and each another one.
+        ('{"x": 1,\n "x": {"key": 1,\n "key": 2}}', "plan.json: the key 'key' occurs twice"),
         ('{"a": 1, b}', "plan.json:1: not JSON: Expecting property name"),
         # What is said of it depends on the version of Python.
         ('{"a": 1,}', "plan.json:1: not JSON: "),
