@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Lets accounts of workers see the jobs of their queues in a record in MariaDB, and nothing of the
 -- plans: through views in a database of their own, because MariaDB has no rules for rows. Replace
 -- 'actionplan' where the record is another database, and run it after each 'db upgrade':

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Lets accounts of workers see the jobs of their queues in a record in PostgreSQL, and nothing of
 -- the plans. Run it as the owner of the tables, who may create roles, after each 'db upgrade':
 --

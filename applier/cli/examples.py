@@ -171,7 +171,9 @@ def _copy(path: Path, target: Path) -> None:
 def _about(path: Path) -> str:
     """Return the description at the beginning of a file: a comment, a docstring, or a title."""
     with path.open(encoding="utf-8") as file:
-        line = next((x for x in file if not x.startswith(("#!", "# SPDX-"))), "").rstrip()
+        line = next(
+            (x for x in file if not x.startswith(("#!", "# SPDX-", "-- SPDX-"))), ""
+        ).rstrip()
     if line.startswith(("# ", "-- ")):
         return re.split(r"[.:]( |$)", line.partition(" ")[2])[0]
     return line.strip('"') if line.startswith('"""') or path.suffix == ".rst" else ""
