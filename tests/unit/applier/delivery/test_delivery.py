@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -68,6 +69,21 @@ def test_events_arrive_once_and_in_order(store, monkeypatch):
     assert receiver.got == list(range(1, 8))
     [found] = store.subscriptions()
     assert found.delivered == 7
+
+
+def test_a_damaged_event_and_a_damaged_subscription_hold_up_no_other(store, tmp_path, caplog):
+    receiver = Receiver()
+    mine = deliver(store, receiver)
+    store.subscribe("other", now=datetime.now(UTC))
+    mine.step()
+    happen(store, 4)
+    with closing(sqlite3.connect(tmp_path / "record")) as database, database:
+        database.execute("UPDATE actionplan_event SET data = '{' WHERE number = 2")
+        database.execute("UPDATE actionplan_subscription SET away = '{' WHERE name = 'other'")
+    mine.step()
+    mine.step()
+    assert receiver.got == [1, 3, 4]
+    assert caplog.text.count("ops: event 2 is damaged: data '{' is not JSON") == 1
 
 
 def test_a_second_process_waits_until_the_first_is_silent(store, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 
 from applier.contracts import Request
 from applier.engines import ReservationsChanged
-from applier.errors import StoreError
+from applier.errors import ApplierError, DamagedRow, DamagedRows, StoreError
 from applier.run.periodic import RequestReader, can_follow
 from applier.run.setup import RunSetup
 from applier.store import Reservation
@@ -29,7 +29,7 @@ class RecordedRequests:
         self.asked: list[Request] = []
         self.held: tuple[Reservation, ...] = HELD
         self.times = 0
-        self.error: StoreError | None = None
+        self.error: ApplierError | None = None
 
     def requests(self, plan, after):
         assert plan == PLAN.uuid
@@ -121,6 +121,18 @@ def test_a_record_that_cannot_be_read_is_read_again(store, caplog):
     assert "could not be read: away" in caplog.text
     store.error = None
     assert [request.verb for request in read.turn()] == ["pause"]
+
+
+def test_a_damaged_request_is_passed_over_once_and_the_others_are_followed(store, caplog):
+    first = store.ask("pause")
+    row = DamagedRow("request 2", "limits '{' is not JSON", {"number": 2, "verb": "limit"})
+    read = Read(store)
+    store.error = DamagedRows([row], [first])
+    assert read.turn() == [first]
+    store.error = None
+    store.ask("limit")
+    assert read.turn() == []
+    assert "request 2 is damaged: limits '{' is not JSON; it is not followed" in caplog.text
 
 
 @pytest.mark.parametrize("verb", ["cancel", "pause", "skip", "abort", "limit"])

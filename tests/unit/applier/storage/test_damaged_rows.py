@@ -272,3 +272,15 @@ def test_a_part_of_a_file_that_cannot_be_read_is_no_damaged_row(tmp_path: Any) -
         with pytest.raises(DamagedRecord, match="no such table") as caught:
             store.history()
         assert not isinstance(caught.value, DamagedRows)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_damaged_event_does_not_keep_its_plan_from_being_purged(url: str) -> None:
+    ended = "UPDATE actionplan_plan SET state = 'FAILED', claim = NULL"
+    change(url, ended)
+    change(url, "UPDATE actionplan_event SET data = '{' WHERE number = 5")
+    with closing(SqlStore(url)) as store:
+        assert store.purge_plans([PLAN], NOW + timedelta(days=1)) == [PLAN]
+        page, [row] = sound_part(store.events)
+        assert {e["data"]["name"] for e in page.events if e["type"] == "action.state"} == {"a", "b"}
+        assert row.name == "event 5"
