@@ -118,12 +118,12 @@ def is_limits(value: Any) -> bool:
 
 def is_process_id(value: Any) -> bool:
     """Return whether a value is the number of a process."""
-    return type(value) is int and 0 < value < 2**31
+    return type(value) is int and 0 <= value < 2**31
 
 
 def is_interval_s(value: Any) -> bool:
     """Return whether a value is a number of seconds between two heartbeats."""
-    return isinstance(value, int | float) and 0 < value < _LONGEST_S
+    return isinstance(value, int | float) and 0 <= value < _LONGEST_S
 
 
 def require_claim(plan: Mapping[Any, Any]) -> None:

@@ -35,13 +35,13 @@ DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
 LOCKED = r"database is locked|locking protocol"
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 #: Texts in the errors of SQLite which mean that a part of the file is damaged or missing.
-_DAMAGED = r"malformed|Could not decode|no such table|no such column"
-#: SQLSTATEs and MySQL error numbers of a table, a column or an index that is missing or damaged.
-_DAMAGES = frozenset({"42P01", "42703", "XX001", "XX002", 1034, 1054, 1146, 1194, 1195, 1712, 1932})
+_DAMAGED = r"malformed|Could not decode|no such table"
+#: SQLSTATEs and MySQL error numbers of a table or an index that is missing or damaged.
+_DAMAGES = frozenset({"42P01", "XX001", "XX002", 1034, 1146, 1194, 1195, 1712, 1932})
 #: The texts in such errors, and in that of psycopg about a time that Python does not have.
 _DAMAGED_TABLE = (
-    r"(relation|column) .* does not exist|Table .* doesn't exist|Unknown column|"
-    r"marked as crashed|Index .* is corrupted|Incorrect key file|invalid page|timestamp too"
+    r"relation .* does not exist|Table .* doesn't exist|marked as crashed|"
+    r"Index .* is corrupted|Incorrect key file|invalid page|timestamp too"
 )
 #: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
 _LEAST_ROOM = 64 * 1024

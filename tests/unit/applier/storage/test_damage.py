@@ -35,7 +35,7 @@ NOT_LIMITS = ['{"node:1": 0}', '{"node:1": true}', '{"node:1": "2"}', "[]"]
 NOT_TEXT_LISTS = ["{}", "[1]", '"a"', '["a", null]']
 NOT_EVENTS = ['[["a"]]', '[["a", ["no"]]]', '[[1, ["ok"]]]', '[["a", "ok"]]', "[5]", "{}"]
 NOT_SECONDS = ["x", math.nan, math.inf, -1.5]
-NOT_PROCESSES = [0, -3, 2**40, "7", 1.5]
+NOT_PROCESSES = [-3, 2**40, "7", 1.5]
 NOT_WORDS = ["", "SUCCEEDED ", "nonsense", 5]
 #: By table and column: what is refused there.
 WRONG: dict[sa.Column[Any], list[Any]] = {
@@ -49,7 +49,7 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
     plans.c.global_efficacy: [*NOT_JSON, "{}"],
     plans.c.claimant_pid: NOT_PROCESSES,
-    plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5, 0],
+    plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5],
     services.c.pid: NOT_PROCESSES,
     workers.c.pid: NOT_PROCESSES,
     actions.c.input_parameters: [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
