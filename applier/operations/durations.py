@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier.operations import Operator
 from applier.run.durations import CAUTIOUS, SamplesOfType
@@ -13,9 +13,11 @@ from applier.store import Store
 from applier.store.samples import MOST, Sample
 from applier.wording import count
 from planner import checking
-from planner.documents import Document
 from planner.errors import InvalidInput, Mistake
 from planner.ranges import NAME, NAME_OR_NULL, SECONDS
+
+if TYPE_CHECKING:
+    from planner.documents import Document
 
 #: The format of a document with durations.
 SCHEMA: dict[str, Any] = {
