@@ -50,6 +50,10 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+#: The log of :mod:`applier.storage.lock_holders`, whose import takes long.
+WAITS = "applier.storage.lock_holders"
+
+
 class LogFile(logging.FileHandler):
     """A log file. Only the first failed write is reported, on standard error."""
 
@@ -101,7 +105,8 @@ class Program(App):
     def configure_logging(self) -> None:
         """Send log messages to the file of ``--log-file``; raises OSError.
 
-        Without that option, they go to standard error with ``-v`` or ``--debug``, else nowhere.
+        Without that option, they go to standard error with ``-v`` or ``--debug``, else nowhere,
+        except those about waits for a lock of the record, which always go to standard error.
         """
         logging.setLogRecordFactory(VisibleRecord)
         level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
@@ -116,6 +121,10 @@ class Program(App):
         handler.setFormatter(with_visible_errors(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT)))
         root.addHandler(handler)
         root.setLevel(level)
+        if not isinstance(handler, logging.StreamHandler) or self.options.log_file:
+            waits = logging.getLogger(WAITS)
+            waits.handlers = [logging.StreamHandler(self.stderr)]
+            waits.setLevel(logging.WARNING)
 
     def new_session(self, config_files: Sequence[str]) -> Session:
         """Return the session of a command line; subclasses may return one of another class."""

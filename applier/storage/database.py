@@ -8,7 +8,6 @@ the transaction changes nothing, and the row is read to find the reason for the 
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +34,6 @@ from applier.storage.refusals import (
 from applier.storage.transactions import Rows, Transaction, Transactions
 from applier.storage.unwritable import Unwritable, is_only_unwritable
 
-LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: How often a transaction that ends in deadlocks is tried in all, whatever the patience.
@@ -213,8 +211,7 @@ class Database:
                 if self._is_stuck(time.monotonic() - began):
                     raise refused
                 if not told:
-                    text = sentence(refused, self._url)
-                    LOG.warning(lock_holders.WAITING, text, self._busy_timeout_s)
+                    lock_holders.tell_wait(sentence(refused, self._url), self._busy_timeout_s)
                     told = True
             elif not (lost_too and patient):
                 raise refused

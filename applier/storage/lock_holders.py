@@ -7,6 +7,7 @@ container, no holder is found.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ import sqlalchemy as sa
 
 from planner.errors import shortened
 
+#: The log of waits, which the command line shows even if it shows no other.
+LOG = logging.getLogger("applier.storage.lock_holders")
 #: The seconds of waiting for a lock after which its holder is looked up.
 SOON_S = 3.0
-#: The message about a wait for a lock: a sentence, and the seconds that the wait takes at most.
-WAITING = "%s; waiting for it, %.0f s at most"
 #: The byte of the ``-shm`` file that a process locks to write in WAL mode (SQLite's file format).
 _WRITER = 120
 
@@ -38,6 +39,11 @@ class Holder(NamedTuple):
         if self.stopped:
             return f"{who} and is stopped; let it continue (kill -CONT {self.pid}) or end it"
         return who
+
+
+def tell_wait(text: str, longest_s: float) -> None:
+    """Log that a lock is waited for; ``text`` is a sentence about who holds it."""
+    LOG.warning("%s; waiting for it, %.0f s at most", text, longest_s)
 
 
 def of_record(url: sa.URL) -> Holder | None:

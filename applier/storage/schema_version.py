@@ -9,7 +9,6 @@ version is compared with :data:`REVISIONS`.
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import threading
 import time
@@ -31,8 +30,6 @@ from applier.storage.refusals import (
     translate_errors,
 )
 from applier.storage.tables import VERSION_TABLE, metadata, plans
-
-LOG = logging.getLogger(__name__)
 
 #: All versions of the tables, oldest first; a test compares them with those of alembic.
 REVISIONS = (
@@ -242,7 +239,7 @@ def _lock(handle: int, folder: Path, url: sa.URL) -> None:
             if waited_s >= LONGEST_S or (holder and holder.stopped):
                 raise StoreError(text)
             if not looked_s:
-                LOG.warning(lock_holders.WAITING, text, LONGEST_S)
+                lock_holders.tell_wait(text, LONGEST_S)
             looked_s = waited_s
         _NEVER.wait(0.01)
 
@@ -283,7 +280,7 @@ def _write_first(database: sa.Connection) -> None:
             if is_stuck or not isinstance(refusal(error, database.dialect), DatabaseLocked):
                 raise
             if not told:
-                LOG.warning(lock_holders.WAITING, sentence(error, database.engine.url), LONGEST_S)
+                lock_holders.tell_wait(sentence(error, database.engine.url), LONGEST_S)
                 told = True
             _NEVER.wait(0.01)
         else:

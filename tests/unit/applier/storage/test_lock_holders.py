@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from applier.cli import program
 from applier.errors import StoreError
 from applier.storage import lock_holders, schema_version
 from applier.storage.connection import parse
@@ -133,3 +134,6 @@ class TestWhoWaits:
                 schema_version.upgrade(url)
             [told] = [text for text in caplog.messages if "waiting" in text]
             assert told.startswith(f"{url}: database is locked")
+
+    def test_the_command_line_shows_the_log_of_waits(self):
+        assert lock_holders.LOG.name == program.WAITS
