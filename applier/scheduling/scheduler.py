@@ -24,7 +24,7 @@ from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
 from applier.scheduling.tolerances import Tolerances
 from applier.scheduling.type_policy import Retries
-from applier.scheduling.verdict import FailureRules, OnFailure, Verdicts, ending, ends
+from applier.scheduling.verdict import FailureRules, OnFailure, Verdicts, ending, ends, held_by
 from applier.scheduling.waiting import WaitingActions
 from applier.store import Reservation
 from planner.model import JOIN, Action
@@ -59,13 +59,13 @@ class Scheduler:
         failures: FailureRules = NO_FAILURE_RULES,
         ranks: Mapping[str, int] | None = None,
         holding: Holding | None = None,
-        given_up: Iterable[str] = (),
+        given_up: Collection[str] = (),
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
         self._on_failure = failures.on_failure
         ended = ends(self._actions.values())
-        self._verdicts = Verdicts(self._actions, ended, failures.on_failure)
+        self._verdicts = Verdicts(self._actions, ended, failures.on_failure, given_up)
         self._gates = Gates(concurrency.limits, concurrency.max_workers)
         self._waiting = WaitingActions(self._gates, self._actions, ranks, concurrency, holding)
         groups = {
@@ -363,9 +363,7 @@ class Scheduler:
         found = self._waiting.blocked_forever()
         for uuid, token, keeper in found:
             self._waiting.withdraw(uuid)
-            message = (
-                f"{token} is held by {self._actions[keeper].label}, which hangs or may still run"
-            )
+            message = f"{token} {held_by(self._actions[keeper])}"
             self._end(ending(self._actions[uuid], ActionState.CANCELLED, message))
         return bool(found)
 

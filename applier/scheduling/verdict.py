@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from applier.contracts import Report
 from applier.scheduling.holding import Breaker
 from applier.scheduling.type_policy import TypePolicy
-from planner.model import Action
+from planner.model import JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
 #: The message of an action that is SKIPPED because none of its triggers fired.
@@ -59,7 +59,8 @@ def ends(actions: Iterable[Action]) -> dict[str, ActionEnd]:
 class Verdicts:
     """Decides whether actions run, from the ends of others.
 
-    ``actions`` are those of the plan, by uuid. ``ended`` are those that ended in an earlier run.
+    ``actions`` are those of the plan, by uuid, in the order of the plan. ``ended`` are those that
+    ended in an earlier run, and ``given_up`` those of them that may still run.
     """
 
     def __init__(
@@ -67,11 +68,18 @@ class Verdicts:
         actions: Mapping[str, Action],
         ended: Mapping[str, ActionEnd],
         on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS,
+        given_up: Collection[str] = (),
     ) -> None:
         self._actions, self._ends, self._on_failure = actions, dict(ended), on_failure
         self._bad = {u for u, end in ended.items() if end.state not in WELL}
         #: Maps each action that did not run because of a failure to the action that failed first.
         self._causes: dict[str, str] = {}
+        #: Maps each action that may still run, and each that ended after it in the order of the
+        #: plan, to the former.
+        self._keepers: dict[str, str] = {}
+        for uuid in actions if given_up else ():
+            if uuid in self._ends:
+                self._note_keeper(uuid, given_up=uuid in given_up)
 
     def __contains__(self, uuid: object) -> bool:
         """Return whether this action has ended."""
@@ -91,12 +99,25 @@ class Verdicts:
         self._ends[report.uuid] = ActionEnd(report.state, report.outcome)
         if report.state not in WELL:
             self._bad.add(report.uuid)
+        self._note_keeper(report.uuid, given_up=report.given_up)
+
+    def _note_keeper(self, uuid: str, *, given_up: bool) -> None:
+        keeper = uuid if given_up else self._keeper(self._actions[uuid])
+        if keeper is not None:
+            self._keepers[uuid] = keeper
+
+    def _keeper(self, action: Action) -> str | None:
+        """Return an action that may still run, after which an action comes; None without one."""
+        if not self._keepers:
+            return None
+        return next((self._keepers[u] for u in action.before() if u in self._keepers), None)
 
     def without_running(self, action: Action) -> Report | None:
         """Return the report of an action that ends without running; None if it may run.
 
         The action must be ready: all in ``before()`` have ended, and of each group in ``needs_any``
-        one has succeeded or all have ended. With CONTINUE, failures are ignored.
+        one has succeeded or all have ended. With CONTINUE, failures are ignored. An action that
+        comes after one that may still run is CANCELLED.
         """
         if self._bad and self._on_failure is not OnFailure.CONTINUE:
             for uuid in action.needs:
@@ -116,6 +137,10 @@ class Verdicts:
             return ending(
                 action, ActionState.SKIPPED, NOT_TRIGGERED, reason=StateReason.NOT_TRIGGERED
             )
+        keeper = self._keeper(action)
+        if keeper is not None and action.action_type != JOIN:
+            message = f"its turn {held_by(self._actions[keeper])}"
+            return ending(action, ActionState.CANCELLED, message)
         return None
 
     def _fired(self, action: Action) -> bool:
@@ -128,6 +153,11 @@ class Verdicts:
             message += f", which did not run because of {self._actions[cause].label}"
         message += f", which ended {self._ends[cause].state}"
         return ending(action, ActionState.FAILED_DEPENDENCIES, message)
+
+
+def held_by(keeper: Action) -> str:
+    """Return a clause about what an action holds that was given up."""
+    return f"is held by {keeper.label}, which hangs or may still run"
 
 
 def ending(

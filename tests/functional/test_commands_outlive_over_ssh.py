@@ -85,6 +85,35 @@ def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(
     assert list((node.folder / ".local/state/actionplan/jobs").iterdir()) == []
 
 
+def test_a_command_of_which_the_job_is_in_another_home_of_the_node_is_not_begun_again(
+    actionplan, node
+):
+    """As after a change of the user who logs in there."""
+    folder, address = actionplan.folder, address_of(node, actionplan)
+    command = COMMAND.format(folder=folder)
+    given = {"node": "1", "address": address, "command": command, "changed_exit_codes": [7]}
+    actionplan.document(
+        "plan.yaml", {"name": "long", "action_type": "shell", "input_parameters": given}
+    )
+    with actionplan.start("apply", "plan.yaml", "--yes") as applier:
+        wait_until((folder / "effects").exists)
+        applier.kill()
+        applier.communicate()
+    home = node.folder / ".local"
+    home.rename(node.folder / "of-another-user")
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 5
+    (action,) = actionplan.plan().actions
+    assert action.state is ActionState.UNKNOWN
+    assert "processes of it run, whose job is in another folder: " in action.status_message
+    assert (folder / "effects").read_text() == "begin\n"
+    (node.folder / "of-another-user").rename(home)
+    (folder / "go").touch()
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 0
+    assert (folder / "effects").read_text() == "begin\nend\n"
+
+
 def _move_to_another_host(actionplan: CommandLine) -> None:
     """Let the record say that another host ran the plan, and leave nothing of it on this one."""
     shutil.rmtree(actionplan.record.parent / "jobs", ignore_errors=True)

@@ -18,7 +18,7 @@ import pytest
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
-from applier.machines.found_jobs import FoundJob, JobState
+from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
 
 pytestmark = pytest.mark.slow
@@ -449,6 +449,33 @@ def test_commands_of_an_attempt_are_found_in_their_order_and_forgotten_together(
     assert one.of_attempt(PLAN, "a", 2).find((None,)) == []
     first.forget()
     assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("mark", [JOB.mark, "that of another user cannot be read"])
+def test_processes_whose_folder_is_in_another_place_of_a_node_are_found(place, monkeypatch, mark):
+    """Whoever logs in there now may have another home."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "of-the-next"))
+    stop, found, other = threading.Event(), [], AttemptName(PLAN, "b", 1)
+
+    def look(_: str) -> None:
+        found.append(found_on_node(ATTEMPT.prefix, mark))
+        found.append(found_on_node(other.prefix, other.job(1).mark))
+        stop.set()
+
+    run(place, "echo up; exec sleep 1000", stop=stop, output=look)
+    (job,) = found[0]
+    assert job.state is JobState.ELSEWHERE
+    assert int((place / JOB.folder / "pid").read_text().split()[0]) in job.left
+    assert found[1:] == [[]]
+    assert found_on_node(ATTEMPT.prefix, mark) == []
+
+
+def found_on_node(prefix: str, mark: str) -> list[FoundJob]:
+    """Run the script that looks for jobs as on a node, whose place is that of its user."""
+    script = job_scripts.with_arguments(job_scripts.FIND, "job", "", prefix, mark)
+    done = subprocess.run(["/bin/sh", "-s"], input=script, capture_output=True, check=True)
+    assert not done.stderr
+    return list(parse(done.stdout.decode(), "job"))
 
 
 @pytest.mark.parametrize("uuid", ["a/b", "..", "a.b", "ä ö", "%2e", "*"])

@@ -12,6 +12,7 @@ from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
+from planner.model import JOIN
 from planner.states import ActionState
 
 ONE_WORKER = Concurrency(limits={}, max_workers=1)
@@ -278,6 +279,36 @@ def test_what_may_still_run_since_an_earlier_run_holds_its_tokens_and_no_worker(
     assert story.begin() == ["start b"]
     end = ["c CANCELLED: node:1 is held by a, which hangs or may still run"]
     assert story.turn("b") == (end if given_up else ["start c"])
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_what_comes_after_what_may_still_run_is_not_begun(earlier):
+    """Its end is not known; nor is what comes after that, whatever its needs."""
+    a = action("a", **({"state": ActionState.UNKNOWN} if earlier else {}))
+    story = Faults(
+        a,
+        action("b", parents=("a",)),
+        action("c", parents=("b",)),
+        action("d", needs=("a",)),
+        action("e", parents=("d",)),
+        action("f", parents=("join",)),
+        action("join", action_type=JOIN, parents=("a",)),
+        action("free"),
+        given_up=("a",) if earlier else (),
+    )
+    told = story.begin() if earlier else [*story.begin(), *story.turn("a hangs")]
+    turn = "its turn is held by a, which hangs or may still run"
+    assert sorted(set(told) - {"start a"}) == [
+        f"b CANCELLED: {turn}",
+        f"c CANCELLED: {turn}",
+        "d FAILED_DEPENDENCIES: needs a, which ended UNKNOWN",
+        f"e CANCELLED: {turn}",
+        f"f CANCELLED: {turn}",
+        "join SUCCEEDED",
+        "start free",
+    ]
+    assert story.turn("free") == []
+    assert story.scheduler.done
 
 
 def test_a_plan_in_which_all_waits_for_what_hangs_ends():
