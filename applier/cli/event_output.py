@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -29,5 +29,9 @@ def opened(verb: Verb, path: str) -> Iterator[TextIO]:
     except (OSError, ValueError) as reason:
         why = reason.strerror if isinstance(reason, OSError) else reason
         raise ConfigurationError(f"--events {path} cannot be written: {why}") from reason
-    with file:
+    try:
         yield file
+    finally:
+        # What could not be written, the writer of the lines has told; it is still in the buffer.
+        with suppress(OSError):
+            file.close()

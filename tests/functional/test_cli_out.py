@@ -51,3 +51,12 @@ def test_standard_output_is_a_place_too(actionplan: CommandLine) -> None:
     ended = actionplan("create", str(EXAMPLE), "--dry-run", "--out", "/dev/stdout", "-f", "yaml")
     plan, rest = json.JSONDecoder().raw_decode(ended.out)
     assert (ended.code, plan["version"], ended.out[rest:].lstrip()[:8]) == (0, "2.0", "version:")
+
+
+def test_events_that_cannot_be_written_do_not_change_how_a_run_ended(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.document("plan.yaml", {"action_type": "nop"})
+    ended = actionplan("apply", "plan.yaml", "--yes", "--events", "/dev/full")
+    told = "No more events are written: No space left on device\n"
+    assert (ended.code, ended.err) == (0, told)
