@@ -12,7 +12,7 @@ from typing import Any
 
 from explorer import START, Actor, Scene
 
-from applier.cli.steering import Cancel, PausePlan, Resume, Start
+from applier.cli.steering import CancelPlan, PausePlan, ResumePlan, StartPlan
 from applier.contracts import Claimant, Report, Verified
 from applier.errors import RequestsUnread
 from applier.recording.recorder import Recorder
@@ -27,7 +27,7 @@ from planner.model import ActionPlan
 from planner.states import ENDED_PLAN, OPEN, ActionState, Outcome, PlanState
 
 PLAN = "plan"
-VERBS = {"cancel": Cancel, "pause": PausePlan, "resume": Resume, "start": Start}
+VERBS = {"cancel": CancelPlan, "pause": PausePlan, "resume": ResumePlan, "start": StartPlan}
 
 
 def run_plan(store: Any, claimant: Claimant, *, hands_back: bool = False) -> PlanState:
