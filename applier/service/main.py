@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             assembly.check()
             if conf.with_api:
                 _api().check(assembly)
-            delivers = bool(_delivery().configured.receivers(conf))
+            delivers = bool(_delivery().configured_receivers.receivers(conf))
         log_file.set_up(conf, NAME)
     except (ConfigurationError, PlannerError) as reason:
         sys.stderr.write(visible(f"{NAME}: {reason}\n"))
