@@ -24,7 +24,7 @@ from random import Random
 import outage
 import world
 from outage import Server
-from processes import WORKERS, Site
+from processes import SERVICES, WORKERS, Site
 from troubles import ANYWHERE, CLOCKS, OWN, SMALL, TROUBLES
 
 from applier.storage.schema_version import upgrade
@@ -79,6 +79,8 @@ class Campaign:
         for applier in site.appliers:
             wrong += applier.wrong()
         wrong += site.left_behind()
+        if found.state not in ENDED_PLAN:
+            wrong[:0] = [f"{a.name} ended{a.how_it_ended()}" for a in site.appliers[-SERVICES:]]
         site.appliers.clear()
         self.found += [f"plan {seed}: {text}" for text in wrong]
 
