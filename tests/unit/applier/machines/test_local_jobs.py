@@ -253,7 +253,7 @@ LETS_GO = """
 import sys, threading
 from pathlib import Path
 from applier.errors import JobLost
-from applier.machines import process
+from applier.machines import local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.job_names import AttemptName
 
@@ -262,7 +262,7 @@ let_go.set()
 line = ["/bin/sh", "-c", "echo one; exec sleep 1000"]
 jobs = AttemptJobs(AttemptName(sys.argv[2], "a", 1), let_go)
 try:
-    process.run(line, stop=stop, output=lambda _: stop.set(), place=Path(sys.argv[1]), jobs=jobs)
+    local_jobs.run(line, stop=stop, output=lambda _: stop.set(), place=Path(sys.argv[1]), jobs=jobs)
 except JobLost as left:
     print(left)
 """
