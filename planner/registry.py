@@ -8,15 +8,19 @@ as in Watcher, but their namespaces are not, because Watcher loads all plugins i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner import schema_references
 from planner.contract import ActionType, Planner
 from planner.errors import AmbiguousPlugin, BrokenPlugin, UnknownPlugin
 from planner.secret_references import has_keyword
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 PLANNERS = "actionplan.planners"
 ACTIONS = "actionplan.actions"
@@ -108,11 +112,26 @@ def planner(name: str) -> type[Planner[Any]]:
     found = load(PLANNERS, name)
     if not (isinstance(found, type) and issubclass(found, Planner)):
         raise BrokenPlugin("planner", name, "it is no subclass of planner.contract.Planner")
-    # The library of the options takes long to import, and most commands load no planner.
-    from planner import declared_options
-
-    declared_options.declared("planner", name, found)
+    declared_options("planner", name, found)
     return found
+
+
+def declared_options(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
+    """Return the ``OPTIONS`` of a plugin.
+
+    Raises BrokenPlugin if they are no options, or if two of them have the same name in a file.
+    """
+    # It takes long to import, and most commands load no plugin with options.
+    from oslo_config import cfg
+
+    options = getattr(plugin, "OPTIONS", ())
+    # Several callers read it, and a generator has its options only once.
+    if not isinstance(options, Sequence) or not all(isinstance(o, cfg.Opt) for o in options):
+        raise BrokenPlugin(what, name, "its OPTIONS are not a list of oslo.config options")
+    for option, number in Counter(o.dest for o in options).items():
+        if number > 1:
+            raise BrokenPlugin(what, name, f"it declares two options {option!r}")
+    return tuple(options)
 
 
 def _require_resolved(name: str, schema: Mapping[str, Any]) -> None:

@@ -19,7 +19,6 @@ from applier.errors import ConfigurationError
 from applier.run.plan_cloud import SIMULATED
 from planner import ranges, registry
 from planner.configuration_files import place_of
-from planner.declared_options import declared
 from planner.errors import BrokenPlugin, PlannerError, UnknownPlugin
 from planner.options import IN_WATCHER
 from planner.registry import ACTIONS, CLOUDS, ENGINES, section_of
@@ -85,7 +84,7 @@ class InstalledCloud(types.String):
 
 def of_action_type(name: str, plugin: type[ActionPlugin]) -> Sequence[cfg.Opt]:
     """Return the options that an action type declares; raises BrokenPlugin."""
-    options = declared("action type", name, plugin)
+    options = registry.declared_options("action type", name, plugin)
     for option in options:
         if option.dest in _RESERVED:
             reason = f"it declares the option {option.dest!r}, which every action type has"
@@ -100,7 +99,7 @@ def of_engine(name: str, plugin: Any) -> Sequence[cfg.Opt]:
     """
     if not (isinstance(plugin, type) and callable(getattr(plugin, "run", None))):
         raise BrokenPlugin("workflow engine", name, "it is no class with a method 'run'")
-    options = declared("workflow engine", name, plugin)
+    options = registry.declared_options("workflow engine", name, plugin)
     if "max_workers" not in {option.dest for option in options}:
         raise BrokenPlugin("workflow engine", name, "it declares no option 'max_workers'")
     return options
@@ -110,7 +109,7 @@ def of_cloud(name: str, plugin: Any) -> Sequence[cfg.Opt]:
     """Return the options that a cloud declares; raises BrokenPlugin."""
     if not (isinstance(plugin, type) and issubclass(plugin, Cloud)):
         raise BrokenPlugin("cloud", name, "it is no subclass of applier.contracts.clouds.Cloud")
-    return declared("cloud", name, plugin)
+    return registry.declared_options("cloud", name, plugin)
 
 
 def read(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:

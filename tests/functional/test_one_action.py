@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,17 +25,12 @@ def entered(folder: Path) -> set[str]:
     assert block
     document = folder / "nop.yaml"
     document.write_text(re.sub("^   ", "", block[1], flags=re.M), encoding="utf-8")
-    conf = folder / "watcher.conf"
-    conf.write_text(
-        f"[actionplan]\nconnection = sqlite:///{folder}/record.sqlite\n"
-        f"simulator = {folder}/simulator.json\n",
-        encoding="utf-8",
-    )
     found = folder / "entered.json"
     program = [sys.executable, str(ROOT / "tests/functional/trace.py"), str(found)]
+    homes = dict.fromkeys(("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"), str(folder))
     for _ in range(2):  # the first run makes the record
-        line = [*program, "--config-file", str(conf), "apply", str(document), "--yes"]
-        subprocess.run(line, check=True, capture_output=True, cwd=ROOT)
+        line = [*program, "apply", str(document), "--yes"]
+        subprocess.run(line, check=True, capture_output=True, cwd=ROOT, env={**os.environ, **homes})
     return {file_of(module) for module in json.loads(found.read_text(encoding="utf-8"))}
 
 

@@ -66,7 +66,6 @@ class TestRegularFiles:
             whole_files.write(tmp_path / "file", b"after")
             assert reader.read() == b"before"
 
-
     @pytest.mark.parametrize("link", [False, True])
     def test_a_file_keeps_its_names(self, tmp_path, link):
         (tmp_path / "one").write_bytes(b"longer before")
