@@ -14,7 +14,7 @@ import pytest
 from applier.cli import set_ranges
 from applier.errors import ConfigurationError
 from applier.machines import address
-from applier.machines.simulated_nodes import _share
+from applier.machines.simulated_nodes import require_failure
 from applier.run.node_states import _natural
 from planner import documents, options, ranges
 from planner.errors import InvalidInput
@@ -77,7 +77,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "time of a saved plan": (matched(ranges.TIME["pattern"]), "20{}-01-01T00:00:00Z"),
     "--max-workers": (not_none(whole_number), "{}"),
     "port": (address.parse, "host:{}"),
-    "failures": (_share, "0.{}"),
+    "failures": (require_failure, "0.{}"),
 }
 
 
