@@ -189,8 +189,9 @@ STOPPED = {
     "delete": "Nova goes on with it",
     "create": "Nova goes on with it as ",
 }
-#: What a stop leaves to Nova at once. They begin last: when they are stopped, all are.
-LEFT = ("stop", "start", "shelve", "unshelve", "delete", "create")
+#: What ends while Nova is held: a live migration is cancelled, and these others are left to Nova at
+#: once. They begin last: when they are stopped, all are.
+HELD = ("live", "stop", "start", "shelve", "unshelve", "delete", "create")
 
 
 def ended_as_told(site: Site, on_lab: CommandLine, state: ActionState, why: str) -> None:
@@ -216,7 +217,7 @@ def test_all_are_stopped_by_their_time_out(lab, on_lab, hold):
     site = held(lab, hold)
     on_lab.document("all.yaml", *site.actions)
     with on_lab.start("apply", "all.yaml", "--yes") as applying:
-        on_lab.wait_for(**dict.fromkeys(LEFT, ActionState.FAILED))
+        on_lab.wait_for(**dict.fromkeys(HELD, ActionState.FAILED))
         hold.unlink()
         assert applying.wait() == 3
     ended_as_told(site, on_lab, ActionState.FAILED, "timed out after 2.5 s")
@@ -231,7 +232,7 @@ def test_all_are_aborted(lab, on_lab, hold):
         for action in site.actions:
             asked = on_lab.inside("action", "abort", "last", action["name"])
             assert asked.code == 0, asked
-        on_lab.wait_for(**dict.fromkeys(LEFT, ActionState.CANCELLED))
+        on_lab.wait_for(**dict.fromkeys(HELD, ActionState.CANCELLED))
         hold.unlink()
         assert applying.wait() == 3
     ended_as_told(site, on_lab, ActionState.CANCELLED, "stopped")
