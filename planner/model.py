@@ -25,6 +25,8 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 VERSION = "2.0"
 #: The action type of a join: it does nothing, takes no worker, and replaces n x m edges by n + m.
 JOIN = "join"
+#: The action type of an anchor: a synchronization point of many nodes in a deployment.
+ANCHOR = "anchor"
 
 
 class Effect(StrEnum):

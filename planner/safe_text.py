@@ -91,7 +91,7 @@ def refused_character(character: str) -> str:
 
 def is_too_deep(value: Any) -> bool:
     """Return whether lists and mappings are nested deeper than DEEPEST."""
-    level = [value]
+    level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(DEEPEST):
         level = [
             child

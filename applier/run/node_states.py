@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.model import JOIN, Action, ActionPlan
+from planner.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState, PlanState
 
 #: The name of the planner whose plans are deployments.
@@ -111,7 +111,7 @@ def node_of(action: Action) -> str | None:
     >>> node_of(Action(uuid="a", action_type="skipped", name="3/ntp"))
     '3'
     """
-    if action.action_type in (JOIN, "anchor"):
+    if action.action_type in (JOIN, ANCHOR):
         return None
     for token in action.tokens:
         kind, _, uid = token.partition(":")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from applier.contracts import Report
 from applier.scheduling.holding import Breaker
 from applier.scheduling.type_policy import TypePolicy
-from planner.model import JOIN, Action
+from planner.model import ANCHOR, JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
 #: The message of an action that is SKIPPED because none of its triggers fired.
@@ -107,8 +107,11 @@ class Verdicts:
             self._keepers[uuid] = keeper
 
     def _keeper(self, action: Action) -> str | None:
-        """Return an action that may still run, after which an action comes; None without one."""
-        if not self._keepers:
+        """Return an action that may still run, after which an action comes; None without one.
+
+        An anchor comes after many nodes, of which one may be lost: it holds up none of the others.
+        """
+        if not self._keepers or action.action_type == ANCHOR:
             return None
         return next((self._keepers[u] for u in action.before() if u in self._keepers), None)
 

@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from planner.model import Action, ActionPlan
+from planner.model import ANCHOR, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
-
-#: Action type of a synchronisation point.
-ANCHOR = "anchor"
 
 
 class Look(NamedTuple):

@@ -55,6 +55,7 @@ def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
         assert "which was heard of just now" in ended.err
         with actionplan.start("watch", "last") as watching:
             assert watching.stdout
+            assert watching.stdout.readline().startswith("Cloud: simulated")
             assert "plan ONGOING" in watching.stdout.readline()
             gate.let_go()
             assert process.wait() == 0

@@ -92,10 +92,22 @@ def read(configuration: Path, uuid: str) -> tuple[str, dict[str, Any]]:
     return out.getvalue().replace(uuid[:8], "UUID"), whole
 
 
+def lost_with_their_worker(processes: Fleet, plan: ActionPlan) -> set[str]:
+    """Return the tasks of a worker that was killed, as they are in the log of the nodes."""
+    logs = "".join(log.read_text() for log in processes.folder.glob("actionplan-applier-*.log"))
+    uuids = set(re.findall("Action (.+): its worker .+ was not heard of for its lease", logs))
+    lost = [action.name.split("/") for action in plan.actions if action.uuid in uuids]
+    return {f"{node} {task}" for task, node in lost}
+
+
 def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(
     tmp_path: Path,
 ) -> None:
-    """Each task does its work once, and the report is that of a run on one machine."""
+    """Each task does its work, and the report is that of a run on one machine.
+
+    A task is done once, unless its worker was killed: a simulated node does not remember a task
+    that was done but is not on record yet.
+    """
     broker = OwnRedis(tmp_path)
     broker.start()
     scratch = contextmanager(database_for_tests)
@@ -119,7 +131,8 @@ def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_k
             assert {a.outcome for a in plan.actions} == {Outcome.CHANGED}
             done = Counter(processes.done_on_nodes())
             assert len(done) == 200
-            assert set(done.values()) == {1}, processes.told()
+            more_than_once = {task for task, times in done.items() if times > 1}
+            assert more_than_once <= lost_with_their_worker(processes, plan), processes.told()
             assert processes.store.jobs_of(plan.uuid) == []
             alone = renamed(planned)
             own = on_one_machine(processes, record, alone)

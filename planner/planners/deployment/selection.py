@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.graph_algorithms import reachable
-from planner.model import Action, ActionPlan
+from planner.model import ANCHOR, Action, ActionPlan
 from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.problem import MASTER, SYNC, Deployment
 from planner.planners.deployment.steps import (
@@ -238,7 +238,7 @@ def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> st
     ``earlier`` is None if there is none of its name. ``now`` are the fields of the action. An
     anchor, and a new task that is skipped, count as equal, because they do nothing.
     """
-    if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
+    if now["action_type"] == ANCHOR or (earlier is None and now["action_type"] == "skipped"):
         return None
     if earlier is None:
         return f"it is not in plan {plan}"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from planner.contract import ActionType, Surroundings
 from planner.errors import UnknownPlugin
-from planner.model import JOIN, Action, ActionPlan
+from planner.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.planners.deployment.problem import Deployment, Task
 from planner.planners.solution import about
 from planner.states import PlanState
@@ -119,7 +119,7 @@ class DeploymentBuilder:
             parameters: dict[str, Any] = {"reason": task.skipped}
             return {**_no_operation("skipped", what), "input_parameters": parameters}
         if task.is_anchor:
-            return _no_operation("anchor", "synchronization point")
+            return _no_operation(ANCHOR, "synchronization point")
         address, duration = self._addresses.get(uid), self._deployment.durations.get(task.id)
         parameters = {**task.parameters, "node": uid}
         if address:

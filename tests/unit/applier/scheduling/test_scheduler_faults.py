@@ -12,7 +12,7 @@ from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
-from planner.model import JOIN
+from planner.model import ANCHOR, JOIN
 from planner.states import ActionState
 
 ONE_WORKER = Concurrency(limits={}, max_workers=1)
@@ -293,7 +293,8 @@ def test_what_comes_after_what_may_still_run_is_not_begun(earlier):
         action("e", parents=("d",)),
         action("f", parents=("join",)),
         action("join", action_type=JOIN, parents=("a",)),
-        action("free"),
+        action("anchor", action_type=ANCHOR, parents=("a", "b")),
+        action("free", parents=("anchor",)),
         given_up=("a",) if earlier else (),
     )
     told = story.begin() if earlier else [*story.begin(), *story.turn("a hangs")]
@@ -305,8 +306,9 @@ def test_what_comes_after_what_may_still_run_is_not_begun(earlier):
         f"e CANCELLED: {turn}",
         f"f CANCELLED: {turn}",
         "join SUCCEEDED",
-        "start free",
+        "start anchor",
     ]
+    assert story.turn("anchor") == ["start free"], "a node that is lost does not hold up the others"
     assert story.turn("free") == []
     assert story.scheduler.done
 

@@ -13,6 +13,7 @@ import pytest
 from followed_job import change
 
 from applier.contracts import Claimant, JobOffer, Report
+from applier.errors import sound_part
 from applier.store.worker_jobs import AttemptKey, Served, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
@@ -81,12 +82,15 @@ def test_a_result_that_is_none_leaves_its_action_in_doubt_and_others_end(store, 
     assert found[good].state is ActionState.SUCCEEDED
 
 
-@pytest.mark.parametrize("written", ["no JSON", '"site-b"', "7", "[7]"])
+@pytest.mark.parametrize("written", ["no JSON", '"site-b"', "7", "null", "[7]"])
 def test_a_worker_that_says_nothing_readable_serves_nothing_and_others_are_listed(store, written):
     one = Worker("w1", "h", 1, "u", "1", ["site-b"], ["nop"], 4)
     store.report_worker(one)
     store.report_worker(one._replace(name="w2"))
     statement = "UPDATE actionplan_worker SET queues = ?, types = ? WHERE name = 'w1'"
     change(store, statement, written, written)
-    assert [(w.name, list(w.queues)) for w in store.workers()] == [("w1", []), ("w2", ["site-b"])]
+    workers, damaged = sound_part(store.workers)
+    assert [(worker.name, list(worker.queues)) for worker in workers] == [("w2", ["site-b"])]
+    (row,) = damaged
+    assert str(row).startswith("worker w1 is damaged: queues ")
     assert store.served_queues() == {"site-b": Served(1, 4)}
