@@ -99,7 +99,8 @@ class Verdicts:
         self._ends[report.uuid] = ActionEnd(report.state, report.outcome)
         if report.state not in WELL:
             self._bad.add(report.uuid)
-        self._note_keeper(report.uuid, given_up=report.given_up)
+        if report.given_up or self._keepers:
+            self._note_keeper(report.uuid, given_up=report.given_up)
 
     def _note_keeper(self, uuid: str, *, given_up: bool) -> None:
         keeper = uuid if given_up else self._keeper(self._actions[uuid])
@@ -111,7 +112,7 @@ class Verdicts:
 
         An anchor comes after many nodes, of which one may be lost: it holds up none of the others.
         """
-        if not self._keepers or action.action_type == ANCHOR:
+        if action.action_type == ANCHOR:
             return None
         return next((self._keepers[u] for u in action.before() if u in self._keepers), None)
 
@@ -140,7 +141,7 @@ class Verdicts:
             return ending(
                 action, ActionState.SKIPPED, NOT_TRIGGERED, reason=StateReason.NOT_TRIGGERED
             )
-        keeper = self._keeper(action)
+        keeper = self._keeper(action) if self._keepers else None
         if keeper is not None and action.action_type != JOIN:
             message = f"its turn {held_by(self._actions[keeper])}"
             return ending(action, ActionState.CANCELLED, message)
