@@ -102,7 +102,7 @@ def _run(
 
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
-    shown, starts = progress_of(verb, plan), _Starts()
+    shown, starts = progress_of(verb, plan, at=now()), _Starts()
     listeners: list[Listener] = [starts, shown]
     if events is not None:
         from applier.notifications.lines import EventLines
@@ -146,12 +146,12 @@ def progress_of(
     verb: Verb,
     plan: ActionPlan,
     *,
-    at: datetime | None = None,
+    at: datetime,
     first: datetime | None = None,
 ) -> Progress:
     """Return the display of progress: a block on a terminal, otherwise lines.
 
-    If the run began before, ``at`` is the time now, and ``first`` the time of its first start.
+    ``at`` is the time now. If the run began before, ``first`` is the time of its first start.
     """
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
         from applier.cli.reporters.progress_block import ProgressBlock

@@ -29,6 +29,8 @@ _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 class LastRun(NamedTuple):
     """The seconds of a run from its first start to its last end, as expected and as they were.
 
+    A run that takes over running actions begins with its claim.
+
     ``planned_s`` is None if the duration of an action was not known before.
     """
 
@@ -46,18 +48,25 @@ def last_run(parts: ForecastParts, store: Store, plan: ActionPlan, workers: int)
 
 
 def taken_s(store: Store, plan: ActionPlan) -> float:
-    """Return the seconds from the first start to the last end of the last run; 0.0 without one."""
+    """Return the seconds of the last run (see :class:`LastRun`); 0.0 without one."""
     first = first_start(store, plan)
     last = max((a.ended_at for a in plan.actions if a.ended_at is not None), default=None)
     return 0.0 if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 
 def first_start(store: Store, plan: ActionPlan) -> datetime | None:
-    """Return the time of the first start in the last run of a stored plan; None without a start."""
+    """Return the time of the first start in the last run of a stored plan; None without a start.
+
+    Actions that an earlier run started, and that ended in the last one, count as started when the
+    last one began.
+    """
     began = _began(store, plan)
-    starts = [a.started_at for a in plan.actions if a.started_at is not None]
-    starts += [one.started_at for tried in attempts_of(store, plan).values() for one in tried]
-    return min((at for at in starts if began is None or at >= began), default=None)
+    times = [(a.started_at, a.ended_at) for a in plan.actions if a.started_at is not None]
+    times += [(t.started_at, t.ended_at) for ts in attempts_of(store, plan).values() for t in ts]
+    if began is None:
+        return min((start for start, _ in times), default=None)
+    starts = (max(start, began) for start, end in times if end is None or end >= began)
+    return min(starts, default=None)
 
 
 def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:

@@ -86,6 +86,7 @@ def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan):
         (folder / "go").touch()
         out, err = taker.communicate()
         assert taker.returncode == 0, out + err
+    assert " taken over first " in out
     assert effects(actionplan) == ["begin", "end"]
     plan = actionplan.plan()
     assert plan.state is PlanState.SUCCEEDED

@@ -33,8 +33,9 @@ _MOST_RUNNING, _MOST_BAD = 12, 5
 class ProgressBlock:
     """Redraws one block: a bar, failed actions, running actions, the last message.
 
-    The elapsed time counts from the first start of the run. If the run began before this display,
-    ``at`` is the time now, and ``first`` the time of the first start.
+    The elapsed time counts from the first start of the run, or from its begin if it takes over
+    actions that an earlier run has started. ``at`` is the time now. If the run began before this
+    display, ``first`` is the time of the first start.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class ProgressBlock:
     ) -> None:
         self._ages = ages_s(plan, at) if at else {}
         self._awaits_start = first is None
+        self._taken_over = [a.uuid for a in plan.actions if a.state is ActionState.ONGOING]
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
         # Replaced, never changed in place: another thread draws the block.
@@ -106,7 +108,10 @@ class ProgressBlock:
                 self._bad = [*self._bad, (action, report)]
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Store the new state of the plan."""
+        """Store the new state of the plan; actions that it takes over are running from then on."""
+        if state is PlanState.ONGOING and self._awaits_start and self._taken_over:
+            self._began, self._awaits_start = self._clock(), False
+            self._running = {u: self._began - self._ages.pop(u, 0.0) for u in self._taken_over}
         news = f"plan {state}{f': {one_line(message)}' if message else ''}"
         self._state = "" if state is PlanState.ONGOING else news
 

@@ -21,8 +21,9 @@ from planner.states import OPEN, ActionState, PlanState
 class ProgressLines:
     """Writes a line for each start, each end and each failed attempt, with the elapsed time.
 
-    The elapsed time counts from the first start of the run. If the run began before this display,
-    ``at`` is the time now, and ``first`` the time of the first start.
+    The elapsed time counts from the first start of the run, or from its begin if it takes over
+    actions that an earlier run has started. ``at`` is the time now. If the run began before this
+    display, ``first`` is the time of the first start.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ProgressLines:
     ) -> None:
         self._awaits_start = first is None
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
+        self._taken_over = [a for a in self._actions.values() if a.state is ActionState.ONGOING]
         self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
         self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
@@ -79,8 +81,13 @@ class ProgressLines:
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
         """Write the new state of the plan."""
+        taken_over = self._taken_over if state is PlanState.ONGOING and self._awaits_start else ()
+        if taken_over:
+            self._began, self._awaits_start = self._clock(), False
         at = minutes(self._clock() - self._began)
         self._write(f"{at}  plan {state}{f': {one_line(message)}' if message else ''}")
+        for action in taken_over:
+            self._write(f"{at}  taken over {starting(action, '')}")
         self._stream.flush()
 
     def tell(self, text: str) -> None:

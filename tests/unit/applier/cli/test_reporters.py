@@ -285,6 +285,36 @@ def test_what_began_before_somebody_watched_is_counted_from_its_start() -> None:
     assert "elapsed 0:00" in drawn(early)
 
 
+def test_what_an_earlier_run_has_begun_runs_from_the_begin_of_this_one() -> None:
+    """Its command may go on for hours, and nothing else starts before its end."""
+    began = datetime(2026, 11, 23, 9, tzinfo=UTC)
+    made = plan(action("a", state=S.ONGOING, started_at=began), action("b"))
+    out, seconds = io.StringIO(), [5.0]
+    given = {"clock": lambda: seconds[0], "at": began + timedelta(seconds=30)}
+    block, lines = ProgressBlock(made, io.StringIO(), **given), ProgressLines(made, out, **given)
+    for passed, reports in (
+        (7.0, []),
+        (67.0, [Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)]),
+        (68.0, [Report(uuid="b", old=S.PENDING, state=S.ONGOING)]),
+    ):
+        seconds[0] = passed
+        for shown in (block, lines):
+            if reports:
+                shown.on_reports(reports)
+            else:
+                shown.on_plan(PlanState.ONGOING, None)
+        if not reports:
+            assert "running 30s  a" in drawn(block)
+            assert "running 1  elapsed 0:00" in drawn(block)
+    assert "running 1  changed 1  elapsed 1:01" in drawn(block)
+    assert out.getvalue().splitlines() == [
+        "  0:00  plan ONGOING",
+        "  0:00  taken over a  nop",
+        "  1:00  SUCCEEDED [1/2] a",
+        "  1:01  start      b  nop",
+    ]
+
+
 def test_a_watched_plan_that_waits_is_counted_from_its_first_start() -> None:
     out, times = io.StringIO(), clock(0, 40, 41, 45)
     at = datetime(2026, 11, 23, 9, tzinfo=UTC)
