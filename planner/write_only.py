@@ -103,9 +103,10 @@ def _shown(given: Iterable[Placed], value: Any) -> Any:
             _shown((part for one in schemas for part in _of_entry(one, i)), held)
             for i, held in enumerate(value)
         ]
-    # The text holds a value of its own, as JSON for example.
+    # The text holds a value of its own, as JSON for example. A reference may lead to a mark.
     within = isinstance(value, str) and any(
-        has_keyword(s.schema.get("contentSchema"), MARK) for s in schemas
+        has_keyword(s.schema.get("contentSchema"), MARK, *schema_references.KEYWORDS)
+        for s in schemas
     )
     return HIDDEN if within else value
 
@@ -141,17 +142,18 @@ def _of_same(one: Placed) -> Iterator[Placed]:
 
 
 def _of_key(one: Placed, key: str) -> Iterator[Placed]:
-    """Yield the schemas that a schema applies to the value of a key."""
-    schema, is_known = one.schema, False
+    """Yield the schemas that a schema applies to the value of a key.
+
+    Whether a pattern fits a key is in doubt, so a pattern rules out no other schema.
+    """
+    schema = one.schema
     named = schema.get("properties") or {}
-    if key in named:
-        is_known = True
-        yield from one.inside(named[key])
     for pattern, part in (schema.get("patternProperties") or {}).items():
         if _fits(pattern, key):
-            is_known = True
             yield from one.inside(part)
-    if not is_known:
+    if key in named:
+        yield from one.inside(named[key])
+    else:
         yield from one.inside(schema.get("additionalProperties"))
         yield from one.inside(schema.get("unevaluatedProperties"))
 
@@ -168,7 +170,8 @@ def _of_entry(one: Placed, i: int) -> Iterator[Placed]:
 
 
 def _fits(pattern: str, key: str) -> bool:
+    """Return whether a pattern may fit a key, if é counts as ``\\w`` or as ``\\W``."""
     try:
-        return re.search(pattern, key) is not None
-    except re.error:  # it has the syntax of another language
+        return any(re.search(pattern, key, flags) for flags in (0, re.ASCII))
+    except (re.error, ValueError, OverflowError):  # it has the syntax of another language
         return True

@@ -24,6 +24,12 @@ SEEN, HIDDEN_A = {"a": "x", "b": "x"}, {"a": HIDDEN, "b": "x"}
         ({"additionalProperties": {"writeOnly": True}}, {"a": {"b": [1]}}, {"a": {"b": [HIDDEN]}}),
         ({"patternProperties": {"^p": MARK}}, {"pw": "x", "a": "x"}, {"pw": HIDDEN, "a": "x"}),
         ({"patternProperties": {r"^\p{L}": MARK}}, {"pw": "x"}, {"pw": HIDDEN}),
+        ({"patternProperties": {r"^\W": MARK}}, {"é": "x"}, {"é": HIDDEN}),
+        *(
+            ({"patternProperties": {pattern: {}}, others: MARK}, {"clé": "x"}, {"clé": HIDDEN})
+            for pattern in (r"^\p{Lu}+$", r"^\w+$", "(?u)y", "y{99999999999}")
+            for others in ("additionalProperties", "unevaluatedProperties")
+        ),
         (
             {"properties": {"a": {}}, "patternProperties": {"a": MARK}, "additionalProperties": {}},
             SEEN,
@@ -38,6 +44,7 @@ SEEN, HIDDEN_A = {"a": "x", "b": "x"}, {"a": HIDDEN, "b": "x"}
         ({"prefixItems": [{}], "unevaluatedItems": MARK}, ["x", "y"], ["x", HIDDEN]),
         ({"prefixItems": [{}], "contains": MARK}, ["x", "y"], [HIDDEN, HIDDEN]),
         ({"contentSchema": A}, "{}", HIDDEN),
+        ({"contentSchema": {"$ref": "#/$defs/s"}, "$defs": {"s": A}}, "{}", HIDDEN),
         *(({keyword: [{}, A]}, SEEN, HIDDEN_A) for keyword in ("oneOf", "anyOf", "allOf")),
         *(({keyword: A}, SEEN, HIDDEN_A) for keyword in ("if", "then", "else", "not")),
         ({"dependentSchemas": {"b": A}}, SEEN, HIDDEN_A),
