@@ -134,6 +134,21 @@ def declared_options(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
     return tuple(options)
 
 
+def _require_contract(name: str, found: Any) -> None:
+    """Raise BrokenPlugin if a class is no action type of that name."""
+    missing = [
+        attribute
+        for attribute in ("TYPE", "SCHEMA", "touches", "estimate", "describe")
+        if not hasattr(found, attribute)
+    ]
+    if missing:
+        raise BrokenPlugin("action type", name, f"it has no {', '.join(missing)}")
+    if name != found.TYPE:
+        reason = f"it is registered as {name!r} and calls itself {found.TYPE!r}"
+        raise BrokenPlugin("action type", name, reason)
+    _require_resolved(name, found.SCHEMA)
+
+
 def _require_resolved(name: str, schema: Mapping[str, Any]) -> None:
     """Raise BrokenPlugin if a schema has a reference that cannot be resolved.
 
@@ -155,23 +170,21 @@ class ActionTypes(Mapping[str, type[ActionType]]):
 
     def __init__(self) -> None:
         self._loaded: dict[str, type[ActionType]] = {}
+        #: Why classes that were imported cannot be used: to check a schema takes long.
+        self._refused: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> type[ActionType]:
         """Import the plugin class; raises the errors of :func:`load`."""
         found = self._loaded.get(name)
         if found is None:
+            if name in self._refused:
+                raise BrokenPlugin("action type", name, self._refused[name])
             found = load(ACTIONS, name)
-            missing = [
-                attribute
-                for attribute in ("TYPE", "SCHEMA", "touches", "estimate", "describe")
-                if not hasattr(found, attribute)
-            ]
-            if missing:
-                raise BrokenPlugin("action type", name, f"it has no {', '.join(missing)}")
-            if name != found.TYPE:
-                reason = f"it is registered as {name!r} and calls itself {found.TYPE!r}"
-                raise BrokenPlugin("action type", name, reason)
-            _require_resolved(name, found.SCHEMA)
+            try:
+                _require_contract(name, found)
+            except BrokenPlugin as broken:
+                self._refused[name] = broken.reason
+                raise
             self._loaded[name] = found
         return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from planner import registry
+from planner import registry, schema_errors
 from planner.errors import BrokenPlugin, UnknownPlugin
 from planner.planners.weight import WeightPlanner
 
@@ -139,6 +139,22 @@ def test_an_action_type_that_breaks_its_contract_says_how(
         acme="[actionplan.actions]\nodd = broken:Odd\n",
     )
     assert f"BrokenPlugin: action type 'odd' cannot be used: {reason}" in told
+
+
+def test_the_schema_of_a_broken_action_type_is_checked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = {"properties": {"a": {"$ref": "#/$defs/gone"}}}
+    methods = dict.fromkeys(("touches", "estimate", "describe"))
+    odd = type("Odd", (), {"TYPE": "odd", "SCHEMA": schema, **methods})
+    monkeypatch.setattr(registry, "load", lambda *_: odd)
+    checked, check = [], schema_errors.require_valid
+    monkeypatch.setattr(schema_errors, "require_valid", lambda s: (checked.append(s), check(s)))
+    types = registry.ActionTypes()
+    for _ in range(3):
+        with pytest.raises(BrokenPlugin, match="'odd' cannot be used: its schema has"):
+            types["odd"]
+    assert checked == [schema]
 
 
 @pytest.mark.parametrize(
