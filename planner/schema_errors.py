@@ -18,11 +18,15 @@ from planner.secret_references import HIDDEN
 
 def require_valid(schema: Mapping[str, Any]) -> None:
     """Raise ValueError when a schema is wrong, or a reference in it leads nowhere."""
+    _check_schema(schema)
+    schema_references.require_resolved(schema, _check_schema)
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as reason:
         raise ValueError(f"its schema is wrong: {reason.message}") from reason
-    schema_references.require_resolved(schema)
 
 
 def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
@@ -30,10 +34,22 @@ def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
 
     No mistake repeats a part of the value that the schema marks as ``writeOnly``.
     """
-    errors = _Validator(schema).iter_errors(value)
-    shown = write_only.hidden(schema, value)
-    found = [mistake for error in errors for mistake in mistakes(error, shown)]
+    found = _found(schema, value, write_only.hidden(schema, value))
     return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
+
+
+def places(schema: Mapping[str, Any], value: Any) -> set[Path]:
+    """Return the paths of the mistakes in a value, even of those within what is hidden."""
+    return {mistake.path for mistake in _found(schema, value, value)}
+
+
+def _found(schema: Mapping[str, Any], value: Any, shown: Any) -> list[Mistake]:
+    try:
+        errors = _Validator(schema).iter_errors(value)
+        return [mistake for error in errors for mistake in mistakes(error, shown)]
+    except re.error:
+        # Only the fast validator knows the syntax of a pattern in it.
+        return [Mistake("does not fit its schema: a pattern of it cannot be explained")]
 
 
 #: The keywords of a schema that checks only the type and the pattern of a text.
@@ -113,21 +129,25 @@ def mistakes(error: ValidationError, shown_whole: Any) -> Iterator[Mistake]:
             # The schema is ``false``. The error may have the path of what the value is in.
             yield Mistake("holds what is not accepted at all", path)
         case "additionalProperties" if rule is False and seen is not HIDDEN:
-            known = error.schema.get("properties") or {}  # type: ignore[union-attr]
+            schema: Any = error.schema
+            known = schema.get("properties") or {}
+            patterns = "|".join(schema.get("patternProperties") or ())
             for name in value:
-                if name not in known:
+                if name not in known and not (patterns and re.search(patterns, name)):
                     text = f"not a field here; {accepted(name, known)}"
                     yield Mistake(text, (*path, name))
         case "required":
             for name in rule:
                 yield Mistake(f"the field {name!r} is missing", path)
-        case "anyOf" if all(list(choice) == ["required"] for choice in rule):
+        case "anyOf" if all(map(_only_requires, rule)):
             choices = [" and ".join(map(repr, choice["required"])) for choice in rule]
             yield Mistake(f"the field {', or '.join(choices)} is missing", path)
         case "anyOf" | "oneOf" if error.context and (best := best_match([error])) is not error:
             yield from mistakes(best, shown_whole)
         case "anyOf" | "oneOf" if error.context:
-            inner = (m for one in error.context for m in mistakes(one, shown_whole))
+            # An alternative that is ``false`` needs no mention beside others.
+            others = [one for one in error.context if one.validator] or error.context
+            inner = (m for one in others for m in mistakes(one, shown_whole))
             yield Mistake(", and ".join(dict.fromkeys(m.text for m in inner)), path)
         case "not" if isinstance(rule, dict) and "title" in rule:
             yield Mistake(str(rule["title"]), path)
@@ -139,6 +159,10 @@ def mistakes(error: ValidationError, shown_whole: Any) -> Iterator[Mistake]:
         case _:
             otherwise = f"{shown} does not fit" if is_hidden else error.message
             yield Mistake(_known_messages(error, shown).get(str(error.validator), otherwise), path)
+
+
+def _only_requires(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and list(schema) == ["required"]
 
 
 def _seen(path: Path, shown: Any) -> tuple[Path, Any]:

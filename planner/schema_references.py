@@ -8,7 +8,7 @@ into the same schema, or to one that the standard defines.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,33 +85,47 @@ def placed(schema: Mapping[str, Any]) -> Placed:
 
     anchored: defaultdict[str, list[Placed]] = defaultdict(list)
     whole = Placed(schema, REGISTRY.resolver_with_root(_resource(schema)), anchored)
-    for one in _all(whole, follow=False):
+    for one in _all(whole):
         if "$dynamicAnchor" in one.schema:
             anchored[one.schema["$dynamicAnchor"]].append(one)
     return whole
 
 
-def require_resolved(schema: Mapping[str, Any]) -> None:
-    """Raise UnresolvedReference if a reference in a valid schema leads to no schema."""
-    for _ in _all(placed(schema), follow=True) if has_keyword(schema, *KEYWORDS) else ():
-        pass
+def require_resolved(
+    schema: Mapping[str, Any], check: Callable[[Mapping[str, Any]], object]
+) -> None:
+    """Raise UnresolvedReference if a reference in a valid schema leads to no schema.
+
+    ``check`` is called with each schema to which a reference leads, because it may be in a place
+    that has no meaning for the standard. It may raise errors.
+    """
+    if has_keyword(schema, *KEYWORDS):
+        _all(placed(schema), check)
 
 
-def _all(root: Placed, *, follow: bool) -> Iterator[Placed]:
-    """Yield a schema and all schemas in it; with ``follow``, also those that they refer to."""
+def _all(
+    root: Placed, check: Callable[[Mapping[str, Any]], object] | None = None
+) -> Sequence[Placed]:
+    """List a schema and all schemas in it; with ``check``, also those that they refer to."""
     known = {id(root.schema): root}
 
     def parts(number: int) -> Iterator[int]:
         one = known[number]
-        inner = [
-            found
+        found = [
+            inner
             for part in _resource(one.schema).subresources()
-            for found in one.inside(part.contents)
+            for inner in one.inside(part.contents)
         ]
-        for found in [*inner, *(one.targets() if follow else ())]:
-            yield id(known.setdefault(id(found.schema), found).schema)
+        if check:
+            targets = list(one.targets())
+            for target in targets:
+                if id(target.schema) not in known:
+                    check(target.schema)
+            found += targets
+        for part in found:
+            yield id(known.setdefault(id(part.schema), part).schema)
 
-    return (known[number] for number in reachable([id(root.schema)], parts))
+    return [known[number] for number in reachable([id(root.schema)], parts)]
 
 
 def _resource(schema: Mapping[str, Any]) -> Any:

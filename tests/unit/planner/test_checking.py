@@ -54,6 +54,30 @@ def said(schema: dict[str, Any], value: object) -> list[str]:
             "flavr: not a field here; did you mean 'flavor'? Known: flavor",
         ),
         ({"anyOf": [{"type": "object"}, {"type": "integer"}]}, "x", "document: 'x' is not a"),
+        (
+            {
+                "properties": {"flavor": {}},
+                "patternProperties": {"^x": {}, "y$": {}},
+                "additionalProperties": False,
+            },
+            {"x1": 1, "by": 1, "flavr": 1},
+            "flavr: not a field here; did you mean 'flavor'? Known: flavor",
+        ),
+        (
+            {"properties": {"a": {"anyOf": [False, {"required": ["b"]}]}}},
+            {"a": {}},
+            "a: the field 'b' is missing",
+        ),
+        (
+            {"patternProperties": {r"^\p{Lu}$": {}}, "additionalProperties": {"type": "string"}},
+            {"token": 5},
+            "document: does not fit its schema: a pattern of it cannot be explained",
+        ),
+        (
+            {"pattern": r"^\p{Lu}$"},
+            "a",
+            "document: does not fit its schema: a pattern of it cannot be explained",
+        ),
         ({"multipleOf": 2}, 3, "document: 3 is not a multiple of 2"),
     ],
 )

@@ -17,6 +17,11 @@ LEADS_NOWHERE = [
     {"$ref": "#/x/b", "x": {"b": {"not": {"$ref": "#c"}}}},
     {"$ref": "#/title", "title": "b"},
 ]
+LEADS_TO_A_WRONG_SCHEMA = [
+    {"properties": {"a": {"$ref": "#/x"}}, "x": {"allOf": 7}},
+    {"$ref": "#/x", "x": {"type": 7}},
+    {"$ref": "#/x/a", "x": {"a": {"$ref": "#/x/b"}, "b": {"properties": {"c": 7}}}},
+]
 LEADS_TO_A_SCHEMA = [
     {"$ref": "#"},
     {"$ref": "#/$defs/b", "$defs": {"b": False}},
@@ -25,12 +30,19 @@ LEADS_TO_A_SCHEMA = [
     {"$dynamicRef": "#b", "$defs": {"b": {"$dynamicAnchor": "b", "$ref": "#"}}},
     {"properties": {"$ref": {"type": "string"}}},
     {"const": {"$ref": "#/nowhere"}},
+    {"$ref": "#/x", "x": {"properties": {"a": {"$ref": "#/x"}}}},
 ]
 
 
 @pytest.mark.parametrize("schema", LEADS_NOWHERE)
 def test_a_reference_that_leads_nowhere_is_refused(schema):
     with pytest.raises(ValueError, match="which leads to no schema in it"):
+        schema_errors.require_valid(schema)
+
+
+@pytest.mark.parametrize("schema", LEADS_TO_A_WRONG_SCHEMA)
+def test_a_reference_that_leads_to_a_wrong_schema_is_refused(schema):
+    with pytest.raises(ValueError, match="its schema is wrong: 7 is not"):
         schema_errors.require_valid(schema)
 
 
