@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from applier.errors import ActionFailed
 from applier.secrets.blotting import Blotting
 from planner.errors import Path, path_text
-from planner.secret_references import MARK, has_keyword, label, replaced
+from planner.secret_references import MARK, accepting, has_keyword, label, replaced
 from planner.write_only import hidden_texts
 
 #: A hidden value in a plan with fewer characters, such as ``1``, is not replaced in output.
@@ -67,11 +67,8 @@ def resolve(parameters: Mapping[str, Any], schema: Mapping[str, Any]) -> Resolve
 
     known = replaced(parameters, value)
     if values and not wrong:
-        # Imported here: few plans have secrets.
-        from planner import checking
-
-        refused = {m.path for m in checking.compiled(schema)(known)} & values.keys()
         why = "the action type does not accept its value"
+        refused = _refused(parameters, values, schema)
         wrong = [_unusable(path, values[path].reference, why) for path in sorted(refused, key=str)]
     if wrong:
         raise ActionFailed("; ".join(wrong))
@@ -79,6 +76,27 @@ def resolve(parameters: Mapping[str, Any], schema: Mapping[str, Any]) -> Resolve
     literal = (text for text in marked if len(text) >= SHORTEST_LITERAL)
     secrets = [*values.values(), *literal]
     return Resolved(known, Blotting(secrets) if secrets else NO_SECRETS)
+
+
+def _refused(
+    parameters: Mapping[str, Any], values: Mapping[Path, SecretText], schema: Mapping[str, Any]
+) -> set[Path]:
+    """Return the places of references whose values the schema refuses.
+
+    These are all places, where it is not known which value is wrong.
+    """
+    # Imported here: few plans have secrets.
+    from planner import checking
+
+    # The fast validator accepts no subclasses of str.
+    known = replaced(parameters, lambda path, _: str(values[path]))
+    if not checking.compiled(schema)(known):
+        return set()
+    from planner import schema_errors
+
+    found = schema_errors.places(schema, known) & values.keys()
+    # If the parameters have no mistake before the values are known, the values are the mistake.
+    return found or set(() if checking.compiled(accepting(schema))(parameters) else values)
 
 
 def _unusable(path: Path, text: str, why: object) -> str:

@@ -87,6 +87,43 @@ def test_a_value_that_the_schema_refuses_is_not_used(monkeypatch):
     assert value("env A", schema) == "https://example.com"
 
 
+WHY = "cannot be used: the action type does not accept its value"
+DIGITS = {"type": "string", "pattern": "^[0-9]+$"}
+
+
+def test_a_value_that_is_refused_in_a_hidden_mapping_is_not_used(monkeypatch):
+    env = {"propertyNames": {"writeOnly": True}, "additionalProperties": DIGITS}
+    schema = {"properties": {"env": env, "other": {"type": "integer"}}}
+    parameters = {"env": {"A": {"secret": "env A"}, "B": {"secret": "env B"}}, "other": "x"}
+    monkeypatch.setenv("A", "swordfish")
+    monkeypatch.setenv("B", "1")
+    with pytest.raises(ActionFailed) as caught:
+        resolve(parameters, schema)
+    assert str(caught.value) == f"env.A: the secret 'env A' {WHY}"
+    monkeypatch.setenv("A", "2")
+    assert resolve(parameters, schema).parameters["env"] == {"A": "2", "B": "1"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"not": {"properties": {"a": {"contains": {"const": "root"}}}}},
+        {"if": {"properties": {"a": {"contains": {"const": "root"}}}}, "then": {"required": ["b"]}},
+        {"properties": {"a": {"items": {"pattern": r"^(\p{Lu}+$|[0-9])"}}}},
+    ],
+)
+def test_a_value_for_which_the_schema_refuses_other_parts_is_not_used(schema, monkeypatch):
+    monkeypatch.setenv("A", "root")
+    assert refused("env A", schema) == f"a[1]: the secret 'env A' {WHY}"
+    monkeypatch.setenv("A", "1")
+    assert value("env A", schema) == "1"
+
+
+def test_a_mistake_of_the_parameters_themselves_is_not_said_of_a_value(monkeypatch):
+    monkeypatch.setenv("A", "swordfish")
+    assert value("env A", {"required": ["b"]}) == "swordfish"
+
+
 ENV = {
     "type": "object",
     "properties": {
