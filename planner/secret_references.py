@@ -44,6 +44,7 @@ _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
 #: Keywords by which references find a schema, and others in it.
 _PLACES = ("$id", "$anchor", "$dynamicAnchor", "$defs", "definitions")
+_REFERRING = ("$ref", "$dynamicRef")
 
 
 def reference(value: object) -> str | None:
@@ -126,6 +127,11 @@ def accepting(schema: Any) -> Any:
     The schemas inside a schema with ``writeOnly`` are marked, too, so that messages omit their
     values.
     """
+    found = _accepting(schema)
+    return _redirected(found, found) if has_keyword(schema, *_REFERRING) else found
+
+
+def _accepting(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     found = {keyword: _changed(keyword, held, schema) for keyword, held in schema.items()}
@@ -137,14 +143,50 @@ def accepting(schema: Any) -> Any:
     return places | {"if": {"type": "object", "required": [KEY]}, "then": SCHEMA, "else": found}
 
 
+def _redirected(part: Any, root: Any) -> Any:
+    """Return a part of a schema with its references led to where _accepting() moved their targets.
+
+    Their pointers begin at ``root``.
+    """
+    if isinstance(part, list | tuple):
+        return [_redirected(one, root) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    root = part if isinstance(part.get("$id"), str) else root
+    found = {keyword: _redirected(held, root) for keyword, held in part.items()}
+    for keyword in _REFERRING:
+        pointer = part.get(keyword)
+        if isinstance(pointer, str) and pointer.startswith("#/"):
+            found[keyword] = _moved(pointer, root)
+    return found
+
+
+def _moved(pointer: str, inside: Any) -> str:
+    """Return a pointer into a schema as one into what _accepting() made of it."""
+    # Imported here: few schemas have references.
+    from urllib.parse import unquote
+
+    found = "#"
+    for part in pointer.split("/")[1:]:
+        name = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(inside, list | tuple):
+            inside = {str(i): one for i, one in enumerate(inside)}
+        if not isinstance(inside, Mapping):
+            return pointer
+        if inside.get("then") is SCHEMA and name not in _PLACES:
+            found, inside = f"{found}/else", inside["else"]
+        found, inside = f"{found}/{part}", inside.get(name)
+    return found
+
+
 def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
-    """Return the value of a keyword of a schema, with each schema in it changed by accepting()."""
+    """Return the value of a keyword of a schema, with each schema in it changed by _accepting()."""
     if keyword in _ONE:
-        return accepting(_with_mark(held, schema))
+        return _accepting(_with_mark(held, schema))
     if keyword in _NAMED and isinstance(held, Mapping):
-        return {name: accepting(_with_mark(part, schema)) for name, part in held.items()}
+        return {name: _accepting(_with_mark(part, schema)) for name, part in held.items()}
     if keyword in _LISTED and isinstance(held, list | tuple):
-        return [accepting(_with_mark(part, schema)) for part in held]
+        return [_accepting(_with_mark(part, schema)) for part in held]
     return held
 
 

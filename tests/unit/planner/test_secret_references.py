@@ -97,6 +97,55 @@ def test_a_schema_that_accepts_a_text_accepts_a_reference(schema, accepts):
     assert check({"type": {"secret": "swordfish"}}) != []
 
 
+TEXTS = {"type": ["string", "array"], "items": {"type": "string", "minLength": 2}}
+
+
+@pytest.mark.parametrize(
+    ("pointer", "texts"),
+    [
+        ("#/properties/a", TEXTS),
+        ("#/properties/a/items", TEXTS),
+        ("#/properties/a/prefixItems/1", {"type": "string", "prefixItems": [{}, TEXTS]}),
+        ("#/properties/a/allOf/0", {"type": "string", "allOf": [TEXTS]}),
+        ("#/properties/a/not/items", {"type": "string", "not": TEXTS}),
+        ("#/properties/a/if/items", {"type": "string", "if": TEXTS}),
+        ("#/properties/a/else/items", {"type": "string", "else": TEXTS}),
+        (
+            "#/properties/a/properties/x~1%7E0y/items",
+            {"type": "string", "properties": {"x/~y": TEXTS}},
+        ),
+        ("#/properties/a/items/items", {**TEXTS, "items": TEXTS}),
+        ("#/properties/a/$defs/b/items", {**TEXTS, "$defs": {"b": TEXTS}}),
+        ("#/properties/a/x/items", {"type": "string", "x": TEXTS}),
+    ],
+)
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
+def test_a_pointer_through_a_schema_that_accepts_a_reference_leads_where_it_led(
+    keyword, pointer, texts
+):
+    schema = {"properties": {"a": texts, "o": {keyword: pointer}}}
+    check = checking.compiled(accepting(schema))
+    assert [check({"o": value}) != [] for value in ("ab", "a", 5)] == [
+        checking.compiled(schema)({"o": value}) != [] for value in ("ab", "a", 5)
+    ]
+    # What is in `not`, `if`, or under a name that is no keyword, accepts no reference.
+    if not {"not", "if", "x"} & texts.keys():
+        assert check({"o": ENV}) == []
+
+
+def test_a_pointer_begins_at_the_schema_with_an_id():
+    inner = {"$id": "https://a/b", "type": ["string", "array"], "items": {"type": "string"}}
+    inner["prefixItems"] = [{"$ref": "#/items"}]
+    check = checking.compiled(accepting({"properties": {"a": inner}}))
+    assert check({"a": [ENV, "x"]}) == []
+    assert check({"a": [5]}) != []
+
+
+def test_no_pointer_begins_at_the_fields_where_one_is_named_as_the_keyword():
+    schema = {"properties": {"$id": TEXTS, "o": {"$ref": "#/properties/$id/items"}}}
+    assert checking.compiled(accepting(schema))({"$id": [ENV], "o": ENV}) == []
+
+
 def test_a_mistake_says_what_is_accepted_and_does_not_repeat_a_value():
     def said(parameters):
         return [str(m) for m in ParameterCheck(TYPES)("shell", {"command": "x", **parameters})]
