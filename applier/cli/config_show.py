@@ -81,13 +81,12 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
     from oslo_config import cfg
 
     from applier import configuration
+    from applier.configuration import option_types
 
     try:
         value = conf[group][opt.dest]
-    except RecursionError:
-        return "cannot be used: it refers to itself"
-    except (cfg.Error, ValueError) as reason:
-        return f"cannot be used: {str(reason).rpartition('is not valid: ')[2]}"
+    except (cfg.Error, ValueError, RecursionError) as error:
+        return f"cannot be used: {option_types.explained(opt, error)}"
     if (group, opt.name) == ("actionplan", "connection"):
         return _connection(conf)
     if (group, opt.name) == ("actionplan", "simulator"):

@@ -7,6 +7,7 @@ the other modules.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -85,7 +86,7 @@ def load(
     error only when it is read.
     """
     named = list(config_files) if config_files else files()
-    for file in named:
+    for file in (*named, *_named_in(arguments)):
         _require_readable(file)
     conf = cfg.ConfigOpts()
     prepare(conf)
@@ -110,6 +111,15 @@ def load(
         for text in check.check(conf, _by_section(), os.environ):
             warn(text)
     return conf
+
+
+def _named_in(arguments: Sequence[str]) -> list[str]:
+    """Return the configuration files that command line arguments name."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--config-file", action="append", default=[])
+    with suppress(argparse.ArgumentError):  # oslo.config explains it
+        return list(parser.parse_known_args(arguments)[0].config_file)
+    return []
 
 
 def _require_readable(file: str) -> None:

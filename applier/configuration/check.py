@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg, types
 
 from applier.configuration import plugin_options, shared_file, watcher_options
+from applier.configuration.option_types import explained
 from applier.errors import ConfigurationError
 from planner import registry, safe_text
 from planner.configuration_files import SetOption, entries, files_of
@@ -82,13 +83,18 @@ def check(
     for setting in settings:
         try:
             option = _option(setting, own, conf)
-            if option in holding and not option.opt.multi:
-                told += _repeated(holding[option], setting)
-            holding[option] = setting
+            earlier = holding.get(option)
+            if earlier and not option.opt.multi:
+                told += _repeated(earlier, setting)
+            if earlier is None or not _has_older_name(setting, earlier, option):
+                holding[option] = setting
         except _NotOurs as reason:
             told += [f"{setting.place}: {reason}"] if str(reason) else []
         except ValueError as reason:
-            mistakes.append(Mistake(str(reason), place=setting.place))
+            if _is_perhaps_foreign(setting, own, conf):
+                told.append(f"{setting.place}: {reason}")
+            else:
+                mistakes.append(Mistake(str(reason), place=setting.place))
     for option, setting in holding.items():
         try:
             value = _value(conf, option, setting.text)
@@ -121,7 +127,8 @@ def _in_environment(
     variables of this form as well.
     """
     for variable, text in environment.items():
-        if found := _VARIABLE.fullmatch(variable):
+        found = _VARIABLE.fullmatch(variable)
+        if found and variable == variable.upper():
             section, option = found[1].lower(), found[2].lower()
             if _is_ours(section, own) or _is_misspelt(section, own):
                 yield Setting(f"environment variable {variable}", section, option, text)
@@ -153,6 +160,23 @@ def _is_misspelt(section: str, own: Mapping[str, Sequence[cfg.Opt]]) -> bool:
     return _similar(section, _sections(own), _SIMILAR) is not None
 
 
+def _is_perhaps_foreign(
+    setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts
+) -> bool:
+    """Return whether a variable may be another program's.
+
+    The section of ours that its section is like has no such option.
+    """
+    if setting.entry is not None or _is_ours(setting.section, own):
+        return False
+    near = _similar(setting.section, _sections(own), _SIMILAR) or setting.section
+    try:
+        _option(setting._replace(section=near), own, conf)
+    except (ValueError, _NotOurs):
+        return True
+    return False
+
+
 def _sections(own: Mapping[str, Sequence[cfg.Opt]]) -> list[str]:
     """List the names of all sections of ours, with those of the installed plugins."""
     groups = (*registry.SECTIONS, registry.CLOUDS)
@@ -160,10 +184,17 @@ def _sections(own: Mapping[str, Sequence[cfg.Opt]]) -> list[str]:
 
 
 def _repeated(earlier: Setting, later: Setting) -> Iterator[str]:
-    """Yield a warning if one file sets an option twice."""
+    """Yield a warning if one file sets an option twice by the same name."""
     first, second = earlier.entry, later.entry
-    if first and second and first.file == second.file:
+    if first and second and first.file == second.file and earlier.option == later.option:
         yield f"{second.place}: set on line {first.line} already; this one holds"
+
+
+def _has_older_name(later: Setting, earlier: Setting, option: Option) -> bool:
+    """Return whether an earlier setting of the same file holds, because it has the current name."""
+    first, second = earlier.entry, later.entry
+    same_file = first is not None and second is not None and first.file == second.file
+    return same_file and earlier.option == option.opt.dest != later.option
 
 
 def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts) -> Option:
@@ -178,7 +209,12 @@ def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.Co
         if registered.startswith(f"{registry.SECTIONS[registry.PLANNERS]}."):
             required = ()
         known |= {o.dest: Option(registered, o, required) for o in options}
-        earlier = {d.name: known[o.dest] for o in options for d in o.deprecated_opts}
+        earlier = {
+            d.name: known[o.dest]
+            for o in options
+            for d in o.deprecated_opts
+            if d.group in (None, section)
+        }
         if found := known.get(name) or earlier.get(name):
             return found
     of_watcher = watcher_options.options(section)
@@ -265,22 +301,17 @@ def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
         raise ValueError(f"one number is expected; {_CONTINUED}")
     try:
         value = conf[section][opt.dest]
-    except RecursionError:
-        raise ValueError("it refers to itself: $NAME stands for the option NAME") from None
-    except cfg.NoSuchOptError as reason:
-        why = "" if opt.secret else f"{reason}: "
-        raise ValueError(f"{why}$NAME stands for an option, $$ for a dollar sign") from None
-    except (cfg.Error, ValueError) as reason:
-        # The part before this in the message of oslo.config is the name of a class.
-        raise ValueError(str(reason).rpartition("is not valid: ")[2]) from reason
+    except (cfg.Error, ValueError, RecursionError) as error:
+        raise ValueError(explained(opt, error)) from None
     if isinstance(opt.type, types.Integer | types.Float):
         plain = text.strip().strip("\"'")
+        shown = "its value" if opt.secret else repr(plain)
         if value is None and opt.default is not None:
             raise ValueError("it is empty: a number is expected")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{plain!r} is not a finite number")
+            raise ValueError(f"{shown} is not a finite number")
         if value is not None and "$" not in plain and not _NUMBER.fullmatch(plain):
-            raise ValueError(f"{plain!r} is not a number in the digits 0 to 9")
+            raise ValueError(f"{shown} is not a number in the digits 0 to 9")
     return value
 
 
@@ -304,7 +335,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, Mapping):
         yield from (text for pair in value.items() for part in pair for text in _texts(part))
-    elif isinstance(value, Iterable):
+    elif isinstance(value, list | tuple | set | frozenset):
         yield from (text for part in value for text in _texts(part))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from oslo_config import types
+from oslo_config import cfg, types
 
 WEB, _BROKERS = ("http", "https"), ("amqp", "amqps", "redis", "rediss")
 
@@ -51,6 +51,19 @@ class Webhooks(types.Dict):
         if wrong:
             raise ValueError(f"{', '.join(wrong)}: accepted: http://... or https://...")
         return found
+
+
+def explained(opt: cfg.Opt, error: Exception) -> str:
+    """Return why oslo.config cannot use a value; of a secret option, without the value."""
+    if isinstance(error, RecursionError):
+        return "it refers to itself: $NAME stands for the option NAME"
+    if isinstance(error, cfg.NoSuchOptError):
+        why = "" if opt.secret else f"{error}: "
+        return f"{why}$NAME stands for an option, $$ for a dollar sign"
+    if opt.secret and not isinstance(opt.type, CheckedText):
+        return "its value, which is secret, is not accepted"
+    # The part before this in the message is the name of a class.
+    return str(error).rpartition("is not valid: ")[2]
 
 
 def record(text: str) -> None:

@@ -176,6 +176,18 @@ def test_config_show_hides_secrets_in_every_format(actionplan: CommandLine, form
     assert form != "table" or max(map(len, out.splitlines())) <= 100
 
 
+def test_config_show_hides_a_password_with_a_dollar_sign(actionplan: CommandLine) -> None:
+    """Its rest looks like the name of an option, which messages of oslo.config repeat."""
+    actionplan.configure(
+        actionplan={"connection": "postgresql://me:pa$swordfish@h/db"},
+        workers={"broker": "amqp://me:x$tunafish@h//"},
+    )
+    ended = actionplan.inside("config", "show", "-f", "json")
+    assert ended.code == 1
+    assert "cannot be used" in ended.out
+    assert not re.search("swordfish|tunafish", ended.out + ended.err)
+
+
 def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
     actionplan.configure(
         actionplan={"connection": "nowhere", "simulator_speed": "fast"},

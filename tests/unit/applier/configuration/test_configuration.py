@@ -21,6 +21,16 @@ def read(tmp_path, text):
     return configuration.load([str(file)])
 
 
+def test_files_that_arguments_name_are_read_like_others(tmp_path):
+    large = tmp_path / "large.conf"
+    large.write_bytes(b"#" * (configuration.MOST_BYTES + 1))
+    for arguments in (["--config-file", str(large)], [f"--config-file={large}", "--debug"]):
+        with pytest.raises(ConfigurationError, match="bytes, at most"):
+            configuration.load(arguments=arguments)
+    with pytest.raises(ConfigurationError, match="it is no regular file"):
+        configuration.load(arguments=["--config-file", "/dev/zero"])
+
+
 def test_a_planner_that_is_broken_is_left_out(monkeypatch):
     def load(namespace, name):
         raise BrokenPlugin("plugin", name, "ImportError: no module of that name")

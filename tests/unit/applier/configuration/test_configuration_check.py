@@ -186,6 +186,24 @@ def test_the_environment_is_checked_too(
     assert mistake.startswith(f"environment variable {variable}: {text}")
 
 
+@pytest.mark.parametrize("variable", ["OS_EVENT__LAG", "OS_WORKER__NAME", "OS_SSHD__PORT"])
+def test_a_variable_that_may_be_of_another_program_is_told(
+    read: Read, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "7")
+    (told,) = read.told("[watcher_applier]\nworkers = 2\n")
+    assert told.startswith(f"environment variable {variable}: no such section; did you mean ")
+
+
+def test_a_variable_in_small_letters_holds_nothing(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_watcher_applier__workers", "2")
+    variable, file = read.refused("[watcher_applier]\nworkers = 0\n")[::-1]
+    assert file.startswith("2: [watcher_applier] workers: Should be greater than or equal to 1")
+    assert variable.startswith("environment variable OS_watcher_applier__workers: not read: ")
+
+
 @pytest.mark.parametrize(
     ("section", "line", "text"),
     [
