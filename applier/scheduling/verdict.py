@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from applier.contracts import Report
 from applier.scheduling.holding import Breaker
 from applier.scheduling.type_policy import TypePolicy
+from planner.graph_algorithms import topological_order
 from planner.model import ANCHOR, JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
@@ -59,8 +60,8 @@ def ends(actions: Iterable[Action]) -> dict[str, ActionEnd]:
 class Verdicts:
     """Decides whether actions run, from the ends of others.
 
-    ``actions`` are those of the plan, by uuid, in the order of the plan. ``ended`` are those that
-    ended in an earlier run, and ``given_up`` those of them that may still run.
+    ``actions`` are those of the plan, by uuid. ``ended`` are those that ended in an earlier run,
+    and ``given_up`` those of them that may still run.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Verdicts:
         #: Maps each action that may still run, and each that ended after it in the order of the
         #: plan, to the former.
         self._keepers: dict[str, str] = {}
-        for uuid in actions if given_up else ():
+        for uuid in _in_order(actions) if given_up else ():
             if uuid in self._ends:
                 self._note_keeper(uuid, given_up=uuid in given_up)
 
@@ -157,6 +158,14 @@ class Verdicts:
             message += f", which did not run because of {self._actions[cause].label}"
         message += f", which ended {self._ends[cause].state}"
         return ending(action, ActionState.FAILED_DEPENDENCIES, message)
+
+
+def _in_order(actions: Mapping[str, Action]) -> Iterator[str]:
+    """Yield the uuids so that each follows its predecessors; a saved plan may have any order."""
+    uuids = list(actions)
+    position = {uuid: i for i, uuid in enumerate(uuids)}
+    before = [[tuple(position[u] for u in action.before())] for action in actions.values()]
+    return (uuids[i] for i in topological_order(before))
 
 
 def held_by(keeper: Action) -> str:

@@ -313,6 +313,16 @@ def test_what_comes_after_what_may_still_run_is_not_begun(earlier):
     assert story.scheduler.done
 
 
+def test_what_comes_after_what_may_still_run_is_found_in_any_order_of_the_plan():
+    story = Faults(
+        action("join", action_type=JOIN, parents=("a",), state=ActionState.SUCCEEDED),
+        action("a", state=ActionState.UNKNOWN),
+        action("b", parents=("join",)),
+        given_up=("a",),
+    )
+    assert story.begin() == ["b CANCELLED: its turn is held by a, which hangs or may still run"]
+
+
 def test_a_plan_in_which_all_waits_for_what_hangs_ends():
     members = [action(f"c{i}", tokens=("node:1", "node:2")) for i in range(30)]
     story = hanging(*members)
