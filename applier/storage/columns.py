@@ -12,6 +12,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from applier.storage.compiled import UnreadableValue
+from planner import ranges
 from planner.model import ActionPlan
 from planner.safe_text import TOO_DEEP, is_too_deep
 
@@ -63,8 +64,6 @@ class LongText(sa.TypeDecorator[str]):
         return mysql.LONGTEXT()
 
 
-#: More seconds than any heartbeat waits for the next.
-_LONGEST_S = 1e6
 Uuid = sa.String(36)
 #: The type of event numbers: 64 bits. SQLite has one integer type only.
 Count = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -123,7 +122,7 @@ def is_process_id(value: Any) -> bool:
 
 def is_interval_s(value: Any) -> bool:
     """Return whether a value is a number of seconds between two heartbeats."""
-    return isinstance(value, int | float) and 0 <= value < _LONGEST_S
+    return ranges.is_duration(value)
 
 
 def require_claim(plan: Mapping[Any, Any]) -> None:

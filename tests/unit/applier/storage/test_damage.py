@@ -27,6 +27,7 @@ from applier.storage.tables import (
     workers,
 )
 from applier.storage.tables import requests as requests_table
+from planner import ranges
 from planner.states import Outcome
 
 NOT_TEXTS = [5, b"\xff", "\ud800"]
@@ -49,7 +50,7 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
     plans.c.global_efficacy: [*NOT_JSON, "{}"],
     plans.c.claimant_pid: NOT_PROCESSES,
-    plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5],
+    plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5, 1e9],
     services.c.pid: NOT_PROCESSES,
     workers.c.pid: NOT_PROCESSES,
     actions.c.input_parameters: [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
@@ -84,6 +85,7 @@ RIGHT: list[tuple[sa.Column[Any], Any]] = [
     (plans.c.on_failure, "pause"),
     (plans.c.claimant_pid, 4711),
     (plans.c.heartbeat_interval_s, 0.05),
+    (plans.c.heartbeat_interval_s, float(ranges.LONGEST_S)),
     (plans.c.deleted_from, "FAILED"),
     (plans.c.limits, '{"node:*": 1, "type:nop": 20}'),
     (plans.c.limits, "{}"),
