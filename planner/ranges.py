@@ -18,6 +18,9 @@ MOST = 999_999_999
 LONGEST_S = MOST
 #: The most characters of a name: they fit a database column with an index.
 LONGEST_NAME = 255
+#: The most characters of the name of something that actions touch: with its kind before it, as in
+#: ``instance:web-1``, it is still a name.
+LONGEST_RESOURCE = 240
 #: The most characters of a name that planners put together, such as that of an action.
 LONGEST_COMPOSED = 1000
 #: The most characters of a text that one argument of a command can hold.
@@ -33,6 +36,7 @@ COUNT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": MOST}
 COUNT_OF_ONE_OR_MORE = {**COUNT, "minimum": 1}
 NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
 NAME_OR_NULL = {**NAME, "type": ["string", "null"]}
+RESOURCE: dict[str, Any] = {**NAME, "maxLength": LONGEST_RESOURCE}
 COMPOSED_NAME: dict[str, Any] = {**NAME, "maxLength": LONGEST_COMPOSED}
 ARGUMENT: dict[str, Any] = {"type": "string", "maxLength": LONGEST_ARGUMENT}
 TEXT: dict[str, Any] = {"type": "string", "maxLength": LONGEST_TEXT}

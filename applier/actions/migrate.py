@@ -28,10 +28,10 @@ class Migrate(ActionPlugin):
         {
             "resource_id": schemas.INSTANCE_ID,
             "migration_type": {"enum": ["live", "cold"]},
-            "source_node": schemas.TEXT,
+            "source_node": schemas.NAME,
         },
         optional={
-            "destination_node": schemas.TEXT_OR_NULL,
+            "destination_node": {**schemas.NAME, "type": ["string", "null"]},
             "resource_name": schemas.RESOURCE_NAME,
         },
         examples=[

@@ -12,6 +12,7 @@ from applier.wording import count
 from planner.differences.link_changes import LinkSet
 from planner.differences.plans import PlanDifference, difference
 from planner.guarding import with_facts_of
+from planner.guards import NO_GUARDS
 from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
@@ -92,16 +93,18 @@ def from_last_of_its_name(store: Store, plan: ActionPlan) -> str | None:
     is_large = max(sum(last.actions.values()), len(plan.actions)) > MOST_COMPARED
     if is_large and written is None:
         return None
-    try:
-        before = store.load_plan(last.uuid)
-    except (DamagedRecord, PlanNotFound):
-        return None
-    if with_facts_of(plan, before).digest == before.digest:
-        return f"Same as {named}."
     what = ""
-    if not is_large:
-        differs = difference(before, plan)
-        if differs.is_empty:
-            return f"Same as {named}, in another order."
-        what = f": {', '.join(counted(differs)[:_SAID])}"
+    # A digest that covers the facts of a plan can be compared only with that of a whole plan.
+    if not is_large or plan.facts_at or plan.guards != NO_GUARDS:
+        try:
+            before = store.load_plan(last.uuid)
+        except (DamagedRecord, PlanNotFound):
+            return None
+        if with_facts_of(plan, before).digest == before.digest:
+            return f"Same as {named}."
+        if not is_large:
+            differs = difference(before, plan)
+            if differs.is_empty:
+                return f"Same as {named}, in another order."
+            what = f": {', '.join(counted(differs)[:_SAID])}"
     return f"Differs from {named}{what}; see: actionplan diff {last.uuid[:8]} {plan.uuid[:8]}"

@@ -28,7 +28,7 @@ _WHERE = {
 _UID = {
     "type": ["string", "integer"],
     "pattern": r"^[^/\s]+$",
-    "maxLength": ranges.LONGEST_NAME,
+    "maxLength": ranges.LONGEST_RESOURCE,
     "title": "a uid: no blanks, no '/'",
 }
 _CROSS: dict[str, Any] = {
@@ -55,7 +55,7 @@ TASK: dict[str, Any] = {
     "required": ["id", "type"],
     "additionalProperties": False,
     "properties": {
-        "id": _NAME,
+        "id": ranges.RESOURCE,
         "type": {"enum": list(TYPES)},
         "version": {**ranges.NAME, "type": ["string", "number", "null"]},
         "role": _WHERE,
@@ -185,7 +185,7 @@ MESSAGE: dict[str, Any] = {
                             "required": ["task", "type"],
                             "additionalProperties": False,
                             "properties": {
-                                "task": _NAME,
+                                "task": ranges.RESOURCE,
                                 "type": _NAME,
                                 "parameters": {"type": "object"},
                                 "description": ranges.TEXT_OR_NULL,

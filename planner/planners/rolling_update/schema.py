@@ -21,7 +21,7 @@ _MEMBER = {
     "required": ["id"],
     "additionalProperties": False,
     "properties": {
-        "id": {**ranges.NAME, "description": "UUID or unique name."},
+        "id": {**ranges.RESOURCE, "description": "UUID or unique name."},
         "name": ranges.NAME_OR_NULL,
         "created_at": {**_TIME, "description": "The oldest go first."},
         "failed": {"type": "boolean", "description": "Not in service; goes before all others."},

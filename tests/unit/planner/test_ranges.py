@@ -143,6 +143,31 @@ def test_what_is_in_its_range_is_kept(estimate: float, retries: int, limit: int,
     assert saved.read_plan(json.loads(json.dumps(plan.to_dict()))) == plan
 
 
+def named(name: str) -> dict[str, Mapping[str, Any]]:
+    """Return documents with things of a name that planners put into tokens."""
+    instance = "6a1f0001-0000-4000-8000-000000000001"
+    move = {"resource_id": instance, "migration_type": "live", "source_node": name}
+    power = {"resource_id": name, "state": "off"}
+    create = {"name": name, "configuration": {}}
+    tasks = [{"id": name, "type": "shell", "role": "*", "parameters": {"cmd": "true"}}]
+    given = {"migrate": move, "change_node_power_state": power, "create_instance": create}
+    return {
+        "deployment": {"kind": "deployment", "nodes": [{"uid": name}], "tasks": tasks},
+        **{
+            kind: {"actions": [{"action_type": kind, "input_parameters": parameters}]}
+            for kind, parameters in given.items()
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", named("n"))
+def test_a_name_that_is_accepted_fits_into_tokens(kind: str) -> None:
+    plan = make_plan(named("n" * ranges.LONGEST_RESOURCE)[kind])
+    assert saved.read_plan(json.loads(json.dumps(plan.to_dict()))) == plan
+    with pytest.raises(InvalidInput, match="is too long: at most 240 characters"):
+        make_plan(named("n" * (ranges.LONGEST_RESOURCE + 1))[kind])
+
+
 @pytest.mark.parametrize(
     "text",
     [
