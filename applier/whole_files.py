@@ -14,7 +14,7 @@ from uuid import uuid4
 #: The prefix of the name of the temporary file, which is renamed once its content is complete.
 UNFINISHED = ".new-"
 #: The path of an open descriptor. What it is open on may be a regular file.
-_DESCRIPTOR = re.compile("/(?:dev|proc/self)/fd/([0-9]{1,9})")
+_DESCRIPTOR = re.compile("/(?:dev|proc/self|proc/thread-self)/fd/([0-9]{1,9})")
 
 
 def write(
@@ -75,9 +75,9 @@ def _append(path: str | os.PathLike[str], stream: int | None, data: bytes) -> No
 
 def _overwrite(path: str | os.PathLike[str], data: bytes, mode: int | None) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
-        file.write(data)
         if mode is not None:
             os.fchmod(file.fileno(), mode)
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 4000
 #: The most bytes of a document. A saved plan has about 1 KiB for each action.
 MOST_BYTES = 512 * 1024 * 1024
+_PIECE = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,13 @@ def read_open(file: BinaryIO, source: str) -> Document:
 
     A file with more than MOST_BYTES, such as a device without an end, is not read further.
     """
-    data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise _refused(source, f"too large: at most {MOST_BYTES // 1024**2} MiB are read")
-    return parse(data, source)
+    pieces, size = [], 0
+    while piece := file.read(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise _refused(source, f"too large: at most {MOST_BYTES // 1024**2} MiB are read")
+    return parse(b"".join(pieces), source)
 
 
 def parse(text: str | bytes, source: str) -> Document:
