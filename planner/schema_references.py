@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 KEYWORDS = REF, DYNAMIC = "$ref", "$dynamicRef"
 
 
+#: The schemas placed last, by their ids. What is in it is alive, so no other schema has its id.
+_last: dict[int, Placed] = {}
+_MOST = 64
+
+
 class UnresolvedReference(ValueError):
     """A reference leads nowhere, or to what is no schema."""
 
@@ -78,7 +83,16 @@ class Placed:
 
 
 def placed(schema: Mapping[str, Any]) -> Placed:
-    """Return a schema with the resolver of its references."""
+    """Return a schema with the resolver of its references; it is built once for a schema."""
+    found = _last.get(id(schema))
+    if found is None:
+        if len(_last) >= _MOST:
+            _last.clear()
+        found = _last[id(schema)] = _placed(schema)
+    return found
+
+
+def _placed(schema: Mapping[str, Any]) -> Placed:
     if not has_keyword(schema, *KEYWORDS):
         return Placed(schema)
     from jsonschema_specifications import REGISTRY

@@ -23,6 +23,8 @@ _NAMED = ("dependentSchemas",)
 _SAME = frozenset((*_ONE, *_LISTED, *_NAMED, *schema_references.KEYWORDS))
 #: In place of a schema that is not known.
 _MARKED = Placed({MARK: True})
+#: The schemas that apply to a value, by the ids of those that lead to them.
+_Known = dict[tuple[int, ...], Sequence[Placed]]
 
 
 def hidden(schema: Any, value: Any) -> Any:
@@ -33,7 +35,7 @@ def hidden(schema: Any, value: Any) -> Any:
     """
     if not has_keyword(schema, MARK):
         return value
-    return _shown([schema_references.placed(schema)], value)
+    return _shown([schema_references.placed(schema)], value, {})
 
 
 def masked(value: Any) -> Any:
@@ -82,25 +84,33 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _shown(given: Iterable[Placed], value: Any) -> Any:
-    """Return a value to which some schemas apply, with its hidden parts replaced."""
-    # A schema with references may lead to a mark that is not in it.
-    schemas = _applying(one for one in given if one.resolver or has_keyword(one.schema, MARK))
+def _shown(given: Iterable[Placed], value: Any, known: _Known) -> Any:
+    """Return a value to which some schemas apply, with its hidden parts replaced.
+
+    ``known`` are the schemas found before, for other values to which the same ones apply.
+    """
+    given = list(given)
+    ids = tuple(id(one.schema) for one in given)
+    if ids not in known:
+        # A schema with references may lead to a mark that is not in it.
+        some = (one for one in given if one.resolver or has_keyword(one.schema, MARK))
+        known[ids] = _applying(some)
+    schemas = known[ids]
     if any(_has_mark(one.schema) for one in schemas):
         return masked(value)
     if not schemas:
         return value
     if isinstance(value, Mapping):
         names = [part for one in schemas for part in one.inside(one.schema.get("propertyNames"))]
-        if names and any(_shown(names, key) == HIDDEN for key in value):
+        if names and any(_shown(names, key, known) == HIDDEN for key in value):
             return HIDDEN
         return {
-            key: _shown((part for one in schemas for part in _of_key(one, key)), held)
+            key: _shown((part for one in schemas for part in _of_key(one, key)), held, known)
             for key, held in value.items()
         }
     if isinstance(value, list | tuple):
         return [
-            _shown((part for one in schemas for part in _of_entry(one, i)), held)
+            _shown((part for one in schemas for part in _of_entry(one, i)), held, known)
             for i, held in enumerate(value)
         ]
     # The text holds a value of its own, as JSON for example. A reference may lead to a mark.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from planner import schema_errors
+from planner.schema_references import placed
 
 LEADS_NOWHERE = [
     {"properties": {"a": {"$ref": "#/$defs/b"}}},
@@ -49,3 +50,12 @@ def test_a_reference_that_leads_to_a_wrong_schema_is_refused(schema):
 @pytest.mark.parametrize("schema", LEADS_TO_A_SCHEMA)
 def test_other_references_are_not(schema):
     schema_errors.require_valid(schema)
+
+
+def test_what_resolves_references_is_built_once_for_each_of_the_last_schemas():
+    schemas = [{"$ref": "#/x", "x": {"title": str(i // 2)}} for i in range(200)]
+    for schema in schemas:
+        assert placed(schema) is placed(schema)
+        assert placed(schema).schema is schema
+    first = placed(schemas[0])
+    assert first.schema is schemas[0]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from planner import checking
+from planner.schema_references import Placed
 from planner.secret_references import HIDDEN, has_hidden
 from planner.write_only import hidden, hidden_texts
 
@@ -92,6 +93,14 @@ def test_the_texts_that_are_hidden_are_known_with_the_names_of_fields_among_them
     schema = {"properties": {"a": MARK, "b": {"propertyNames": MARK}}}
     value = {"a": "x", "b": {"y": ["z", 1]}, "c": "w"}
     assert hidden_texts(schema, value) == ["x", "y", "z"]
+
+
+def test_references_are_followed_once_and_not_for_each_entry(monkeypatch):
+    followed, targets = [], Placed.targets
+    monkeypatch.setattr(Placed, "targets", lambda one: followed.append(one) or targets(one))
+    schema = {"items": {"$ref": "#/$defs/s"}, "$defs": {"s": A}}
+    assert hidden(schema, [SEEN] * 100) == [HIDDEN_A] * 100
+    assert len(followed) == 1
 
 
 @pytest.mark.parametrize(
