@@ -63,7 +63,8 @@ class WorkerLoop:
         self._refused: set[str] = set()
         self._damaged: set[str] = set()
         #: The monotonic time from which each PENDING plan may be tried. A plan that a guard refused
-        #: gets a later one, so that plans that wait for their guards keep no others from running.
+        #: gets a later one, so that plans that wait for their guards keep no others from running,
+        #: and so does one that ended with an unexpected error.
         self._due: dict[str, float] = {}
         #: Plans that a guard refused, and why.
         self._guarded: dict[str, str] = {}
@@ -146,7 +147,7 @@ class WorkerLoop:
                 pool.submit(_run, runner, uuid).add_done_callback(partial(self._ended, uuid))
 
     def _is_refused(self, uuid: str) -> bool:
-        """Return whether a plan cannot run here, or was refused by a guard a moment ago."""
+        """Return whether a plan cannot run here, or may be tried only later."""
         return uuid in self._refused or time.monotonic() < self._due[uuid]
 
     def _note_guard(self, uuid: str, why: str) -> None:
@@ -183,6 +184,7 @@ class WorkerLoop:
             self._refused.add(uuid)
             LOG.error("Plan %s cannot run here: %s", uuid, error)
         else:
+            self._due[uuid] = time.monotonic() + self._interval_s
             LOG.error("Plan %s ended with an unexpected error", uuid, exc_info=error)
 
     def _take_over(self) -> None:
@@ -196,13 +198,15 @@ class WorkerLoop:
     def _look_at(self, plan: PlanSummary) -> None:
         """Take over one plan if its applier is dead."""
         if plan.damage is not None:
-            self._tell_damage(plan)
+            self._tell_damage(plan.uuid, plan.damage)
             return
         try:
             self._take_over_if_dead(plan)
         except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
             # Another service, an operator or the claimant itself was faster.
             LOG.info("Plan %s is not taken over: %s", plan.uuid, reason)
+        except DamagedRecord as reason:
+            self._tell_damage(plan.uuid, reason)
 
     def _end_commands(self, uuid: str) -> Sequence[Report]:
         """End the commands of a plan that a dead applier has left; return reports of its actions.
@@ -218,11 +222,11 @@ class WorkerLoop:
             LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
             return ()
 
-    def _tell_damage(self, plan: PlanSummary) -> None:
-        """Log once that a plan is damaged, so that it cannot be taken over."""
-        if plan.uuid not in self._damaged:
-            self._damaged.add(plan.uuid)
-            LOG.error("Plan %s is damaged: %s; see: actionplan db check", plan.uuid, plan.damage)
+    def _tell_damage(self, uuid: str, why: object) -> None:
+        """Log once that a plan cannot be taken over, because rows of it are damaged."""
+        if uuid not in self._damaged:
+            self._damaged.add(uuid)
+            LOG.error("Plan %s cannot be taken over: %s; see: actionplan db check", uuid, why)
 
     def _take_over_if_dead(self, plan: PlanSummary) -> None:
         """Take over a plan if its applier is dead; see :func:`applier.run.resume.take_over`."""

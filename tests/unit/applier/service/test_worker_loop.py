@@ -7,9 +7,12 @@ import itertools
 import logging
 import os
 import socket
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -445,3 +448,53 @@ def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog)
     with trial:
         assert happens(trial, "resume_plan", times=1).wait(PATIENCE_S)
     assert next(rounds) >= 5 + 1 + 6  # the first round after the outage begins the count
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE actionplan_request SET created_at = 'x'",
+        "UPDATE actionplan_plan SET digest = NULL, guards = '{\"windows\": [5]}' WHERE claim != ''",
+        "UPDATE actionplan_attempt SET state = 'x'",
+        "UPDATE actionplan_action SET input_parameters = '{\"x\": 1}' WHERE name = 'dead'",
+    ],
+)
+def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, caplog, damage):
+    ran, trial = threading.Event(), make_trial()
+    trial.work = lambda _: ran.set() or PlanState.SUCCEEDED
+    plan = new_plan("dead", state=PlanState.PENDING)
+    trial.store.save_plan(plan)
+    now, gone = datetime.now(UTC), ME._replace(pid=2**22 + 1)
+    for death in range(1, resume.DEATHS + 1):
+        claim = trial.store.claim_plan(plan.uuid, gone, now=now)
+        (deadly,) = trial.store.load_plan(plan.uuid).actions
+        if deadly.state is ActionState.ONGOING:
+            again = decide(deadly, Verified.NOT_DONE, rerun_safe=True)
+            trial.store.commit(plan.uuid, claim, [again], now=now)
+        trial.store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=now)
+        if death < resume.DEATHS:
+            trial.store.resume_plan(plan.uuid, [], now=now)
+    trial.store.add_request(plan.uuid, Request(verb="skip", who="ann"), now=now)
+    with closing(sqlite3.connect(Path(trial.store._folder.name, "plans.db"))) as file, file:
+        assert file.execute(damage).rowcount > 0
+    trial.pending()
+    with trial:
+        assert ran.wait(PATIENCE_S)
+        assert happens(trial, "report_service").wait(PATIENCE_S)
+    (told,) = [r.message for r in caplog.records if plan.uuid in r.message]
+    assert told.startswith(f"Plan {plan.uuid} cannot be taken over: ")
+    assert told.endswith("; see: actionplan db check")
+
+
+def test_a_plan_that_ends_with_an_unexpected_error_is_not_tried_again_at_once(make_trial, caplog):
+    tried = []
+
+    def work(uuid):
+        tried.append(uuid)
+        raise ArithmeticError("a bug")
+
+    trial = make_trial(work, heartbeat_interval_s=3600.0)
+    trial.pending()
+    with trial:
+        assert happens(trial, "pending_plans", times=10).wait(PATIENCE_S)
+    assert len(tried) == 1
