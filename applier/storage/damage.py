@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from applier.storage import claims, columns, rows, tables
 from applier.storage.compiled import Row, UnreadableValue
 from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
+from planner import guards
 from planner.errors import InvalidPlan, cut, short
 from planner.safe_text import TOO_DEEP, is_too_deep
 from planner.states import ActionState, Outcome, PlanState, StateReason
@@ -100,6 +101,14 @@ def _outcomes(value: Any) -> bool:
     return columns.is_texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
 
 
+def _is_guards(value: Any) -> bool:
+    try:
+        rows.reading(guards.of)(value)
+    except UnreadableValue:
+        return False
+    return isinstance(value, dict)
+
+
 _LIST = _json(lambda value: isinstance(value, list), "a list")
 _MAPPING = _json(lambda value: isinstance(value, dict), "a mapping")
 _TOLERANCES = _json(columns.is_tolerances, "a list of tolerances")
@@ -120,7 +129,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "tolerances": _TOLERANCES,
         "warnings": _TEXTS,
         "limits": _LIMITS,
-        "guards": _MAPPING,
+        "guards": _json(_is_guards, "guards"),
         "claimant_pid": _process,
         "heartbeat_interval_s": _interval,
     },

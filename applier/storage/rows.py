@@ -108,14 +108,14 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
 def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Make a function raise UnreadableValue in place of the errors that damaged values cause.
 
-    These are ValueError, TypeError, KeyError and, for too deep nesting, RecursionError.
+    These are ValueError, TypeError, KeyError, AttributeError and, if too deep, RecursionError.
     """
 
     @wraps(function)
     def read(*given: Given.args, **named: Given.kwargs) -> Result:
         try:
             return function(*given, **named)
-        except (ValueError, TypeError, KeyError, RecursionError) as reason:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as reason:
             text = f"{reason} is missing" if isinstance(reason, KeyError) else str(reason)
             raise UnreadableValue(text) from reason
 

@@ -102,7 +102,7 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
     if VERSION_TABLE in names:
         column: sa.ColumnClause[str] = sa.column("version_num")
         rows = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE)))
-        versions = sorted(set(rows.scalars()))
+        versions = sorted(set(map(str, rows.scalars())))
         if len(versions) > 1:
             text = f"its tables have {len(versions)} versions, {' and '.join(versions)}"
             raise DamagedRecord(shown(url), [text])

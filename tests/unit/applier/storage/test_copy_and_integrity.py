@@ -92,10 +92,13 @@ def test_a_version_that_is_there_twice_is_told(path):
     assert found == [f"{table} has 2 rows in place of one"]
 
 
-def test_two_versions_are_refused_by_all(path):
+@pytest.mark.parametrize(
+    ("value", "said"), [("'0001'", "0001 and 00"), ("x'00'", r"00\d\d and b'\\x00'")]
+)
+def test_two_versions_are_refused_by_all(path, value, said):
     table = "actionplan_alembic_version"
-    with pytest.raises(DamagedRecord, match="its tables have 2 versions, 0001 and 00") as caught:
-        changed(path, f"INSERT INTO {table} VALUES ('0001')")  # noqa: S608
+    with pytest.raises(DamagedRecord, match=f"its tables have 2 versions, {said}") as caught:
+        changed(path, f"INSERT INTO {table} VALUES ({value})")  # noqa: S608
     with pytest.raises(DamagedRecord) as opened:
         SqlStore(f"sqlite:///{path}")
     assert str(opened.value) == str(caught.value)

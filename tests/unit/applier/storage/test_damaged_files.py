@@ -85,6 +85,8 @@ DEEP = '{"a": ' + "[" * 1200 + "]" * 1200 + "}"
         ("plan", "name", b"\xff"),
         ("plan", "warnings", "[1]"),
         ("plan", "tolerances", '[{"x": 1}]'),
+        ("plan", "guards", '{"windows": [5]}'),
+        ("plan", "guards", '{"extent": 5}'),
     ],
 )
 def test_a_plan_with_a_value_of_another_kind_is_refused_found_and_removed(

@@ -121,6 +121,7 @@ EVERYWHERE = [
     Damage("event", "data", "'[1]'", "is damaged: data '[1]' is not a mapping"),
     Damage("event", "data", "'{}'", "is damaged: its verb None has another form"),
     Damage("subscription", "held_back", "'x'", "held_back 'x' is not JSON", "name"),
+    Damage("subscription", "held_back", "'[]'", "held_back '[]' is not a mapping", "name"),
     Damage("subscription", "away", "'{}'", "the subscription readers is damaged: 'since'", "name"),
     Damage("service", "pid", "-3", "bob is damaged: pid -3 is not the number", "uuid"),
     Damage("worker", "queues", "'{'", "worker bob is damaged: queues '{' is not JSON", "name"),
@@ -155,6 +156,10 @@ ONLY_SQLITE = [
             *(("event", "type", "number"), ("subscription", "holder", "name")),
             *(("service", "host", "uuid"), ("worker", "user", "name")),
         )
+    ),
+    *(
+        Damage(table, key, "CAST(x'ff41' AS TEXT)", f"{table} \\xffA is damaged: {key} ", key)
+        for table, key in (("service", "uuid"), ("worker", "name"), ("subscription", "name"))
     ),
     Damage("service", "pid", "'many'", "pid 'many' is not the number of a process", "uuid"),
     Damage("attempt", "number", "'many'", "number 'many' is not a whole number", "id"),
