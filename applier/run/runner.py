@@ -12,7 +12,7 @@ from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.executor import MakeExecutor
 from applier.engines.tasks import task_maker, workerless
-from applier.errors import GuardRefusal, RequestsUnread, StoreError
+from applier.errors import DamagedRecord, GuardRefusal, RequestsUnread, StoreError, sound_part
 from applier.recording.recorder import Recorder
 from applier.run import left_commands, outcome, plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
@@ -205,16 +205,21 @@ class Runner:
         """Record the state of a plan whose engine has ended, and return it.
 
         A pause or cancel that came too late for the engine is carried out: while the plan has
-        actions left, its claim ends only once all requests have been read.
+        actions left, its claim ends only once all requests have been read. With a damaged request,
+        it becomes PAUSED.
         """
         before = max((request.number for request in earlier), default=0)
         while state in (PlanState.PENDING, PlanState.PAUSED):
-            asked = self._store.requests(plan.uuid, before)
+            asked, damaged = sound_part(lambda: self._store.requests(plan.uuid, before))
             found = {request.verb: request for request in asked}
             if RequestVerb.CANCEL in found:
                 return self._cancel_rest(recorder, found[RequestVerb.CANCEL])
             if RequestVerb.PAUSE in found:
                 state = PlanState.PAUSED
+            if damaged:
+                # It may be a cancel: an operator has to look.
+                state, message = PlanState.PAUSED, f"{message}; {damaged[0]}"
+                break
             read = max((request.number for request in asked), default=before)
             try:
                 recorder.move(state, message, read=read, history=entry)
@@ -294,18 +299,18 @@ class Runner:
         return order.ranks
 
     def _queue_limits(self, plan: ActionPlan, without: Collection[str]) -> QueueLimits:
-        """Return the limits that workers impose; none if the store cannot be reached."""
+        """Return the limits that workers impose; none if they cannot be read."""
         try:
             runs_at = self._setup.runs_at
             return runs_at.queue_limits(plan, without) if runs_at else QueueLimits()
-        except StoreError:
+        except (StoreError, DamagedRecord):
             return QueueLimits()
 
     def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[Sample]]:
-        """Return the durations of earlier runs; none if the store cannot be reached."""
+        """Return the durations of earlier runs; none if they cannot be read."""
         try:
             return self._store.durations(action_types)
-        except StoreError:
+        except (StoreError, DamagedRecord):
             return {}
 
     def _verified(

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import pytest
 
 from applier.contracts import ActionPlugin, Report, Request, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.errors import AlreadyDone, PlanConflict, StoreError
+from applier.errors import AlreadyDone, DamagedRecord, PlanConflict, StoreError
 from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
@@ -129,6 +134,50 @@ def test_a_store_that_stays_away_ends_the_run_and_leaves_the_plan_ongoing(trial,
     assert away.tries > 2
     assert one.plan().state is PlanState.ONGOING
     assert one.states() == {"a": "ONGOING", "b": "PENDING", "c": "PENDING"}
+
+
+# A record that is damaged
+
+
+@pytest.mark.parametrize(
+    ("halted", "more", "state"),
+    [
+        ("pause", None, "PAUSED"),
+        ("hand_back", None, "PAUSED"),
+        ("hand_back", "cancel", "CANCELLED"),
+    ],
+)
+def test_a_plan_with_a_damaged_request_is_paused_and_says_why(trial, store, halted, more, state):
+    """The request may be a cancel; one that can be read is followed."""
+    crash(store, CHAIN)
+    one = trial(CHAIN, inner=store, request_interval_s=3600.0)
+
+    def work(parameters, context, stop):
+        getattr(one.runner, halted)(why="it ends")
+        store.add_request("plan", Request(verb="pause", who="ann"), now=NOW)
+        if more:
+            store.add_request("plan", Request(verb=more, who="ann"), now=NOW)
+        with closing(sqlite3.connect(Path(store._folder.name, "plans.db"))) as file, file:
+            file.execute("UPDATE actionplan_request SET created_at = 'x' WHERE verb = 'pause'")
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState(state)
+    assert one.store.claimant("plan") is None
+    said = "request 1 is damaged: created_at 'x' is not a time" in one.plan().status_message
+    assert said is (more is None)
+
+
+def test_a_plan_whose_forecast_cannot_be_made_runs(trial):
+    one = trial(CHAIN)
+
+    def damaged(*_: object, **__: object):
+        raise DamagedRecord("the record", ["no such table"])
+
+    one.store.durations = damaged
+    one.runner._setup = replace(one.runner._setup, runs_at=Mock(queue_limits=damaged))
+    one.runner._setup.runs_at.executor_of.return_value = None
+    assert one.run() is PlanState.SUCCEEDED
 
 
 # A claim that is lost
