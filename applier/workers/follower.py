@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from applier.contracts import JobOffer, Report
-from applier.errors import DamagedRecord, StoreError
+from applier.errors import DamagedRecord, DamagedRow, StoreError, sound_part
 from applier.store.worker_jobs import (
     ALL_SERVED,
     OVER,
@@ -133,16 +133,34 @@ class JobFollower:
         fenced, and jobs that no worker took are sent again. Raises StoreError, DamagedRecord.
         """
         found = False
-        for job in self._store.jobs_of(self._plan, OVER):
-            with self._lock:
-                key, offer = self._jobs.get(job.key.action, (None, None))
-            if key == job.key and offer is not None:
+        jobs, damaged = sound_part(lambda: self._store.jobs_of(self._plan, OVER))
+        for job in jobs:
+            if offer := self._offer_of(job.key):
                 found = self._take_in(job, offer) or found
+        for row in damaged:
+            found = self._give_up(row) or found
         self._answered()
         if self._clock() >= self._next_care:
             self._fence_and_resend()
             self._next_care = self._clock() + min(CARE_S, self._resend_s)
         return found
+
+    def _offer_of(self, key: AttemptKey) -> JobOffer | None:
+        """Return the offer of a job; None if it is not followed."""
+        with self._lock:
+            followed, offer = self._jobs.get(key.action, (None, None))
+        return offer if followed == key else None
+
+    def _give_up(self, row: DamagedRow) -> bool:
+        """Report the attempt of a damaged job as UNKNOWN; return False if it is not followed."""
+        key = self._key_of(row)
+        if offer := self._offer_of(key):
+            self._in_doubt(key, offer, str(row))
+        return offer is not None
+
+    def _key_of(self, row: DamagedRow) -> AttemptKey:
+        """Return the key of a damaged job; one that no job has if the key itself is damaged."""
+        return AttemptKey(self._plan, row.values.get("action", ""), row.values.get("attempt", 0))
 
     def _answered(self) -> None:
         """Store the time of an answer of the record; a long gap since the last means an outage."""
@@ -159,12 +177,12 @@ class JobFollower:
         if job.state is WorkerJobState.ENDED:
             self._report_result(job, offer)
         elif job.task is not JobTask.ACT:
-            self._in_doubt(job, offer, "no worker found out what became of it")
+            self._in_doubt(job.key, offer, "no worker found out what became of it")
         elif job.stop is StopReason.TIMEOUT:
             text = f"timed out: no worker took it from the queue {job.queue}"
-            self._end(job, offer, ActionState.FAILED, text)
+            self._end(job.key, offer, ActionState.FAILED, text)
         else:
-            self._end(job, offer, ActionState.CANCELLED, "aborted before it began")
+            self._end(job.key, offer, ActionState.CANCELLED, "aborted before it began")
         return True
 
     def _report_result(self, job: WorkerJob, offer: JobOffer) -> None:
@@ -172,14 +190,15 @@ class JobFollower:
             report = report_of(job.key.action, offer, job.result or {})
         except ValueError as reason:
             text = f"what worker {job.worker} wrote at its end is no result: {reason}"
-            self._end(job, offer, ActionState.UNKNOWN, text)
+            self._end(job.key, offer, ActionState.UNKNOWN, text)
         else:
             self._report(report)
 
     def _lost_job(self, job: WorkerJob, offer: JobOffer) -> bool:
         action, text = job.key.action, f"its worker {job.worker} was not heard of for its lease"
         if self._losses[action] >= LOSSES:
-            self._in_doubt(job, offer, f"{text}, while it found out what became of the attempt")
+            doubt = f"{text}, while it found out what became of the attempt"
+            self._in_doubt(job.key, offer, doubt)
             return True
         LOG.warning("Action %s: %s", action, text, extra={"action": action})
         is_here = action in self._at_workers and job.task is not JobTask.VERIFY
@@ -189,13 +208,13 @@ class JobFollower:
             self._delivery.send(job.queue, job.key)
         return False
 
-    def _in_doubt(self, job: WorkerJob, offer: JobOffer, message: str) -> None:
+    def _in_doubt(self, key: AttemptKey, offer: JobOffer, message: str) -> None:
         """Report an attempt as UNKNOWN that may still run somewhere; its tokens stay held."""
-        self._end(job, offer, ActionState.UNKNOWN, message, given_up=True)
+        self._end(key, offer, ActionState.UNKNOWN, message, given_up=True)
 
     def _end(
         self,
-        job: WorkerJob,
+        key: AttemptKey,
         offer: JobOffer,
         state: ActionState,
         message: str,
@@ -205,7 +224,7 @@ class JobFollower:
         """Report an attempt that has no result."""
         self._report(
             Report(
-                uuid=job.key.action,
+                uuid=key.action,
                 old=ActionState.ONGOING,
                 state=state,
                 outcome=Outcome.ERROR if state is ActionState.FAILED else None,
@@ -225,19 +244,20 @@ class JobFollower:
     def _fence_and_resend(self) -> None:
         """Fence leases that ran out, and send jobs again that no worker took.
 
-        Also report the followed jobs that are missing, and the queues that no worker serves.
+        Also report the followed jobs that no worker can take, and the queues that none serves.
         """
         if self._clock() - self._within_reach_since >= self._lease_s:
             self._store.fence_jobs(self._plan)
+        # First, because a damaged job keeps the others from being read until it is removed.
+        if self._clock() >= self._next_search:
+            self._next_search = self._clock() + self._lease_s
+            self._report_lost_rows()
         unsent = self._store.unsent_jobs(self._plan, self._resend_s)
         for job in unsent:
             if job.task is not JobTask.ACT and self._waited_s(job) > WAITS_LEASES * self._lease_s:
                 self._waited_long(job)
             else:
                 self._delivery.send(job.queue, job.key)
-        if self._clock() >= self._next_search:
-            self._next_search = self._clock() + self._lease_s
-            self._report_missing()
         # Last, because it reads the rows that workers write, and may raise an error for them.
         self._tell_unserved({job.queue for job in unsent})
 
@@ -249,25 +269,18 @@ class JobFollower:
             self._lost[job.key.action] = self._clock()
             self._delivery.send(job.queue, job.key)
 
-    def _report_missing(self) -> None:
-        """Report followed actions whose jobs are no longer on record, as UNKNOWN."""
+    def _report_lost_rows(self) -> None:
+        """Report followed jobs as UNKNOWN that are not on record, or that no worker can take."""
         with self._lock:
-            followed = list(self._jobs.values())
-        known = {job.key for job in self._store.jobs_of(self._plan)}
-        for key, offer in followed:
-            with self._lock:
-                is_followed = self._jobs.get(key.action) == (key, offer)
-            if key not in known and is_followed:
-                self._report(
-                    Report(
-                        uuid=key.action,
-                        old=ActionState.ONGOING,
-                        state=ActionState.UNKNOWN,
-                        message="its job is not on record any more",
-                        job=offer,
-                        given_up=True,
-                    )
-                )
+            followed = [key for key, _ in self._jobs.values()]
+        jobs, damaged = sound_part(lambda: self._store.jobs_of(self._plan))
+        known = {*(job.key for job in jobs), *map(self._key_of, damaged)}
+        for key in followed:
+            if key not in known and (offer := self._offer_of(key)):
+                self._in_doubt(key, offer, "its job is not on record any more")
+        for row in damaged:
+            if row.values.get("state") == WorkerJobState.TODO:
+                self._give_up(row)
 
     def _tell_unserved(self, waiting: set[str]) -> None:
         """Log a change of the set of unserved queues with waiting jobs, and pass it to ``tell``."""

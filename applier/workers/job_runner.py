@@ -18,7 +18,7 @@ from applier.contracts import Claimant, Report
 from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
-from applier.errors import ActionFailed, StoreError
+from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
 from applier.run.verify import Findings, verify_all
 from applier.scheduling.resumption import in_doubt
 from applier.store.worker_jobs import (
@@ -104,7 +104,7 @@ class JobRunner:
         self._asking = threading.BoundedSemaphore(ASKING)
 
     def end(self) -> None:
-        """Stop repeating failed calls of the record: from now on, they raise StoreError."""
+        """Stop repeating failed calls of the record: from now on, they raise their errors."""
         self._over.set()
 
     def held(self) -> list[HeldJob]:
@@ -195,7 +195,9 @@ class JobRunner:
         if held.is_lost and report.state is not ActionState.SUCCEEDED:
             return False  # it was given up, and that is no result
         result = result_of(report)
-        return self._insist(lambda: self._store.end_job(held.key, token, result))
+        # It reads no values, so a later attempt may succeed, whatever the error.
+        errors = (StoreError, DamagedRecord)
+        return self._insist(lambda: self._store.end_job(held.key, token, result), errors)
 
     def _carried_out(
         self, held: _Held, token: str, taken: TakenJob, asked_at: float
@@ -276,8 +278,12 @@ class JobRunner:
             permits_are_here=_origin(lost) == _origin(self._own.name),
         )
 
-    def _insist(self, ask: Callable[[], Answer]) -> Answer:
-        """Call ``ask``, and repeat it with growing pauses while it raises StoreError.
+    def _insist(
+        self,
+        ask: Callable[[], Answer],
+        errors: tuple[type[ApplierError], ...] = (StoreError,),
+    ) -> Answer:
+        """Call ``ask``, and repeat it with growing pauses while it raises one of ``errors``.
 
         The error is raised after :meth:`end`. The call must be one that may be repeated.
         """
@@ -286,7 +292,7 @@ class JobRunner:
             try:
                 with self._asking:
                     return ask()
-            except StoreError as reason:
+            except errors as reason:
                 if not told:
                     LOG.warning("The record cannot be reached; retrying: %s", reason)
                 told = True

@@ -75,7 +75,7 @@ class LeaseKeeper:
             thread.join()
         try:
             self._store.remove_worker(self._worker.name)
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             LOG.warning("The worker could not be deregistered: %s", reason)
 
     def wake(self) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from followed_job import OUT_S, PAYLOAD, Job, runner
+from followed_job import OUT_S, PAYLOAD, Job, change, runner
 
 from applier.contracts import Verified
 from applier.errors import DamagedRecord
@@ -157,3 +157,32 @@ def test_what_workers_say_of_themselves_keeps_no_job_from_being_sent_again(job):
         with pytest.raises(DamagedRecord):
             job.follower.look()
     assert job.messages.sent == [("site-b", job.key)] * 3
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("task", "zz"), ("stop", "zz"), ("state", "zz"), ("offered_at", "x")]
+)
+@pytest.mark.parametrize("is_over", [True, False], ids=["over", "not taken"])
+def test_a_damaged_job_is_in_doubt_and_the_others_go_on(store, column, value, is_over):
+    jobs = [Job(store, PAYLOAD), Job(store, PAYLOAD)]
+    first, second = jobs
+    if is_over:
+        for job in jobs:
+            runner(store).perform(job.key)
+    change(
+        store,
+        f"UPDATE actionplan_worker_job SET {column} = ? WHERE plan = ?",  # noqa: S608
+        value,
+        first.key.plan,
+    )
+    for job in jobs:
+        for _ in range(40):
+            job.clock.now += 1
+            try:
+                job.follower.look()
+            except DamagedRecord:
+                assert not is_over
+    (report,) = first.reports
+    assert (report.state, report.given_up, report.job) == (ActionState.UNKNOWN, True, first.offer)
+    assert f"{column} '{value}' is " in report.message
+    assert [r.state for r in second.reports] == [ActionState.SUCCEEDED] * is_over

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from applier.errors import DamagedRecord, StoreError
 from applier.store.worker_jobs import REPORT_S, Worker
 from applier.testing.temporary_store import TemporaryStore
 from applier.workers.lease_keeper import LeaseKeeper
@@ -80,3 +81,16 @@ def test_what_the_record_says_ends_the_worker_once(store):
     one.keeper.request_drain()
     one.look_after(REPORT_S)
     assert one.drained == 1
+
+
+@pytest.mark.parametrize("error", [StoreError("away"), DamagedRecord("the record", ["no table"])])
+def test_a_worker_that_cannot_be_deregistered_ends_all_the_same(store, error, caplog):
+    keeper = Keeper(store, 3600.0).keeper
+
+    def refused(_: str) -> None:
+        raise error
+
+    keeper._store.remove_worker = refused
+    with keeper:
+        pass
+    assert f"could not be deregistered: {error}" in caplog.text

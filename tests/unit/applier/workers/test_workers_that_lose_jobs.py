@@ -12,7 +12,7 @@ import pytest
 from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, change, changed, runner
 
 from applier.contracts import Verified
-from applier.errors import ActionFailed, StoreError
+from applier.errors import ActionFailed, DamagedRecord, StoreError
 from applier.machines import OpenMachines
 from applier.store.worker_jobs import (
     AttemptKey,
@@ -331,3 +331,25 @@ def test_the_commands_of_a_lost_job_go_on_and_those_of_a_stopped_one_do_not(job,
     assert doing.lose(held) if is_lost else doing.stop(held, StopReason.ABORT)
     thread.join(20)
     assert let_go == ["commands"] * is_lost
+
+
+@pytest.mark.parametrize("error", [StoreError("away"), DamagedRecord("the record", ["no table"])])
+def test_a_result_that_cannot_be_written_is_written_later(job, error, caplog):
+    end_job, errors = job.store.end_job, [error] * 2
+
+    def refused(*given):
+        if errors:
+            raise errors.pop()
+        return end_job(*given)
+
+    job.store.end_job = refused
+    runner(job.store).perform(job.key)
+    assert job.state is WorkerJobState.ENDED
+    assert caplog.text.count("The record cannot be reached; retrying: ") == 1
+
+
+def test_a_job_that_is_damaged_is_not_asked_for_again_and_again(job):
+    """It would keep a place of the worker for ever."""
+    change(job.store, "UPDATE actionplan_worker_job SET task = ?", "zz")
+    with pytest.raises(DamagedRecord):
+        runner(job.store).perform(job.key)
