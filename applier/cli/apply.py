@@ -11,7 +11,14 @@ from applier.cli import arguments, deployment_part, foreground
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.terminal import lasting
 from applier.cli.verb import REFUSED, Verb
-from applier.errors import GuardRefusal, OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
+from applier.errors import (
+    DamagedRecord,
+    GuardRefusal,
+    OutOfDate,
+    PlanNotFound,
+    StoreError,
+    UnknownActionTypes,
+)
 from applier.operations import claim, creation, drift
 from applier.operations.creation import SetOptions, read_settings
 from applier.run.plan_cloud import shown_name
@@ -92,7 +99,7 @@ class Apply(Verb):
         workers = settings.max_workers or self.session.max_workers
         try:
             plan, is_new = self._plan(parsed_args, settings)
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
         self._refuse_what_cannot_run(plan)
         if is_new:

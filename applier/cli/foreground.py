@@ -17,7 +17,7 @@ from applier.assembly import now
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
-from applier.errors import PlanConflict, StoreError
+from applier.errors import DamagedRecord, PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
 from applier.wording import planned_and_taken
@@ -121,7 +121,9 @@ def _run(
                 runner.run(plan.uuid)
         except (PlanConflict, InvalidTransition) as reason:
             raise claim.already_running(store, plan.uuid) or reason from reason
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
+            if starts.seen and isinstance(reason, DamagedRecord):
+                raise  # it was no write that failed: the end is on record
             ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
     plan = store.load_plan(plan.uuid)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from applier.backoff import delays_s
-from applier.errors import PlanConflict, StoreError
+from applier.errors import ApplierError, DamagedRecord, PlanConflict, StoreError
 from planner.errors import InvalidTransition
 
 LOG = logging.getLogger(__name__)
@@ -30,8 +30,9 @@ class StoreRetry:
         is_written: Callable[[], bool],
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Call ``attempt`` until it returns; raise its last StoreError after ``patience_s``.
+        """Call ``attempt`` until it returns; raise StoreError with its last error when time is up.
 
+        DamagedRecord is treated like StoreError, because a server may lack a table for a moment.
         A failed attempt may have been written even so, if only the answer of the database was lost.
         So if a later attempt raises PlanConflict or InvalidTransition, ``is_written`` is called: if
         it returns True, the write has succeeded. It may raise the errors of the store. ``wait`` is
@@ -40,12 +41,12 @@ class StoreRetry:
         began = self._clock()
         try:
             attempt()
-        except StoreError as error:
+        except (StoreError, DamagedRecord) as error:
             self._retry(error, began, attempt, is_written, wait)
 
     def _retry(
         self,
-        error: StoreError,
+        error: ApplierError,
         began: float,
         attempt: Callable[[], None],
         is_written: Callable[[], bool],
@@ -56,13 +57,13 @@ class StoreRetry:
         for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
             left = self._patience_s - (self._clock() - began)
             if left <= 0:
-                raise error
+                raise StoreError(str(error)) from error
             LOG.log(level, "The record cannot be reached; retrying for %.0f s: %s", left, error)
             level = logging.INFO
             wait(min(delay_s, left))
             try:
                 _write_unless_written(attempt, is_written)
-            except StoreError as reason:
+            except (StoreError, DamagedRecord) as reason:
                 error = reason
             else:
                 LOG.warning("The record can be reached again")

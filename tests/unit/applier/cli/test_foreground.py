@@ -9,11 +9,15 @@ from dataclasses import replace
 import pytest
 
 from applier.cli.foreground import exit_code, lapses, signals
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 from applier.recording.store_retry import StoreRetry
+from applier.storage.sql import SqlStore
+from applier.store import Store
 from applier.testing.sample_plans import new_plan
 from planner.model import Action
 from planner.states import ActionState, PlanState
+
+from .conftest import Run
 
 INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
@@ -86,6 +90,22 @@ def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None
         "The record cannot be reached; retrying for 100 s: disk is full",
         "The record can be reached again",
     ]
+
+
+@pytest.mark.parametrize("method", ["load_plan", "claim_plan"])
+def test_that_nothing_has_run_is_said_of_a_damaged_record(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    plan = new_plan("a", state=PlanState.PENDING)
+    store.save_plan(plan)
+
+    def damaged(*_: object, **__: object) -> object:
+        raise DamagedRecord("the record", ["no such table"])
+
+    monkeypatch.setattr(SqlStore, method, damaged)
+    code, _, err = run("apply", plan.uuid, "--yes")
+    assert code == 1
+    assert err == "Refused: the record is damaged: no such table. Nothing has run\n"
 
 
 CODES = [

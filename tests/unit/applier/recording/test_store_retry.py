@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.errors import PlanConflict, StoreError
+from applier.errors import DamagedRecord, PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
 
 CONFLICT = PlanConflict("plan", "ONGOING", "the row has changed")
@@ -53,6 +53,13 @@ def test_when_patience_ends_the_error_comes_out(away, caplog):
     with pytest.raises(StoreError, match="connection refused"):
         store.write()
     assert store.now == pytest.approx(100.0)
+
+
+def test_a_part_of_the_record_that_is_missing_for_a_while_is_waited_for(caplog):
+    missing = DamagedRecord("the record", ["no such table"])
+    Store(missing, missing, None).write()
+    with pytest.raises(StoreError, match="no such table"):
+        Store(*[missing] * 1000).write()
 
 
 def test_without_patience_the_first_error_comes_out(away):
