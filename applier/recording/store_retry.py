@@ -57,6 +57,8 @@ class StoreRetry:
         for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
             left = self._patience_s - (self._clock() - began)
             if left <= 0:
+                if isinstance(error, StoreError):
+                    raise error
                 raise StoreError(str(error)) from error
             LOG.log(level, "The record cannot be reached; retrying for %.0f s: %s", left, error)
             level = logging.INFO

@@ -63,6 +63,8 @@ def _summary(database: Database, uuid: str) -> PlanSummary:
 
 def _damaged(database: Database, uuid: str) -> PlanSummary:
     """Return the summary of a damaged plan, with name, planner and state if these can be read."""
+    from applier.storage.damaged_rows import escaped
+
     wrong, head = problems(database.read, uuid), dict[str, Any]()
     with suppress(ValueError, Damaged), database.read() as transaction:
         (found,) = transaction.read_unconverted(statements.PLAN, {"plan_uuid": uuid})
@@ -70,8 +72,8 @@ def _damaged(database: Database, uuid: str) -> PlanSummary:
     state, name, planner = (head.get(key) for key in ("state", "name", "planner"))
     return PlanSummary(
         uuid=uuid,
-        name=name if isinstance(name, str) else None,
-        planner=planner if isinstance(planner, str) else "",
+        name=escaped(name) if isinstance(name, str) else None,
+        planner=escaped(planner) if isinstance(planner, str) else "",
         state=PlanState(state) if state in set(map(str, PlanState)) else None,
         created_at=None,
         updated_at=None,

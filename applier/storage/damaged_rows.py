@@ -65,7 +65,7 @@ def _damaged(kind: Kind[Any], stored: Row, otherwise: str) -> DamagedRow:
     own = {name: value for name, value in stored.items() if name in kind.table.columns}
     problems = {name: list(damage.of_row(kind.table, {name: own[name]})) for name in own}
     return DamagedRow(
-        name=kind.name.format_map({key: _shown(value) for key, value in stored.items()}),
+        name=kind.name.format_map({key: escaped(value) for key, value in stored.items()}),
         why="; ".join(wrong for found in problems.values() for wrong in found) or otherwise,
         values={
             name: _value(kind.table.columns[name], own[name])
@@ -75,10 +75,10 @@ def _damaged(kind: Kind[Any], stored: Row, otherwise: str) -> DamagedRow:
     )
 
 
-def _shown(stored: Any) -> Any:
+def escaped(stored: Any) -> Any:
     r"""Return a stored value with an escape in place of each byte of a text that is not UTF-8.
 
-    >>> _shown("\udcffA")
+    >>> escaped("\udcffA")
     '\\xffA'
     """
     if not isinstance(stored, str):

@@ -63,6 +63,7 @@ def test_a_value_that_sqlite_keeps_and_nobody_can_read(path, url, column, value,
         assert listed[good.uuid].state is PlanState.RECOMMENDED
         assert store.load_plan(good.uuid) == good
         assert said in listed[bad.uuid].damage
+        assert (listed[bad.uuid].name or "").encode().isascii(), "an API can send it"
         assert [p.uuid for p in store.list_plans(limit=1)] == [bad.uuid]
         assert len(store.list_plans(state=PlanState.RECOMMENDED)) == 2
         assert store.list_plans(state=PlanState.FAILED) == []
