@@ -113,6 +113,7 @@ marked() {
 	done
 }
 is_member() { [ "$4" = "$group" ] && [ "$1" != "$group" ] && [ "$2" != Z ] && [ "$2" != X ]; }
+is_kept() { [ "$4" = "$pid" ]; }
 members() {
 	[ -n "$group" ] && for file in /proc/[0-9]*/stat; do
 		{ read -r line <"$file"; } 2>/dev/null || continue
@@ -224,8 +225,13 @@ folder=$root/$2 mark=$3 group=
 look "$folder"
 case $state in
 runs) group=$pid ;;
-# Its number belongs to another process by now, unless members have kept it.
-ended* | killed) read -r pid line <"$folder/pid" && [ ! -e "/proc/$pid" ] && group=$pid ;;
+# Its number may belong to another process or group by now, unless a process with the mark keeps it.
+ended* | killed)
+	read -r pid line <"$folder/pid"
+	for process in $(marked "$mark"); do
+		{ read -r line <"/proc/$process/stat"; } 2>/dev/null || continue
+		is_kept "$process" ${line##*) } && group=$pid
+	done ;;
 esac
 each() { for process in $(members "$mark"); do kill -s "$1" "$process" 2>/dev/null; done; }
 [ -n "$group" ] && kill -s TERM -- "-$group" 2>/dev/null

@@ -86,9 +86,13 @@ class Applier:
         return self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to all its processes; the commands that they started are not among them."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+        """Send a signal to all its processes; the commands that they started are not among them.
+
+        Once it has ended, its number may belong to a process of another campaign.
+        """
+        if self.lives:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
 
     def has(self, pid: int) -> bool:
         """Return whether a process is one of its own."""

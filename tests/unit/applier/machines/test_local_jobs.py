@@ -495,3 +495,23 @@ def test_whatever_a_uuid_is_its_folder_is_one_name(uuid):
 def test_files_that_are_no_jobs_are_left_alone():
     assert attempt_of("notes") is None
     assert attempt_of("a.b.c.d") is None
+
+
+@pytest.mark.parametrize("has_mark", [True, False])
+def test_a_group_without_its_leader_is_ended_only_if_it_has_the_mark(place, tmp_path, has_mark):
+    """The number of a shell that ended long ago may be that of a daemon by now."""
+    bare = f"env -u {job_scripts.VARIABLE} sleep 1000 & echo $! > {tmp_path}/bare"
+    leader = subprocess.Popen(
+        ["/bin/sh", "-c", f"{bare}; sleep 1000 & exit"],
+        start_new_session=True,
+        env={**os.environ, job_scripts.VARIABLE: JOB.mark if has_mark else "another"},
+    )
+    leader.wait(PATIENCE_S)
+    folder = place / JOB.folder
+    folder.mkdir(parents=True)
+    (folder / "pid").write_text(f"{leader.pid} 1 boot 1\n")
+    (folder / "rc").write_text("0\n")
+    local_jobs.end(folder, JOB.mark)
+    assert lives(int((tmp_path / "bare").read_text())) is not has_mark
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader.pid, signal.SIGKILL)
