@@ -101,8 +101,8 @@ class OwnServer:
             time.sleep(0.1)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to all its processes."""
-        if self._process is not None:
+        """Send a signal to all its processes, unless it has ended."""
+        if self._process is not None and self._process.poll() is None:
             for pid in (self._process.pid, *_descendants(self._process.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)

@@ -90,9 +90,10 @@ class Fleet:
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Kill a process and its children, but not the commands, which are elsewhere."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def shells(self, number: int, seconds: float) -> ActionPlan:
         """Save a PENDING plan of commands that are independent of each other."""
