@@ -169,7 +169,7 @@ def _of_key(one: Placed, key: str) -> Iterator[Placed]:
 
 
 def _of_entry(one: Placed, i: int) -> Iterator[Placed]:
-    """Yield the schemas that a schema applies to the entry ``i`` of a list."""
+    """Yield the schemas inside a schema that apply to entry ``i`` of a list, counted from 0."""
     first = one.schema.get("prefixItems") or ()
     if i < len(first):
         yield from one.inside(first[i])

@@ -29,7 +29,7 @@ class ChangeNodePowerState(ActionPlugin):
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"resource_id": schemas.NAME, "state": {"enum": list(_EFFECTS)}},
+        {"resource_id": schemas.RESOURCE, "state": {"enum": list(_EFFECTS)}},
         optional={
             "resource_name": schemas.HOST_NAME,
         },

@@ -36,7 +36,7 @@ class ChangeNovaServiceState(ActionPlugin):
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"resource_id": schemas.NAME, "state": {"enum": list(_STATES)}},
+        {"resource_id": schemas.RESOURCE, "state": {"enum": list(_STATES)}},
         optional={
             "resource_name": schemas.HOST_NAME,
             "disabled_reason": schemas.TEXT_OR_NULL,

@@ -24,7 +24,7 @@ class CreateInstance(ActionPlugin):
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"name": schemas.NAME, "configuration": server_definition.CONFIGURATION},
+        {"name": schemas.RESOURCE, "configuration": server_definition.CONFIGURATION},
         optional={"group": schemas.TEXT, "places": server_definition.PLACES},
         examples=[
             {

@@ -24,7 +24,7 @@ class DeleteInstance(ActionPlugin):
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"resource_id": {**schemas.NAME, "description": "UUID or unique name of the instance"}},
+        {"resource_id": {**schemas.RESOURCE, "description": "UUID or unique name of the instance"}},
         optional={
             "resource_name": schemas.RESOURCE_NAME,
             "group": schemas.TEXT,

@@ -28,10 +28,10 @@ class Migrate(ActionPlugin):
         {
             "resource_id": schemas.INSTANCE_ID,
             "migration_type": {"enum": ["live", "cold"]},
-            "source_node": schemas.NAME,
+            "source_node": schemas.RESOURCE,
         },
         optional={
-            "destination_node": {**schemas.NAME, "type": ["string", "null"]},
+            "destination_node": {**schemas.RESOURCE, "type": ["string", "null"]},
             "resource_name": schemas.RESOURCE_NAME,
         },
         examples=[

@@ -23,7 +23,7 @@ from planner.states import Outcome
 
 #: The parameters that select the machine of an action.
 WHERE: Mapping[str, schemas.Schema] = {
-    "node": {**schemas.NAME, "description": "uid of the node it is for"},
+    "node": {**schemas.RESOURCE, "description": "uid of the node it is for"},
     "address": {
         **ranges.ARGUMENT,
         "title": "an address, [user@]host[:port]",

@@ -17,7 +17,7 @@ UUID: Schema = {
     "maxLength": 36,
 }
 TEXT: Schema = {**ranges.ARGUMENT, "minLength": 1}
-NAME: Schema = ranges.RESOURCE
+RESOURCE: Schema = ranges.RESOURCE
 TEXT_OR_NULL: Schema = {**TEXT, "type": ["string", "null"]}
 
 FILE_MODE: Schema = {
@@ -28,8 +28,8 @@ FILE_MODE: Schema = {
 }
 
 INSTANCE_ID: Schema = {**UUID, "description": "UUID of the instance"}
-RESOURCE_NAME: Schema = {**NAME, "description": "name of the resource in messages"}
-HOST_NAME: Schema = {**NAME, "description": "host, if resource_id is not its name"}
+RESOURCE_NAME: Schema = {**RESOURCE, "description": "name of the resource in messages"}
+HOST_NAME: Schema = {**RESOURCE, "description": "host, if resource_id is not its name"}
 #: For action types that work on no resource, but may name one.
 ANY_RESOURCE: Mapping[str, Schema] = {"resource_id": TEXT, "resource_name": RESOURCE_NAME}
 

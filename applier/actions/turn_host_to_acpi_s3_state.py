@@ -27,7 +27,7 @@ class TurnHostToAcpiS3State(ActionPlugin):
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"resource_id": schemas.NAME},
+        {"resource_id": schemas.RESOURCE},
         optional={
             "resource_name": schemas.HOST_NAME,
         },

@@ -185,16 +185,17 @@ def _sections(own: Mapping[str, Sequence[cfg.Opt]]) -> list[str]:
 
 def _repeated(earlier: Setting, later: Setting) -> Iterator[str]:
     """Yield a warning if one file sets an option twice by the same name."""
-    first, second = earlier.entry, later.entry
-    if first and second and first.file == second.file and earlier.option == later.option:
-        yield f"{second.place}: set on line {first.line} already; this one holds"
+    if earlier.entry and _is_of_same_file(earlier, later) and earlier.option == later.option:
+        yield f"{later.place}: set on line {earlier.entry.line} already; this one holds"
 
 
 def _has_older_name(later: Setting, earlier: Setting, option: Option) -> bool:
     """Return whether an earlier setting of the same file holds, because it has the current name."""
-    first, second = earlier.entry, later.entry
-    same_file = first is not None and second is not None and first.file == second.file
-    return same_file and earlier.option == option.opt.dest != later.option
+    return _is_of_same_file(earlier, later) and earlier.option == option.opt.dest != later.option
+
+
+def _is_of_same_file(earlier: Setting, later: Setting) -> bool:
+    return bool(earlier.entry and later.entry and earlier.entry.file == later.entry.file)
 
 
 def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts) -> Option:

@@ -113,7 +113,7 @@ marked() {
 	done
 }
 is_member() { [ "$4" = "$group" ] && [ "$1" != "$group" ] && [ "$2" != Z ] && [ "$2" != X ]; }
-is_kept() { [ "$4" = "$pid" ]; }
+is_in_group_of_pid() { [ "$4" = "$pid" ]; }
 members() {
 	[ -n "$group" ] && for file in /proc/[0-9]*/stat; do
 		{ read -r line <"$file"; } 2>/dev/null || continue
@@ -230,7 +230,7 @@ ended* | killed)
 	read -r pid line <"$folder/pid"
 	for process in $(marked "$mark"); do
 		{ read -r line <"/proc/$process/stat"; } 2>/dev/null || continue
-		is_kept "$process" ${line##*) } && group=$pid
+		is_in_group_of_pid "$process" ${line##*) } && group=$pid
 	done ;;
 esac
 each() { for process in $(members "$mark"); do kill -s "$1" "$process" 2>/dev/null; done; }

@@ -29,9 +29,8 @@ _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 class LastRun(NamedTuple):
     """The seconds of a run from its first start to its last end, as expected and as they were.
 
-    A run that takes over running actions begins with its claim.
-
-    ``planned_s`` is None if the duration of an action was not known before.
+    A run that takes over running actions begins with its claim. ``planned_s`` is None if the
+    duration of an action was not known before.
     """
 
     planned_s: float | None

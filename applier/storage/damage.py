@@ -129,7 +129,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "tolerances": _TOLERANCES,
         "warnings": _TEXTS,
         "limits": _LIMITS,
-        "guards": _json(_is_guards, "guards"),
+        "guards": _json(_is_guards, "a mapping of guards"),
         "claimant_pid": _process,
         "heartbeat_interval_s": _interval,
     },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the sound rows of a list of which some are damaged, and says what is wrong with those."""
+"""Reads a list with damaged rows: returns the sound ones, and what is wrong with the others."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 @reading
 def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
-    """Return a plan from its row and the ordered rows of its actions, with the columns of states.
+    """Return a plan from its row and those of its actions, which also have the columns of states.
 
     As all functions that convert rows, it raises UnreadableValue if one is damaged.
     """

@@ -316,7 +316,7 @@ def _origin(worker: str) -> str:
 
 
 def _claimant(worker: str | None) -> Claimant | None:
-    """Return the host and process in the name of a worker; None for another form or no name."""
+    """Return the host and process that a worker is named after; None if its name has none."""
     try:
         host, pid, _ = (worker or "").rsplit(":", 2)
         return Claimant(host=host, pid=int(pid), user="")

@@ -233,10 +233,11 @@ def _before(step: DeploymentStep) -> Iterable[int]:
 
 
 def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
-    """Return how an action differs from the one of its name in an earlier plan, None if not at all.
+    """Return how an action differs from that of an earlier plan; None if it does not differ.
 
-    ``earlier`` is None if there is none of its name. ``now`` are the fields of the action. An
-    anchor, and a new task that is skipped, count as equal, because they do nothing.
+    ``earlier`` is the action of the same name in that plan, None if there is none. ``now`` are the
+    fields of the action. An anchor, and a new task that is skipped, count as equal, because they do
+    nothing.
     """
     if now["action_type"] == ANCHOR or (earlier is None and now["action_type"] == "skipped"):
         return None
