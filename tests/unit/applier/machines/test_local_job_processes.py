@@ -72,6 +72,11 @@ def stop() -> threading.Event:
     return threading.Event()
 
 
+def first_number(printed: Printed) -> int:
+    """Return the first word; a shell whose child is killed before it may print more."""
+    return int(printed.text.split()[0])
+
+
 def shell(line: str) -> list[str]:
     return ["/bin/sh", "-c", line]
 
@@ -154,7 +159,7 @@ def test_the_streams_stay_in_order(stop):
 def test_a_grandchild_that_holds_the_pipe_is_not_waited_for(stop):
     printed, began = Printed(), time.monotonic()
     ended = run(shell("sleep 600 & echo $!; echo done"), stop=stop, output=printed)
-    grandchild = int(printed.text.split()[0])
+    grandchild = first_number(printed)
     try:
         assert time.monotonic() - began < PATIENCE_S
         assert (ended.code, ended.last_line) == (0, "done")
@@ -194,7 +199,7 @@ def test_its_whole_group_is_ended(stop, why, monkeypatch):
     ended = run(shell(line), stop=stop, output=(printed := Printed(up)), timeout_s=HOUR_S)
     assert (ended.why, ended.code) == (why, -signal.SIGTERM)
     assert ended.seconds % HOUR_S < PATIENCE_S, "nothing was left to wait for"
-    assert has_ended(int(printed.text))
+    assert has_ended(first_number(printed))
 
 
 def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
@@ -204,7 +209,7 @@ def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
     ended = run(shell(line), stop=stop, output=printed)
     assert (ended.why, ended.code) == ("stop", -signal.SIGKILL)
     assert ended.seconds >= 0.2
-    assert has_ended(int(printed.text))
+    assert has_ended(first_number(printed))
 
 
 def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
@@ -214,7 +219,7 @@ def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop, m
     line = 'sh -c "$1"; true'
     ended = run(["/bin/sh", "-c", line, "sh", ignores], stop=stop, output=printed)
     assert (ended.why, ended.code) == ("stop", -signal.SIGTERM)
-    assert has_ended(int(printed.text))
+    assert has_ended(first_number(printed))
 
 
 def test_a_grandchild_has_the_grace_to_tidy_up_in(stop, tmp_path, monkeypatch):
