@@ -121,6 +121,7 @@ class Runner:
         before = self._store.last_claimant(uuid)
         if doubtful:
             self._jobs_of(plan)  # refuses jobs that cannot be followed here
+        self._cut_off(plan)  # refuses attempts that cannot be read
         interval_s = self._setup.heartbeat_interval_s
         claimant = self._setup.claimant._replace(heartbeat_interval_s=interval_s)
         claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())

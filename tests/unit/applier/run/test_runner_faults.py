@@ -168,6 +168,17 @@ def test_a_plan_with_a_damaged_request_is_paused_and_says_why(trial, store, halt
     assert said is (more is None)
 
 
+def test_a_plan_with_a_damaged_attempt_that_it_needs_is_refused(trial, store):
+    """Whether "a" was interrupted decides how it runs again."""
+    crash(store, CHAIN, "a", state=ActionState.PENDING)
+    one = trial(CHAIN, inner=store)
+    with closing(sqlite3.connect(Path(store._folder.name, "plans.db"))) as file, file:
+        file.execute("UPDATE actionplan_attempt SET outcome = '{'")
+    assert "attempt 1 of action a" in str(one.broken())
+    assert one.plan().state is PlanState.PENDING
+    assert one.store.claimant("plan") is None
+
+
 def test_a_plan_whose_forecast_cannot_be_made_runs(trial):
     one = trial(CHAIN)
 
