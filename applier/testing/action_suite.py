@@ -25,6 +25,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,12 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     def test_an_abort_that_comes_at_any_time_does_no_harm(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """``abort`` raises no error before ``execute`` was called."""
+        """``abort`` raises no error before ``execute`` is called, nor after it ended."""
         for example in examples_of(action):
             action(example, self._context(action, tmp_path)).abort()
+            work = action(example, self._context(action, tmp_path))
+            _execute_with_stop(work)
+            work.abort()
 
     def test_what_cannot_be_undone_says_so(
         self, action: type[ActionPlugin], tmp_path: Path
@@ -127,21 +131,22 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     ) -> None:
         """With the stop signal set, ``execute`` returns an outcome or raises ActionFailed soon."""
         for example in examples_of(action):
-            ends: list[object] = []
-            work = action(example, self._context(action, tmp_path))
-            thread = threading.Thread(target=_execute, args=(work, ends), daemon=True)
-            thread.start()
-            thread.join(SOON_S)
+            ends = _execute_with_stop(action(example, self._context(action, tmp_path)))
             assert ends, f"{example}: still runs {SOON_S:g} s after its stop was set"
             end = ends[0]
             assert isinstance(end, Outcome | ActionFailed), f"{example}: ended with {end!r}"
             assert str(end).strip(), f"{example}: the failure says nothing"
 
 
-def _execute(work: ActionPlugin, ends: list[object]) -> None:
-    stop = threading.Event()
+def _execute_with_stop(work: ActionPlugin) -> list[object]:
+    """Call ``execute`` with a stop that is set; return how it ended, or [] if it still runs."""
+    stop, ends = threading.Event(), list[object]()
     stop.set()
-    _note_end(lambda: work.execute(stop), ends)
+    call = partial(_note_end, lambda: work.execute(stop), ends)
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(SOON_S)
+    return ends
 
 
 def _note_end(call: Callable[[], object], ends: list[object]) -> None:

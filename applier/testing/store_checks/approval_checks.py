@@ -19,6 +19,7 @@ from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
 from applier.testing.store_checks.running_plans import LATER, NOW, claimed
 from planner.guards import Guards
+from planner.states import PlanState
 
 ONE = Approval(who="ada", at=NOW, content="v4:sha256:1", why="fine", project="ops")
 
@@ -74,6 +75,18 @@ class ApprovalChecks:
             store.approve_plan("nobody", ONE)
         with refused(PlanNotFound):
             store.approvals("nobody")
+
+    def test_the_approvals_of_a_purged_plan_are_deleted(self, store: Store) -> None:
+        """A later plan of the same uuid, for example an imported one, has none of them."""
+        plan = new_plan("a")
+        store.save_plan(plan)
+        store.approve_plan(plan.uuid, ONE)
+        store.move_plan(plan.uuid, PlanState.DELETED, now=NOW)
+        assert store.purge_plans([plan.uuid], LATER) == [plan.uuid]
+        with refused(PlanNotFound):
+            store.approvals(plan.uuid)
+        store.save_plan(plan)
+        assert store.approvals(plan.uuid).approvals == []
 
     def test_an_approval_is_an_event(self, store: Store) -> None:
         """The event of type PLAN_APPROVED follows the event of its history entry."""
