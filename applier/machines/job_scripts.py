@@ -17,7 +17,7 @@ into the folder of the job:
     Exit code of the command, as a shell reports it, once the line is whole. Written after the
     command has ended.
 
-The scripts need a POSIX shell, ``setsid``, and Linux's ``/proc``.
+The scripts need a POSIX shell, ``setsid``, ``base64``, and Linux's ``/proc``.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from applier.machines.job_names import REMOVED, VARIABLE, JobName
 _ROOM, _KEPT = 32 << 20, 16 << 20
 
 #: Compare the size of the output with ``_ROOM`` once a second; end with the wrapper, or at once by
-#: SIGTERM. On a file system that cannot free a part of a file, all output is dropped. Arguments:
-#: folder, process id of the wrapper.
+#: SIGTERM. On a file system that cannot free a part of a file, all output is dropped; output that
+#: is written at that moment is lost, and not counted. Arguments: folder, process id of the wrapper.
 _TRIM = r"""
 dropped=0
 tell() { echo $dropped >"$1/dropped.new" && mv "$1/dropped.new" "$1/dropped"; }
@@ -165,7 +165,9 @@ place ''
 folder=$root/$2
 tell() { echo "$tag" "$@" >&2; }
 start_once() {
-	command -v setsid >/dev/null || { tell refused "setsid: not found"; exit 0; }
+	for need in setsid base64; do
+		command -v "$need" >/dev/null || { tell refused "$need: not found"; exit 0; }
+	done
 	mkdir -p -- "$root"
 	why='ENDED'
 	if [ "$may_begin" = 1 ] && why=$(mkdir -m 700 -- "$folder" 2>&1); then start; return; fi
@@ -180,11 +182,18 @@ has_died() {
 	look "$folder"
 	[ "$state" = none ]
 }
+# Copy up to $1 pieces; each is kept until it is known that it was not dropped before it was read.
 copy() {
-	drop "$folder"
-	read -r line at </proc/$$/fdinfo/3
-	[ "$at" -ge "$dropped" ] || { tell behind; exit 0; }
-	dd bs=65536 count="$1" 2>/dev/null <&3 || exit 0
+	left=$1
+	while [ "$left" -gt 0 ]; do
+		read -r line at </proc/$$/fdinfo/3
+		piece=$(dd bs=65536 count=16 2>/dev/null <&3 | base64)
+		drop "$folder"
+		[ "$at" -ge "$dropped" ] || { tell behind; exit 0; }
+		[ -n "$piece" ] || return 0
+		echo "$piece" | base64 -d || exit 0
+		left=$((left - 1))
+	done
 }
 echo "$tag"
 [ "$may_begin" = 0 ] || start_once
@@ -204,13 +213,13 @@ while [ -d "/proc/$PPID" ]; do
 	killed) [ -n "$(marked "$mark")" ] || break ;;
 	*) break ;;
 	esac
-	copy 256
+	copy 16
 	case $turn in [0-2]) pause=0.02 ;; ?) pause=0.1 ;; [1-4]?) pause=0.2 ;; *) pause=0.5 ;; esac
 	turn=$((turn < 99 ? turn + 1 : turn))
 	sleep "$pause"
 done
 size=$(wc -c <"$folder/out")
-copy "$((size / 65536 + 1))"
+copy "$((size / 1048576 + 1))"
 case $state in none | killed) tell "$state" $(marked "$mark") ;; *) tell $state ;; esac
 """.replace("ENDED", ENDED)
 

@@ -8,16 +8,17 @@ import signal
 import socket
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from command_line import PATIENCE_S, wait_until
+from hurried_clock import HOUR_S, hurry
 from sshd import Sshd, lives, make_key
 
 from applier.contracts import Ended, Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, local_jobs, remote_program
+from applier.machines import OpenMachines, job_scripts, remote_program
 from applier.machines.settings import SshSettings
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -56,7 +57,7 @@ def stop() -> threading.Event:
 def open_machine(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[Open]:
     """Open the node of a server, whose host key is known; in a pool of connections of the test."""
     known = tmp_path / "known_hosts"
-    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=3)
+    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=PATIENCE_S)
     machines = OpenMachines(settings)
 
     def opened(server: Sshd) -> Machine:
@@ -71,7 +72,12 @@ def open_machine(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[O
 def impatient(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[Open]:
     """As ``open_machine``, but a lost connection is soon given up."""
     known = tmp_path / "known_hosts"
-    settings = SshSettings(known_hosts=str(known), keys=(str(key),), reconnect_timeout_s=0.2)
+    settings = SshSettings(
+        known_hosts=str(known),
+        keys=(str(key),),
+        connect_timeout_s=PATIENCE_S,
+        reconnect_timeout_s=0.2,
+    )
     machines = OpenMachines(settings)
 
     def opened(server: Sshd) -> Machine:
@@ -105,7 +111,9 @@ class Numbers:
 
     @property
     def pids(self) -> list[int]:
-        return [int(line) for line in self.text.splitlines()]
+        """The first two lines; a shell whose child is killed before it may print "Killed", too."""
+        lines = self.text.splitlines(keepends=True)[:2]
+        return [int(line) for line in lines if line.endswith("\n")]
 
 
 #: A group of two: it prints its numbers, and never returns.
@@ -203,9 +211,10 @@ def test_a_variable_that_no_shell_takes_is_refused_before_it_runs(node, printed,
         node.run(["true"], output=printed.append, env=env)
 
 
-def test_a_program_that_never_returns_is_ended_with_all_its_group(node):
+def test_a_program_that_never_returns_is_ended_with_all_its_group(node, monkeypatch):
     numbers = Numbers()
-    ended = node.run(NEVER, output=numbers, timeout_s=0.5)
+    hurry(monkeypatch, numbers.there.is_set)
+    ended = node.run(NEVER, output=numbers, timeout_s=HOUR_S)
     assert ended.why == "timeout"
     assert ended.code in (-signal.SIGTERM, 128 + signal.SIGTERM)
     assert len(numbers.pids) == 2
@@ -213,15 +222,17 @@ def test_a_program_that_never_returns_is_ended_with_all_its_group(node):
 
 
 def test_one_that_heeds_no_signal_is_killed(node, monkeypatch):
-    monkeypatch.setattr(local_jobs, "GRACE_S", 0.3)
     numbers = Numbers()
+    hurry(monkeypatch, numbers.there.is_set)
     deaf = ["/bin/sh", "-c", "trap '' TERM; sleep 1000 & echo $$; echo $!; wait; wait"]
-    ended = node.run(deaf, output=numbers, timeout_s=0.5)
+    ended = node.run(deaf, output=numbers, timeout_s=HOUR_S)
     assert (ended.code, ended.why) == (-signal.SIGKILL, "timeout")
+    assert len(numbers.pids) == 2
     assert not any(map(lives, numbers.pids))
 
 
-def test_a_stop_ends_it(node, stop):
+def test_a_stop_ends_it(node, stop, monkeypatch):
+    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
     numbers = Numbers()
     threading.Thread(target=lambda: numbers.there.wait(120) and stop.set(), daemon=True).start()
     ended = node.run(NEVER, output=numbers)
@@ -249,12 +260,17 @@ def test_output_without_end_takes_bounded_room_on_the_node(own_sshd, open_machin
     def slow(text: str) -> None:
         if not texts:
             (out,) = jobs.glob("*/out")
-            end = time.monotonic() + 120
-            while out.stat().st_size < 100_000_000 or out.stat().st_blocks * 512 > 34_000_000:
-                assert time.monotonic() < end
-                threading.Event().wait(0.02)
+            wait_until(lambda: has_been_trimmed(out))
             go.touch()
         texts.append(text)
+
+    def has_been_trimmed(out: Path) -> bool:
+        """Return whether it is whole and takes little room, and no more of it will be dropped."""
+        dropped = out.with_name("dropped")
+        if out.stat().st_size < 100_000_000 or not dropped.exists():
+            return False
+        left = out.stat().st_size - int(dropped.read_text())
+        return left <= job_scripts._ROOM and out.stat().st_blocks * 512 <= 34_000_000
 
     flood = "head -c 100000000 /dev/zero | tr '\\0' x"
     line = f"{flood}; while [ ! -e {go} ]; do sleep 0.02; done; echo; echo end; exit 3"
@@ -265,6 +281,7 @@ def test_output_without_end_takes_bounded_room_on_the_node(own_sshd, open_machin
     dropped = int(said[0].strip("\n[").partition(" ")[0])
     passed_on = sum(map(len, texts)) - len(said[0])
     assert passed_on == 100_000_005 - dropped
+    assert not any("\0" in text for text in texts), "what was dropped reads as NUL"
 
 
 def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
@@ -291,10 +308,7 @@ def test_an_output_that_breaks_ends_the_program(node):
 
     with pytest.raises(RuntimeError, match="the record is gone"):
         node.run(["/bin/sh", "-c", "echo $$; exec sleep 1000"], output=broken)
-    ended = time.monotonic() + 120
-    while lives(pids[0]) and time.monotonic() < ended:
-        threading.Event().wait(0.01)
-    assert not lives(pids[0])
+    wait_until(lambda: not lives(pids[0]))
 
 
 def test_what_it_leaves_running_is_not_waited_for(node, printed):
@@ -400,8 +414,9 @@ def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reach
 
 
 def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one(
-    own_sshd, open_machine, stop, tmp_path
+    own_sshd, open_machine, stop, monkeypatch
 ):
+    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
     numbers = Numbers()
 
     def cut(text: str) -> None:
@@ -420,7 +435,7 @@ def test_a_command_of_an_attempt_is_found_by_another_applier_and_removed_once_re
 ):
     known, runs, go = (tmp_path / name for name in ("known_hosts", "runs", "go"))
     known.write_text(own_sshd.known())
-    settings = SshSettings(known_hosts=str(known), keys=(str(key),))
+    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=PATIENCE_S)
     stop, begun = threading.Event(), threading.Event()
     waits = f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.02; done"
     command = ["/bin/sh", "-c", f"echo $ACTIONPLAN_JOB >> {runs}; echo one; {waits}; echo two"]
@@ -448,9 +463,11 @@ def test_a_command_of_an_attempt_is_found_by_another_applier_and_removed_once_re
     thread.join(120)
     assert [end.code for end in ends] == [0], "the first has followed it as well"
     second.forget()
+    # In the background: the end of a run waits two seconds for it, and no longer.
+    jobs = own_sshd.folder / ".local/state/actionplan/jobs"
+    wait_until(lambda: list(jobs.iterdir()) == [])
     one.close()
     other.close()
-    assert list((own_sshd.folder / ".local/state/actionplan/jobs").iterdir()) == []
 
 
 def test_a_node_that_is_gone_is_an_error(own_sshd, open_machine, printed):
@@ -464,14 +481,17 @@ def test_a_node_that_is_gone_is_an_error(own_sshd, open_machine, printed):
 def test_a_node_that_never_answers_is_an_error(key, stop, printed, tmp_path):
     known = tmp_path / "known_hosts"
     known.write_text("")
-    machines = OpenMachines(SshSettings(known_hosts=str(known), connect_timeout_s=0.2))
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
-        with pytest.raises(ConnectionError, match=r"does not answer within 0\.2 s"):
-            node.run(["true"], output=printed.append)
-        with pytest.raises(ConnectionError, match=r"was not reached within 0\.1 s"):
-            node.run(["true"], output=printed.append, timeout_s=0.1)
-    machines.close()
+        for patience_s, timeout_s, told in (
+            (0.2, None, r"does not answer within 0\.2 s"),
+            (PATIENCE_S, 0.1, r"was not reached within 0\.1 s"),
+        ):
+            settings = SshSettings(known_hosts=str(known), connect_timeout_s=patience_s)
+            machines = OpenMachines(settings)
+            node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
+            with pytest.raises(ConnectionError, match=told):
+                node.run(["true"], output=printed.append, timeout_s=timeout_s)
+            machines.close()
 
 
 def test_a_stop_while_it_connects_ends_the_wait(key, stop, printed, tmp_path):
@@ -513,7 +533,8 @@ def test_a_host_that_is_not_known_is_refused_with_what_to_do(
     known = tmp_path / "known_hosts"
     if content is not None:
         known.write_text(content)
-    machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(key),)))
+    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=PATIENCE_S)
+    machines = OpenMachines(settings)
     before = sshd.accepted
     with pytest.raises(ActionFailed) as refusal:
         machines.machine(sshd.address, stop).run(["true"], output=printed.append)
@@ -532,7 +553,10 @@ def test_keys_that_are_refused_and_keys_that_are_none_are_failures(sshd, stop, p
         (known, "no connection to 127"),
         (tmp_path / "none", f"No such file or directory: {tmp_path}/none"),
     ]:
-        machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(file),)))
+        settings = SshSettings(
+            known_hosts=str(known), keys=(str(file),), connect_timeout_s=PATIENCE_S
+        )
+        machines = OpenMachines(settings)
         with pytest.raises(ActionFailed, match=said):
             machines.machine(sshd.address, stop).run(["true"], output=printed.append)
         machines.close()

@@ -60,7 +60,7 @@ class ProgressBlock:
         self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
         self._cloud = shown_name(plan)
         self._clock, self._began = clock, clock() - (age_s(first, at) if first and at else 0.0)
-        self._quiet = ExitStack()
+        self._started = ExitStack()
         self._live = Live(
             console=console(stream),
             get_renderable=self.render,
@@ -69,15 +69,15 @@ class ProgressBlock:
         )
 
     def __enter__(self) -> ProgressBlock:
-        self._quiet.enter_context(unechoed())
-        self._live.start()
+        with ExitStack() as started:
+            started.enter_context(unechoed())
+            started.callback(self._live.stop)
+            self._live.start()
+            self._started = started.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self._live.stop()
-        finally:
-            self._quiet.close()
+        self._started.close()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Store committed starts and ends; the block is redrawn by a timer."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 from applier.clouds.openstack.compute import Compute, Migration
@@ -26,13 +25,15 @@ _ENDED = _DONE | {"error", "failed", "cancelled", "reverted"}
 _LIVE, _COLD, _RESIZE = "live-migration", "migration", "resize"
 #: The statuses of a live migration that can be cancelled or completed.
 _RUNNING = {"queued", "preparing", "running"}
+#: The tasks that Nova gives a server before it makes the record of a move or resize.
+_BEGINS = {"migrating", "resize_prep"}
 #: How many times the records are read until one has appeared or ended, and the seconds in between.
 _LOOKS, _BETWEEN_S = 40, 0.5
 _NEVER = threading.Event()
 
 
 class Moves:
-    """Moves and resizes servers; aborts and completes live migrations."""
+    """Moves and resizes servers, and completes live migrations."""
 
     def __init__(self, compute: Compute) -> None:
         self._compute, self._nova = compute, compute.nova
@@ -50,12 +51,11 @@ class Moves:
         The scheduler of Nova checks the destination: the move is never forced. Once ``stop`` is
         set, a live migration is cancelled and a cold one reverted, if Nova still can.
         """
-        server = self._compute.existing(server_id)
+        server, moving = self._under_way(server_id, (_LIVE, _COLD))
         what = f"the move of {server.name}" + (f" to {destination}" if destination else "")
-        moving = self._under_way(server, (_LIVE, _COLD))
-        if moving is None:
-            server = self._settled(server, stop, what)
-            moving = self._under_way(server, (_LIVE, _COLD))
+        if moving is None and task_of(server) is not None:
+            self._settle(server, stop, what)
+            server, moving = self._under_way(server_id, (_LIVE, _COLD))
         if moving is None:
             begin = self._live if live else self._cold
             moving = self._begun(server, what, begin(server, destination), stop)
@@ -74,14 +74,13 @@ class Moves:
 
     def resize(self, server_id: str, flavor: str, stop: StopSignal, output: Print) -> None:
         """Change the flavor of a server, and confirm it; revert it once ``stop`` is set."""
-        server = self._compute.existing(server_id)
-        what = f"the resize of {server.name} to {flavor}"
         wanted = self._compute.calls.read(lambda: self._nova.find_flavor(flavor))
+        server, moving = self._under_way(server_id, (_RESIZE,))
+        what = f"the resize of {server.name} to {flavor}"
         if wanted is None:
             raise ActionFailed(f"there is no flavor {flavor}")
-        moving = self._under_way(server, (_RESIZE,))
         if moving is None:
-            server = self._settled(server, stop, what)
+            server = self._settle(server, stop, what)
             begin = partial(self._nova.resize_server, server, wanted.id)
             moving = self._begun(server, what, begin, stop)
         output(f"{what}: migration {moving.id}\n")
@@ -90,14 +89,6 @@ class Moves:
         now = flavor_of(self._compute.existing(server_id))
         if now != wanted.name:
             raise ActionFailed(f"{what} failed: another resize made it {now}")
-
-    def abort(self, server_id: str) -> None:
-        """Request that Nova cancels the live migration of a server; ignore a refusal.
-
-        Does nothing if none is running.
-        """
-        with suppress(ActionFailed):
-            self._of_running(server_id, "the abort", self._nova.abort_server_migration)
 
     def force_complete(self, server_id: str) -> None:
         """Request that Nova completes the live migration of a server at once, by pausing it.
@@ -116,7 +107,8 @@ class Moves:
     def _cold(self, server: Server, destination: str | None) -> Callable[[], object]:
         return lambda: self._nova.migrate_server(server, host=destination)
 
-    def _settled(self, server: Server, stop: StopSignal, what: str) -> Server:
+    def _settle(self, server: Server, stop: StopSignal, what: str) -> Server:
+        """Wait until a server has no task; return it as it is then."""
         try:
             return self._compute.settled(server, stop)
         except WaitStopped as stopped:
@@ -126,13 +118,7 @@ class Moves:
         self, server: Server, what: str, begin: Callable[[], object], stop: StopSignal
     ) -> Migration:
         """Begin a move, and return its migration record."""
-        before = next(iter(self._compute.migrations(server.id)), None)
-        after = int(before.id) if before else 0
-
-        def new() -> Migration | None:
-            newest = next(iter(self._compute.migrations(server.id)), None)
-            return newest if newest and int(newest.id) > after else None
-
+        new = partial(self._newer, server.id, self._newest(server.id))
         self._compute.calls.change(what, begin, stop, lambda: new() is not None)
         found = self._looked_for(new)
         if found is None:
@@ -140,25 +126,54 @@ class Moves:
             raise ActionFailed(f"{what} failed: {reason}")
         return found
 
-    def _under_way(self, server: Server, types: tuple[str, ...]) -> Migration | None:
-        """Return the newest record of a server, if it has one of these types and has not ended."""
-        if task_of(server) is None and server.status != WAITS_FOR_CONFIRMATION:
-            return None
-        newest = next(iter(self._compute.migrations(server.id)), None)
-        if newest is None or newest.migration_type not in types or newest.status in _ENDED:
-            return None
-        return newest
+    def _newest(self, server_id: str) -> Migration | None:
+        return next(iter(self._compute.migrations(server_id)), None)
+
+    def _newer(self, server_id: str, than: Migration | None) -> Migration | None:
+        """Return the newest record of a server if it is newer than another; else None."""
+        newest = self._newest(server_id)
+        is_newer = newest and (than is None or int(newest.id) > int(than.id))
+        return newest if is_newer else None
+
+    def _under_way(self, server_id: str, types: tuple[str, ...]) -> tuple[Server, Migration | None]:
+        """Return a server, and the record of the move or resize of it that is under way.
+
+        The record is None if there is none of these types.
+        """
+        newest = self._newest(server_id)
+        server = self._compute.existing(server_id)
+        if newest is None or newest.status in _ENDED:
+            if task_of(server) not in _BEGINS:
+                return server, None
+            newest = self._looked_for(partial(self._newer, server_id, newest))
+        is_busy = task_of(server) is not None or server.status == WAITS_FOR_CONFIRMATION
+        is_wanted = is_busy and newest is not None and newest.migration_type in types
+        return server, newest if is_wanted else None
 
     def _end_of_live(self, server: Server, moving: Migration, what: str, stop: StopSignal) -> str:
+        def has_ended(found: Server) -> bool:
+            return task_of(found) is None
+
         try:
-            self._compute.wait(server.id, lambda s: task_of(s) is None, stop)
+            self._compute.wait(server.id, has_ended, stop)
         except WaitStopped:
-            self.abort(server.id)
-            self._compute.wait(server.id, lambda s: task_of(s) is None, _NEVER)
+            # Nova cancels a migration only after it has chosen a host.
+            self._compute.wait(server.id, lambda s: has_ended(s) or self._cancelled(s.id), _NEVER)
+            self._compute.wait(server.id, has_ended, _NEVER)
         record = self._ended(server, moving)
         if record.status == "cancelled":
             raise ActionFailed(f"{what} was stopped: Nova cancelled migration {moving.id}")
         return self._moved_to(server, record, what)
+
+    def _cancelled(self, server_id: str) -> bool:
+        """Request that Nova cancels the live migration of a server; return False if none runs.
+
+        If Nova refuses, the migration goes on, and True is returned.
+        """
+        try:
+            return self._of_running(server_id, "the abort", self._nova.abort_server_migration)
+        except ActionFailed:
+            return True
 
     def _confirmed(self, server: Server, moving: Migration, what: str, stop: StopSignal) -> str:
         """Wait for a cold move or a resize, and confirm it, or revert it once ``stop`` is set.

@@ -6,14 +6,16 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from applier.cli.apply import question
-from applier.cli.reporters import action_text, plan_table, recap
+from applier.cli.reporters import action_text, plan_table, progress_block, recap
 from applier.cli.reporters.progress_block import ProgressBlock
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.terminal import lasting
@@ -283,6 +285,30 @@ def test_what_began_before_somebody_watched_is_counted_from_its_start() -> None:
     assert out.getvalue().splitlines() == ["  1:20  start      b  nop"]
     early = ProgressBlock(plan(ended), io.StringIO(), **{**given, "at": began - timedelta(1)})
     assert "elapsed 0:00" in drawn(early)
+
+
+def test_ctrl_c_before_the_block_has_begun_leaves_the_terminal_as_it_was(monkeypatch) -> None:
+    echo, out = [], io.StringIO()
+
+    @contextmanager
+    def unechoed() -> Iterator[None]:
+        echo.append("off")
+        try:
+            yield
+        finally:
+            echo.append("on")
+
+    begin = Live.start
+
+    def start(live: Live) -> None:
+        begin(live)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress_block, "unechoed", unechoed)
+    monkeypatch.setattr(Live, "start", start)
+    with pytest.raises(KeyboardInterrupt), ProgressBlock(plan(action("a")), out):
+        pass
+    assert echo == ["off", "on"]
 
 
 def test_what_an_earlier_run_has_begun_runs_from_the_begin_of_this_one() -> None:
