@@ -19,6 +19,8 @@ import pytest
 from tcp_proxy import Proxy, proxy
 
 RABBITMQ = "amqp://guest:guest@127.0.0.1:5672//"
+#: For how long a server may be slow to answer. One that is not there refuses at once.
+PATIENCE_S = 120
 
 
 class Broker:
@@ -55,8 +57,8 @@ def rabbitmq_url() -> str:
 
     url = os.environ.get("ACTIONPLAN_TEST_RABBITMQ", RABBITMQ)
     try:
-        with kombu.Connection(url, connect_timeout=5) as connection:
-            connection.ensure_connection(max_retries=1, timeout=5)
+        with kombu.Connection(url, connect_timeout=PATIENCE_S) as connection:
+            connection.ensure_connection(max_retries=1, timeout=PATIENCE_S)
     except (OSError, kombu.exceptions.OperationalError) as reason:
         say = pytest.fail if os.environ.get("CI") else pytest.skip
         say(f"RabbitMQ: {reason} (set ACTIONPLAN_TEST_RABBITMQ)")
@@ -70,7 +72,7 @@ def scratch_broker() -> Iterator[Broker]:
 
     url = os.environ.get("ACTIONPLAN_TEST_RABBITMQ", RABBITMQ)
     parts = urlsplit(url)
-    with kombu.Connection(url, connect_timeout=5) as connection:
+    with kombu.Connection(url, connect_timeout=PATIENCE_S) as connection:
         try:
             connection.connect()
         except OSError as reason:

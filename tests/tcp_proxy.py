@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from reserved_port import ReservedPort
+
 
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
@@ -16,15 +18,18 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class Proxy:
-    """Forwards connections to a server; ``port`` stays the same."""
+    """Forwards connections to a server; ``port`` stays the same until ``end``."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = host, port
         self._open: set[socket.socket] = set()
+        self._opening = threading.Lock()
         self._flows = threading.Event()
         self._flows.set()
         self._server: _Server | None = None
-        self.port = 0
+        # Nobody else has the port while this is away.
+        self._kept = ReservedPort()
+        self.port = self._kept.port
         self.come_back()
 
     def come_back(self) -> None:
@@ -35,12 +40,11 @@ class Proxy:
 
             class Handler(socketserver.BaseRequestHandler):
                 def handle(self) -> None:
-                    proxy._handle(self.request)
+                    proxy._handle(self.request, self.server)
 
             self._server = _Server(("127.0.0.1", self.port), Handler)
             self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
             self._thread.start()
-            self.port = self._server.server_address[1]
 
     def go_away(self) -> None:
         """Close all connections and accept none."""
@@ -48,24 +52,34 @@ class Proxy:
         if self._server is not None:
             self._server.shutdown()
             self._thread.join()
-            for each in list(self._open):
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-            self._server.server_close()
-            self._server = None
+            with self._opening:
+                self._server.server_close()
+                self._server = None
+                for each in self._open:
+                    with suppress(OSError):
+                        each.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Go away for good."""
+        self.go_away()
+        self._kept.close()
 
     def hang(self) -> None:
         """Forward nothing more, and keep the connections."""
         self._flows.clear()
 
-    def _handle(self, near: socket.socket) -> None:
+    def _handle(self, near: socket.socket, server: socketserver.BaseServer) -> None:
         with suppress(OSError), socket.create_connection(self._target) as far:
-            self._open |= {near, far}
+            with self._opening:
+                if server is not self._server:
+                    return  # it has gone away meanwhile
+                self._open |= {near, far}
             back = threading.Thread(target=self._forward, args=(far, near))
             back.start()
             self._forward(near, far)
             back.join()
-            self._open -= {near, far}
+            with self._opening:
+                self._open -= {near, far}
 
     def _forward(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
@@ -84,4 +98,4 @@ def proxy(host: str, port: int) -> Iterator[Proxy]:
     try:
         yield running
     finally:
-        running.go_away()
+        running.end()

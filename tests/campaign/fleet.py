@@ -42,6 +42,8 @@ Answer = TypeVar("Answer")
 
 #: How many seconds a plan may take beyond its troubles, and how long it is troubled.
 PATIENCE_S, TROUBLED_S = 240.0, 25.0
+#: How many times as long a planted fault is looked for.
+LONGER = 10
 #: One of so many commands is long: it outlives what is in trouble.
 RARE = 3
 #: The longest pause between two troubles, in seconds.
@@ -54,7 +56,9 @@ class Campaign:
     def __init__(self, site: FleetSite, store: SqlStore, given: argparse.Namespace) -> None:
         self._site, self._store, self._given = site, store, given
         self._names = [name for name in given.trouble.split(",") if name != CLOCKS]
-        self._end = time.monotonic() + given.seconds
+        # A planted fault ends the campaign: a slow machine may take longer to come to it.
+        seconds = given.seconds * (LONGER if given.fault != "none" else 1)
+        self._end = time.monotonic() + seconds
         self._away = list(AWAY) if given.away else []
         self.done: Counter[str] = Counter()
         self.states: Counter[str] = Counter()

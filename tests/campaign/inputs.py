@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT / "tests" / "functional"))
 from command_line import CommandLine, Ended  # noqa: E402
 
 #: An answer that takes longer, or has more characters, counts as wrong.
-LONGEST_S, LONGEST_TEXT = 20, 20_000
+LONGEST_S, LONGEST_TEXT = 120, 20_000
 REFUSAL = re.compile(r"Refused(: |, \d+ mistakes:\n)")
 REFUSED, CODES = 1, frozenset({0, 1, 4})
 #: What a terminal obeys, and what turns text around.

@@ -46,6 +46,8 @@ PATIENCE_S = 300.0
 RANDOM, TO_THE_END, ENDED = "at a random moment", "to the end", "what a plan ended with"
 #: A random moment is within so many seconds after the plan begins.
 WITHIN_S = 0.5
+#: How many times as long a planted fault is looked for.
+LONGER = 10
 #: So many kills, then the plan may run to its end.
 KILLS_PER_PLAN = 12
 
@@ -192,7 +194,9 @@ class Campaign:
     def __init__(self, url: str, folder: Path, given: argparse.Namespace) -> None:
         self._url, self._folder, self._planted = url, folder, given.planted
         self._size, self._certain = given.actions, given.certain
-        self._rounds, self._end = given.rounds, time.monotonic() + given.seconds
+        # A planted fault ends the campaign: a slow machine may take longer to come to it.
+        seconds = given.seconds * (LONGER if given.planted else 1)
+        self._rounds, self._end = given.rounds, time.monotonic() + seconds
         self._chance = random.Random(4)
         #: Where to kill next; a point that a plan did not come to is the one after next.
         self._points = deque([RANDOM] if given.certain else [*POINTS, *[RANDOM] * 6])

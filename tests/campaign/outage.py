@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,10 @@ from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from planner.states import ENDED_PLAN
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from reserved_port import ReservedPort
+
 #: How many actions a plan has, and after how many beginnings the server goes away.
 SIZE, BEGUN = 1000, 100
 
@@ -39,8 +42,9 @@ class Server:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs, self._data = programs, folder / "data"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+        # Kept while it is away, too.
+        self._kept = ReservedPort()
+        self._port = self._kept.port
         self.url = f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
         # It refuses to be run by root.
         self._as = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
@@ -52,7 +56,8 @@ class Server:
         """Start it; returns when it answers."""
         options = f"-p {self._port} -k {self._data} -c listen_addresses=127.0.0.1"
         log = str(self._data / "log")
-        self._call("pg_ctl", "start", "-w", "-D", str(self._data), "-o", options, "-l", log)
+        wait = ["-w", "-t", f"{PATIENCE_S:.0f}"]
+        self._call("pg_ctl", "start", *wait, "-D", str(self._data), "-o", options, "-l", log)
 
     def stop(self) -> None:
         """Stop it at once, as a crash would."""

@@ -24,6 +24,7 @@ from applier.storage.connection import make_engine, parse
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from programs import find
+from reserved_port import ReservedPort
 
 #: How many seconds a server may take to answer after its start.
 PATIENCE_S = 600.0
@@ -43,8 +44,9 @@ class OwnServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
+        # Kept while it is away, too: who connects to a port of nobody may be given it as its own.
+        self._kept = ReservedPort()
+        self.port = self._kept.port
         self._process: subprocess.Popen[bytes] | None = None
         self.make()
 
@@ -110,6 +112,8 @@ class OwnServer:
     def kill(self) -> None:
         """End all its processes at once, as a loss of power would."""
         if self._process is not None:
+            # So that it starts no more while they are listed.
+            self._process.send_signal(signal.SIGSTOP)
             pids = _descendants(self._process.pid)
             self.signal(signal.SIGKILL)
             self._process.wait()

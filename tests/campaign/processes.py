@@ -30,7 +30,7 @@ WORKERS, SERVICES = 4, 3
 MOSTLY = 0.7
 HEARTBEAT_S = 0.3
 #: How long the last processes of a command may take to end after it.
-ENDING_S = 10
+ENDING_S = 60
 #: How many lines are shown of what a program printed that ended by itself.
 LAST_LINES = 15
 #: Words that no applier may print or log.

@@ -67,7 +67,7 @@ def full(site: Site) -> None:
         while file.write(bytes(4096)):
             pass
     time.sleep(site.chance.uniform(0, 3))
-    filler.unlink()
+    filler.unlink(missing_ok=True)
 
 
 ANYWHERE: dict[str, Callable[[Site], None]] = {

@@ -96,8 +96,10 @@ class Broken(Nop):
     def estimate(cls, parameters):
         return float(parameters["duration"])
 
+    may_end = threading.Event()
+
     def execute(self, stop):
-        threading.Event().wait(0.5)
+        self.may_end.wait()
         return Outcome.CHANGED
 
 
@@ -112,8 +114,10 @@ class TestTheSuiteItself:
 
     def test_it_finds_an_action_that_does_not_stop(self, tmp_path, monkeypatch):
         monkeypatch.setattr("applier.testing.action_suite.SOON_S", 0.05)
+        monkeypatch.setattr(Broken, "may_end", threading.Event())
         with pytest.raises(AssertionError, match="still runs"):
             self.suite.test_a_stop_that_is_set_ends_it_soon(Broken, tmp_path)
+        Broken.may_end.set()
 
     @pytest.mark.parametrize("misspelled", ["anyof", "minlength"])
     def test_it_finds_keywords_that_are_misspelled(self, misspelled):

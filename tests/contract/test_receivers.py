@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
@@ -69,9 +71,16 @@ class Hook:
 
             def log_message(self, *_: Any) -> None: ...
 
-        self._handler, self._port = Handler, 0
+        class Server(ThreadingHTTPServer):
+            allow_reuse_port = True
+
+        self._make_server = partial(Server, RequestHandlerClass=Handler)
+        # Bound and not listening: nobody else gets the port while the server is away.
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self._held.bind(("127.0.0.1", 0))
+        self._port = self._held.getsockname()[1]
         self.come_back()
-        self._port = self._server.server_port
         self.receiver = Webhook("ops", f"http://127.0.0.1:{self._port}/")
 
     def arrived(self) -> list[dict[str, Any]]:
@@ -85,9 +94,13 @@ class Hook:
         self._server.server_close()
 
     def come_back(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), self._handler)
+        self._server = self._make_server(("127.0.0.1", self._port))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
+
+    def close(self) -> None:
+        self.go_away()
+        self._held.close()
 
 
 class Bus:
@@ -112,7 +125,7 @@ def hook() -> Iterator[Hook]:
     try:
         yield place
     finally:
-        place.go_away()
+        place.close()
 
 
 @pytest.fixture

@@ -282,12 +282,13 @@ class Terminal:
     def __init__(self, line: CommandLine, words: tuple[str, ...], columns: int) -> None:
         self.seen = ""
         environment = {k: v for k, v in line.environment.items() if k != "COLUMNS"}
+        size = struct.pack("HHHH", 40, columns, 0, 0)
         self.pid, self._handle = pty.fork()
         if self.pid == 0:
+            # Set by the other side, it might come after the program has looked.
+            fcntl.ioctl(0, termios.TIOCSWINSZ, size)
             os.chdir(line.folder)
             os.execve(PROGRAM, ["actionplan", *words], environment)  # noqa: S606
-        size = struct.pack("HHHH", 40, columns, 0, 0)
-        fcntl.ioctl(self._handle, termios.TIOCSWINSZ, size)
 
     def __enter__(self) -> Terminal:
         return self

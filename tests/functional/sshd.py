@@ -9,10 +9,11 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from command_line import PATIENCE_S
+from command_line import PATIENCE_S, wait_until
 from programs import find
 
 #: sshd of root wants this folder, which is made when a machine starts.
@@ -41,11 +42,16 @@ def make_key(path: Path) -> None:
 
 def lives(pid: int) -> bool:
     """Return whether a process runs; one that has ended may not be reaped yet."""
+    return state_of(pid) not in ("", "Z", "X")
+
+
+def state_of(pid: int) -> str:
+    """Return the letter of the state of a process, or an empty text if there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat[stat.rindex(")") + 2] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return stat[stat.rindex(")") + 2]
 
 
 class Sshd:
@@ -64,9 +70,11 @@ class Sshd:
     ) -> None:
         self.folder, self.host = folder, host
         folder.mkdir()
-        with socket.socket() as found:
-            found.bind((host, 0))
-            self.port = int(found.getsockname()[1])
+        # It never listens: it keeps the port from all but the server, which may bind it as well.
+        self._kept = socket.socket()
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._kept.bind((host, 0))
+        self.port = int(self._kept.getsockname()[1])
         make_key(folder / "host_key")
         shutil.copy(client_key.with_suffix(".pub"), folder / "authorized_keys")
         # A home with nothing in it: a shell would read the start-up files of whoever runs this.
@@ -92,13 +100,19 @@ class Sshd:
 
         The log is read as far as a connection that is made only to be found there.
         """
+        before = len(self.log)
         with socket.create_connection((self.host, self.port)) as mark, self._was_told:
             host, port = mark.getsockname()
             told = f" from {host} port {port} "
             assert self._was_told.wait_for(
-                lambda: any(told in line for line in self.log), PATIENCE_S
+                lambda: any(told in line for line in self.log[before:]), PATIENCE_S
             )
-            return sum("Accepted publickey" in line for line in self.log)
+        return self.told("Accepted publickey")
+
+    def told(self, text: str) -> int:
+        """Return how many lines of its log have a text, as far as it was read."""
+        with self._was_told:
+            return sum(text in line for line in self.log)
 
     def known(self) -> str:
         """Return the line of its host key for known_hosts."""
@@ -138,19 +152,32 @@ class Sshd:
 
     def end_sessions(self) -> None:
         """Cut off all connections; what runs on the node goes on, and the server listens still."""
-        for pid in self._connections():
-            os.kill(pid, signal.SIGKILL)
+        with self._frozen():
+            self._kill_connections()
 
-    def _connections(self) -> list[int]:
+    @contextmanager
+    def _frozen(self) -> Iterator[None]:
+        """Keep the server from making connections, and from reaping what served them."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: state_of(self._process.pid) == "T")
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
+
+    def _kill_connections(self) -> None:
         path = f"/proc/{self._process.pid}/task/{self._process.pid}/children"
-        return [int(pid) for pid in Path(path).read_text().split()]
+        pids = [int(pid) for pid in Path(path).read_text().split()]
+        # Each has a group of its own.
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not any(map(lives, pids)))
 
     def kill(self) -> None:
         """Let the node be gone: the server and all its connections."""
-        # First that it makes no more, then those that there are: each has a group of its own.
-        os.kill(self._process.pid, signal.SIGSTOP)
-        self.end_sessions()
-        os.kill(self._process.pid, signal.SIGKILL)
+        with self._frozen():
+            self._kill_connections()
+            os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._reader.join(PATIENCE_S)
         assert self._process.stderr is not None
@@ -163,3 +190,4 @@ class Sshd:
     def __exit__(self, *_: object) -> None:
         if self._process.returncode is None:
             self.kill()
+        self._kept.close()

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from command_line import EXAMPLE, PROGRAM, CommandLine
+from command_line import EXAMPLE, PATIENCE_S, PROGRAM, CommandLine
 
 from applier.cli.program import LogFile
 
@@ -34,7 +34,7 @@ def kept(actionplan: CommandLine) -> CommandLine:
 
 
 def change(record: Path, statement: str) -> None:
-    with closing(sqlite3.connect(record)) as database:
+    with closing(sqlite3.connect(record, timeout=PATIENCE_S)) as database:
         database.execute(statement)
         database.commit()
 
@@ -83,7 +83,8 @@ def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept: CommandLine) -> 
     values = {"state": "ONGOING", "claim": "c", "claimant_host": socket.gethostname()}
     values |= {"claimant_pid": os.getpid(), "claimant_user": "ann", "limits": '{"x": 7}'}
     with closing(sqlite3.connect(kept.record)) as database, database:
-        for name, value in {**values, "heartbeat_interval_s": 0.05}.items():
+        # Six of these intervals without a beat, and it would count as dead.
+        for name, value in {**values, "heartbeat_interval_s": 5}.items():
             database.execute(f"UPDATE actionplan_plan SET {name} = ? WHERE number = 1", [value])  # noqa: S608
     beats = threading.Event()
 

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
+import struct
 import subprocess
+import termios
+from typing import IO
 
 import pytest
-from command_line import PROGRAM, CommandLine
+from command_line import PROGRAM, CommandLine, wait_until
 
 USAGE = [
     (["lst"], "actionplan: no verb 'lst'; did you mean: actionplan list\n"),
@@ -185,6 +189,11 @@ def test_what_was_planned_is_read_when_the_disk_of_the_record_is_full(
     assert "disk I/O error; free some space there" in ended.err
 
 
+def unread(pipe: IO[str]) -> int:
+    """Return how many bytes that were written to a pipe nobody has read."""
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0])
+
+
 def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine) -> None:
     with subprocess.Popen(
         [PROGRAM, "-v", "create", "-"],
@@ -196,6 +205,8 @@ def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine
         assert process.stdin is not None
         process.stdin.write("name: x\n")
         process.stdin.flush()
+        # Before it reads, Python itself may still be starting, which has a word of its own.
+        wait_until(lambda: not unread(process.stdin))
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         told = process.stderr.read()

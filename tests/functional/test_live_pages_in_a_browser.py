@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 from api_client import Process, api_process, configured
 from browsers import complaints, look, picture, violations
 from command_line import CommandLine, Gate, wait_until
+from reserved_port import ReservedPort
 from selenium.webdriver.common.keys import Keys
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "chromedriver")]
@@ -18,17 +19,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "chromedriver")]
 NOP = {"action_type": "nop"}
 
 
-def free_port() -> int:
-    """Return a port of this machine at which nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @pytest.fixture
-def site(actionplan: CommandLine) -> CommandLine:
+def site(actionplan: CommandLine) -> Iterator[CommandLine]:
     """Return a command line whose API always has the same port."""
-    return configured(actionplan, port=free_port(), requests_per_second=10**6)
+    with closing(ReservedPort()) as kept:
+        yield configured(actionplan, port=kept.port, requests_per_second=10**6)
 
 
 @pytest.fixture
@@ -148,10 +143,11 @@ def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
     wait_until(lambda: states(browser) == recorded(site))
     shown = states(browser)
     assert (shown["after-1"], shown["gate"], shown[""]) == ("SKIPPED", "CANCELLED", "FAILED")
-    assert rows_of_history(browser)[-2:] == [
+    given = [
         ["skip", "after-1", "anonymous", "done by hand"],
         ["abort", "gate", "anonymous", "it hangs"],
     ]
+    wait_until(lambda: rows_of_history(browser)[-2:] == given)
     assert complaints(browser) == []
 
 

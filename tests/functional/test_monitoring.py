@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from api_client import HOST, api_process, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
+from reserved_port import ReservedPort
 from scratch_database import POSTGRESQL, database_for_tests
 
 from applier import configuration
@@ -199,17 +199,23 @@ def applier_process(actionplan: CommandLine) -> Iterator[subprocess.Popen[bytes]
 
 @pytest.mark.slow
 def test_the_applier_shows_what_its_runs_cost(actionplan: CommandLine) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
     configured(actionplan)
-    with actionplan.configuration.open("a") as file:
-        file.write(f"[watcher_applier]\nmetrics_port = {port}\n")
     stored(actionplan)
     actionplan.good("start", "last")
-    with applier_process(actionplan):
-        actionplan.good("watch", "last")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-            found = values(answer.read().decode())
+    with closing(ReservedPort()) as kept:
+        port = kept.port
+        with actionplan.configuration.open("a") as file:
+            file.write(f"[watcher_applier]\nmetrics_port = {port}\n")
+
+        def counted() -> dict[tuple[str, ...], float] | None:
+            """Return the metrics once the run is counted, which is after it is on record."""
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                found = values(answer.read().decode())
+            return found if ("actionplan_plan_runs_total", "SUCCEEDED") in found else None
+
+        with applier_process(actionplan):
+            actionplan.good("watch", "last")
+            found = wait_until(counted)
     assert found["actionplan_plan_runs_total", "SUCCEEDED"] == 1
     assert found["actionplan_attempt_seconds_count", "nop", "SUCCEEDED"] == 2
     assert found["actionplan_action_wait_seconds_count", "limits"] == 2

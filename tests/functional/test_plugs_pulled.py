@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from api_client import PROGRAM as API
 from api_client import Process
 from command_line import wait_until
+from reserved_port import ReservedPort
 from scratch_broker import Broker, scratch_broker
 from scratch_database import POSTGRESQL, database_for_tests
 from test_service_events import (
@@ -54,12 +55,13 @@ class Site:
     def __init__(self, folder: Path, url: str, broker: Broker) -> None:
         self.url, self.broker, self.receiver = url, broker, Receiver()
         self.services, self._away = Services(folder), ExitStack()
-        at = Receiver()
+        self._kept = ReservedPort()
+        port = self._kept.port
         text = CONFIGURATION.format(url=url, folder=folder, webhooks=f"w:{self.receiver.url}")
-        text += f"{broker.options}[api]\nport = {at.port}\nrequests_per_second = 100000\n"
+        text += f"{broker.options}[api]\nport = {port}\nrequests_per_second = 100000\n"
         (folder / "watcher.conf").write_text(text, encoding="utf-8")
         self.api, self.service = self.services.start(API), self.services.start(PROGRAM)
-        self.ask = Process(self.api, at.url.rstrip("/"))  # type: ignore[arg-type]
+        self.ask = Process(self.api, f"http://127.0.0.1:{port}")  # type: ignore[arg-type]
         self.listen()
 
     def listen(self) -> None:
@@ -196,4 +198,5 @@ def test_no_event_is_missing(site: Site, tmp_path: Path) -> None:
     ids = {message_of(event, made, "")["message_id"] for made, event in told}
     arrived = [m for priority in ("info", "error") for m in site.broker.messages(priority)]
     assert {message["message_id"] for message in arrived} == ids
+    assert (tmp_path / "events.jsonl").read_text().endswith("\n")
     assert "Traceback" not in site.services.log()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from reserved_port import ReservedPort
 from test_monitoring import applier_process
 
 from applier.monitoring.span_export import LAST_BATCHES_S
@@ -162,13 +162,12 @@ def test_a_collector_that_hangs_does_not_hold_up_the_end(
 
 
 def test_a_collector_that_is_away_is_told_once(actionplan: CommandLine) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
     actions = ({"name": str(number), "action_type": "nop"} for number in range(20))
     file = actionplan.document("plan.yaml", *actions)
     actionplan.environment["OTEL_BSP_SCHEDULE_DELAY"] = "10"
-    send_traces(actionplan, f"http://127.0.0.1:{port}")
-    ended = actionplan("apply", file, "--yes")
+    with closing(ReservedPort()) as kept:
+        send_traces(actionplan, f"http://127.0.0.1:{kept.port}")
+        ended = actionplan("apply", file, "--yes")
     assert ended.code == 0
     assert ended.err.startswith("Traces may be lost, the runs go on: ")
     assert "refused" in ended.err

@@ -253,6 +253,7 @@ def on_node(actionplan: CommandLine, tmp_path: Path) -> Iterator[Mapping[str, st
             ssh={
                 "known_hosts": actionplan.folder / "known_hosts",
                 "key_files": actionplan.folder / "id",
+                "connect_timeout_s": 120,
             },
             watcher_applier={"heartbeat_interval_s": 0.5},
         )

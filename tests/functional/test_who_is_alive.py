@@ -49,7 +49,8 @@ def applied(actionplan: CommandLine, gate: Gate, clock: str, interval_s: float):
 def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
     actionplan: CommandLine, gate: Gate, clock: str
 ) -> None:
-    with applied(actionplan, gate, clock, 0.5) as process:
+    # Six of its intervals without a heartbeat would be its death, on a machine however slow.
+    with applied(actionplan, gate, clock, 2.0) as process:
         ended = actionplan("resume", "last")
         assert ended.code == 1
         assert "which was heard of just now" in ended.err

@@ -20,7 +20,7 @@ import pytest
 import sqlalchemy as sa
 from scratch_broker import RABBITMQ
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
-from worker_processes import PROGRAMS, Fleet, fleet, until
+from worker_processes import LEASE_S, PATIENCE_S, PROGRAMS, SHORT_LEASE_S, Fleet, fleet, until
 
 from planner.states import ActionState, PlanState
 
@@ -52,10 +52,22 @@ def broker_url(name: str) -> str:
 @pytest.fixture
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
     """A fleet on the database and the broker that a test names."""
-    database, broker = getattr(request, "param", ("postgresql", "rabbitmq"))
+    yield from fleet_on(tmp_path, *getattr(request, "param", ("postgresql", "rabbitmq")))
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Fleet]:
+    """A fleet in which a worker that was killed soon counts as lost."""
+    yield from fleet_on(tmp_path, "postgresql", "rabbitmq", SHORT_LEASE_S)
+
+
+def fleet_on(folder: Path, database: str, broker: str, lease_s: float = LEASE_S) -> Iterator[Fleet]:
     url = broker_url(broker)
     scratch = contextmanager(database_for_tests)
-    with scratch(*DATABASES[database]) as record, fleet(tmp_path, record, url) as made:
+    with (
+        scratch(*DATABASES[database]) as record,
+        fleet(folder, record, url, lease_s=lease_s) as made,
+    ):
         yield made
 
 
@@ -78,21 +90,21 @@ def test_several_workers_do_each_action_of_a_plan_once(processes: Fleet) -> None
 
 
 def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(
-    processes: Fleet,
+    mortal: Fleet,
 ) -> None:
     """The commands go on; whoever comes next follows them, and starts none again."""
-    first, *_ = processes.workers(3)
-    applier = processes.start("actionplan-applier")
-    plan = processes.shells(24, 2.0)
-    until(lambda: len(processes.effects()[0]) >= 6, processes.told)
-    processes.kill(first)
-    processes.kill(applier)
-    processes.start("actionplan-applier")
-    plan = processes.ended(plan)
-    begun, ended = processes.effects()
-    assert begun == ended == Counter({action.name: 1 for action in plan.actions}), processes.told()
-    assert plan.state is PlanState.SUCCEEDED, processes.told()
-    assert processes.store.jobs_of(plan.uuid) == []
+    first, *_ = mortal.workers(3)
+    applier = mortal.start("actionplan-applier")
+    plan = mortal.shells(24, 2.0)
+    until(lambda: len(mortal.effects()[0]) >= 6, mortal.told)
+    mortal.kill(first)
+    mortal.kill(applier)
+    mortal.start("actionplan-applier")
+    plan = mortal.ended(plan)
+    begun, ended = mortal.effects()
+    assert begun == ended == Counter({action.name: 1 for action in plan.actions}), mortal.told()
+    assert plan.state is PlanState.SUCCEEDED, mortal.told()
+    assert mortal.store.jobs_of(plan.uuid) == []
 
 
 #: A worker that is killed right after it took its first job.
@@ -106,19 +118,19 @@ sys.exit(main())
 
 
 def test_what_a_worker_took_and_did_not_begin_before_it_was_killed_runs_again(
-    processes: Fleet,
+    mortal: Fleet,
 ) -> None:
-    script = processes.folder / "actionplan-worker-killed"
+    script = mortal.folder / "actionplan-worker-killed"
     script.write_text(KILLED.format(python=sys.executable), encoding="utf-8")
     script.chmod(0o700)
-    killed = processes.start(script)
-    processes.start("actionplan-applier")
-    plan = processes.shells(1, 0.1)
-    assert killed.wait(timeout=60) == -signal.SIGKILL, processes.told()
-    processes.workers(1)
-    plan = processes.ended(plan)
-    assert plan.state is PlanState.SUCCEEDED, processes.told()
-    assert processes.effects() == (Counter(s0=1), Counter(s0=1))
+    killed = mortal.start(script)
+    mortal.start("actionplan-applier")
+    plan = mortal.shells(1, 0.1)
+    assert killed.wait(timeout=PATIENCE_S) == -signal.SIGKILL, mortal.told()
+    mortal.workers(1)
+    plan = mortal.ended(plan)
+    assert plan.state is PlanState.SUCCEEDED, mortal.told()
+    assert mortal.effects() == (Counter(s0=1), Counter(s0=1))
     assert [action.attempts for action in plan.actions] == [2]
 
 
@@ -130,7 +142,7 @@ def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
     plan = processes.shells(24, 0.5)
     until(lambda: len(processes.effects()[0]) >= 4, processes.told)
     first.send_signal(signal.SIGTERM)
-    assert first.wait(timeout=30) == 0, processes.told()
+    assert first.wait(timeout=PATIENCE_S) == 0, processes.told()
     plan = processes.ended(plan)
     assert plan.state is PlanState.SUCCEEDED
     assert [action.attempts for action in plan.actions] == [1] * 24
@@ -183,7 +195,7 @@ def test_a_worker_that_ends_its_last_job_is_listed_as_draining_and_serves_no_que
     until(lambda: processes.store.workers()[0].draining, processes.told)
     assert processes.store.served_queues() == {}
     go.touch()
-    assert worker.wait(timeout=30) == 0, processes.told()
+    assert worker.wait(timeout=PATIENCE_S) == 0, processes.told()
     assert processes.ended(plan).state is PlanState.SUCCEEDED
     assert processes.store.workers() == []
     log = (processes.folder / "actionplan-worker-0.log").read_text(encoding="utf-8")
@@ -211,7 +223,7 @@ def test_a_queue_that_nobody_serves_is_told_to_who_watches_and_in_the_log(
         until(lambda: f"no worker serves {processes.site}" in processes.told())
         processes.workers(1)
         assert processes.ended(plan).state is PlanState.SUCCEEDED
-        assert watch.wait(timeout=30) == 0
+        assert watch.wait(timeout=PATIENCE_S) == 0
     finally:
         watch.kill()
         watch.wait()

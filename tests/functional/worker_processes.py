@@ -18,6 +18,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import kombu
+from reserved_port import ReservedPort
 
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
@@ -25,7 +26,9 @@ from planner.model import Action, ActionPlan
 from planner.states import PlanState
 
 PROGRAMS = Path(sys.executable).parent
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
+#: A lease that no worker loses that lives, however slow it is; and one that is soon lost by others.
+LEASE_S, SHORT_LEASE_S = 60.0, 2.0
 CONFIGURATION = """
 [actionplan]
 connection = {url}
@@ -180,8 +183,9 @@ class OwnRedis:
     """A Redis that may be killed; it keeps nothing."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+        # Kept while it is away, too.
+        self._kept = ReservedPort()
+        self._port = self._kept.port
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"redis://127.0.0.1:{self._port}/0"
@@ -209,7 +213,7 @@ class OwnRedis:
 
 @contextmanager
 def fleet(
-    folder: Path, url: str, broker: str, *, lease_s: float = 2.0, places: int = 8
+    folder: Path, url: str, broker: str, *, lease_s: float = LEASE_S, places: int = 8
 ) -> Iterator[Fleet]:
     """Yield a fleet on the database of a URL; its queue is deleted afterwards."""
     schema_version.upgrade(url)

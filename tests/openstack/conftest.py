@@ -58,6 +58,14 @@ def on_lab(lab: NovaLab, tmp_path: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture
+def hold(tmp_path: Path) -> Iterator[Path]:
+    """Return a path for ``lab_hold``; files that a test leaves there, or at hold-*, are removed."""
+    yield tmp_path / "hold"
+    for left in tmp_path.glob("hold*"):
+        left.unlink()
+
+
+@pytest.fixture
 def stop() -> threading.Event:
     """Return a stop signal."""
     return threading.Event()

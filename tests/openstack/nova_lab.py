@@ -11,7 +11,8 @@ from typing import Any
 import environments
 import openstack
 from guarded_process import GuardedProcess
-from watcher_lab import PROGRAMS, free_block
+from ports import free_block
+from watcher_lab import PROGRAMS
 
 _FLAVOR, _IMAGE = "m1.small", "cirros"
 
@@ -38,7 +39,7 @@ class NovaLab:
             [environments.NOVA.python, program, *words], output, {**os.environ, **self._environment}
         )
         try:
-            self._process.wait_until("READY", lambda: "READY" in self._process.last_output())
+            self._process.wait_until("READY", lambda: "READY" in self._process.whole_output())
             config = openstack.config.OpenStackConfig(config_files=[str(self.clouds_yaml)])
             self.connection = openstack.connection.Connection(config=config.get_one(self.NAME))
         except BaseException:
@@ -96,6 +97,10 @@ class NovaLab:
         """Return type, destination and status of each migration record, the oldest first."""
         records = sorted(self.nova.migrations(server_id=server_id), key=lambda m: m.id)
         return [(m.migration_type, m.dest_compute, m.status) for m in records]
+
+    def is_moving(self, server_id: str) -> bool:
+        """Return whether a live migration of a server is running, and can be cancelled."""
+        return any(m.status == "running" for m in self.nova.server_migrations(server_id))
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Return when something holds."""

@@ -11,7 +11,8 @@ from typing import Any
 import openstack
 from environments import Environment
 from guarded_process import GuardedProcess
-from watcher_lab import PROGRAMS, free_block
+from ports import free_block
+from watcher_lab import PROGRAMS
 
 LAB = Path(__file__).parent / "lab"
 

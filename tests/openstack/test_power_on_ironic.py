@@ -127,6 +127,7 @@ def test_a_host_to_which_an_instance_moves_is_not_switched_off(cloud, lab, nova_
     lab.create("cmp2")
     server = nova_lab.boot("web-1", "cmp1", lab_lm_seconds="60")
     nova_lab.nova.live_migrate_server(server, host="cmp2", block_migration="auto")
+    nova_lab.until(lambda: nova_lab.moves(server) != [], "a record of the move")
     with pytest.raises(ActionFailed, match=r"off cmp2 was refused: on the way to cmp2: web-1$"):
         cloud.set_host_power("cmp2", "off", stop)
     assert lab.told("cmp2") == []

@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
+from lets_go import LetsGo
 from nova_lab import NovaLab
 
 from applier.clouds.openstack.cloud import OpenStackCloud
@@ -85,21 +89,30 @@ def test_a_move_that_fails_says_why(cloud, lab, stop, metadata, destination, liv
         cloud.migrate(server, destination, live, stop)
 
 
-def stopped_when_it_runs(lab: NovaLab, server: str, stop: threading.Event) -> threading.Thread:
-    """Set a stop signal as soon as Nova works on a server."""
+def stopped_when(
+    lab: NovaLab, runs: Callable[[], bool], stop: threading.Event, hold: Path | None = None
+) -> threading.Thread:
+    """Set a stop signal once something runs in Nova, and then remove the file that holds it."""
 
     def wait_and_stop() -> None:
-        lab.until(lambda: lab.server(server).task_state is not None, "a task")
+        lab.until(runs, "a task")
         stop.set()
+        if hold is not None:
+            hold.unlink()
 
     thread = threading.Thread(target=wait_and_stop)
     thread.start()
     return thread
 
 
-def test_a_live_move_that_is_stopped_is_cancelled(cloud, lab, stop):
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "once it runs"])
+def test_a_live_move_that_is_stopped_is_cancelled(cloud, lab, stop, at_once):
     server = on_host(lab, "cmp1", lab_lm_seconds="60")
-    stopping = stopped_when_it_runs(lab, server, stop)
+
+    def runs() -> bool:
+        return lab.server(server).task_state is not None if at_once else lab.is_moving(server)
+
+    stopping = stopped_when(lab, runs, stop)
     with pytest.raises(ActionFailed, match="was stopped: Nova cancelled migration"):
         cloud.migrate(server, "cmp2", True, stop)
     stopping.join()
@@ -107,9 +120,10 @@ def test_a_live_move_that_is_stopped_is_cancelled(cloud, lab, stop):
     assert lab.moves(server) == [("live-migration", "cmp2", "cancelled")]
 
 
-def test_a_cold_move_that_is_stopped_is_undone(cloud, lab, stop):
-    server = on_host(lab, "cmp1", lab_seconds="3")
-    stopping = stopped_when_it_runs(lab, server, stop)
+def test_a_cold_move_that_is_stopped_is_undone(cloud, lab, stop, hold):
+    server = on_host(lab, "cmp1", lab_hold=str(hold))
+    hold.touch()
+    stopping = stopped_when(lab, lambda: lab.server(server).task_state is not None, stop, hold)
     with pytest.raises(ActionFailed, match="was stopped, and undone"):
         cloud.migrate(server, "cmp2", False, stop)
     stopping.join()
@@ -118,15 +132,19 @@ def test_a_cold_move_that_is_stopped_is_undone(cloud, lab, stop):
 
 
 @pytest.mark.parametrize("live", [True, False], ids=["live", "cold"])
-def test_a_move_that_is_under_way_is_followed_and_not_begun_again(cloud, lab, stop, live):
+def test_a_move_that_is_under_way_is_followed_and_not_begun_again(cloud, lab, hold, live):
     """As after a kill -9 of the applier that began it."""
-    server = on_host(lab, "cmp1", lab_lm_seconds="3", lab_seconds="3")
+    server = on_host(lab, "cmp1", lab_hold=str(hold))
+    hold.touch()
     if live:
         lab.nova.live_migrate_server(server, host="cmp2", block_migration="auto")
     else:
         lab.nova.migrate_server(server, host="cmp2")
+    lab.until(lambda: lab.moves(server) != [], "a record of the move")
     assert cloud.instance(server)["task"] is not None
-    assert cloud.migrate(server, "cmp2", live, stop) == "cmp2"
+    assert (
+        cloud.migrate(server, "cmp2", live, LetsGo(partial(hold.unlink, missing_ok=True))) == "cmp2"
+    )
     assert [end for _, _, end in lab.moves(server)] == ["completed" if live else "confirmed"]
 
 
@@ -139,11 +157,16 @@ def test_a_cold_move_that_waits_for_its_confirmation_is_confirmed(cloud, lab, st
     assert lab.moves(server) == [("migration", "cmp2", "confirmed")]
 
 
-def test_one_that_somebody_else_moves_elsewhere_is_left_alone(cloud, lab, stop):
-    server = on_host(lab, "cmp1", lab_lm_seconds="60")
+def test_one_that_somebody_else_moves_elsewhere_is_left_alone(cloud, lab, stop, hold):
+    server = on_host(lab, "cmp1", lab_hold=str(hold))
+    hold.touch()
     lab.nova.live_migrate_server(server, host="cmp3", block_migration="auto")
+    lab.until(lambda: lab.moves(server) != [], "a record of the move")
     with pytest.raises(ActionFailed, match="refused: it is being moved to cmp3 already"):
         cloud.migrate(server, "cmp2", True, stop)
+    hold.unlink()
+    # A server that is deleted while it moves keeps room in Placement.
+    lab.until(lambda: lab.server(server).task_state is None, "the end of the move")
     assert [destination for _, destination, _ in lab.moves(server)] == ["cmp3"]
 
 
@@ -212,6 +235,12 @@ def test_a_service_is_disabled_with_a_reason_and_enabled(cloud, stop):
 
 
 def test_facts_are_what_nova_and_placement_say(cloud, lab):
+    def are_empty() -> bool:
+        free, *others = (host["free"] for host in cloud.facts()["hosts"].values())
+        return others == [free, free]
+
+    # Nova forgets a server before Placement forgets what it occupied.
+    lab.until(are_empty, "three hosts with the same room")
     before = cloud.facts()["hosts"]["cmp1"]["free"]
     server = on_host(lab, "cmp1")
     facts = cloud.facts()

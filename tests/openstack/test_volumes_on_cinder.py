@@ -15,6 +15,7 @@ import environments
 import one_action
 import pytest
 from guarded_process import GuardedProcess
+from lets_go import LetsGo
 from volume_lab import B1P1, B1P2, B2P1, VolumeLab
 
 from applier.clouds.openstack.cloud import OpenStackCloud
@@ -172,24 +173,12 @@ def test_work_of_a_killed_process_is_followed_and_not_begun_again(cloud, lab, tm
         again = one_action.action(cloud, "volume_migrate", given)
         assert again.verify() is Verified.NOT_DONE
         again.precheck()
-        assert again.execute(LetsGo(holding)) is Outcome.CHANGED
+        assert again.execute(LetsGo(holding.close)) is Outcome.CHANGED
     assert lab.requests(volume) == before + 1
     assert lab.place(volume) == (B2P1, "plain", "available", "success")
     assert again.verify() is Verified.DONE
     with pytest.raises(AlreadyDone):
         again.precheck()
-
-
-class LetsGo(threading.Event):
-    """A stop signal: what holds the volumes lets them go when somebody waits."""
-
-    def __init__(self, holding: ExitStack) -> None:
-        super().__init__()
-        self._holding = holding
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self._holding.close()
-        return super().wait(timeout)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +194,7 @@ def test_a_change_of_the_type_that_is_under_way_is_followed(cloud, lab, kind, me
         lab.cinder.retype_volume(volume, kind, migration_policy="on-demand")
         before = lab.requests(volume)
         with pytest.raises(ActionFailed, match=end) if end else nullcontext():
-            cloud.migrate_volume(volume.id, None, kind, LetsGo(holding))
+            cloud.migrate_volume(volume.id, None, kind, LetsGo(holding.close))
     assert lab.requests(volume) == before
     assert lab.place(volume)[1] == ("t1" if end else kind)
 
@@ -217,7 +206,7 @@ def test_a_change_of_the_type_after_a_move_that_was_under_way_can_fail(cloud, la
         lab.cinder.set_volume_metadata(volume, **held, lab_copy="fail")
         lab.cinder.migrate_volume(volume, host=B1P2)
         with pytest.raises(ActionFailed, match="to type t2 failed: it ended"):
-            cloud.migrate_volume(volume.id, None, "t2", LetsGo(holding))
+            cloud.migrate_volume(volume.id, None, "t2", LetsGo(holding.close))
     assert lab.place(volume) == (B1P2, "plain", "available", "error")
 
 

@@ -9,19 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from guarded_process import GuardedProcess
+from ports import free_block
 from programs import find
 
 #: What Debian's rabbitmq-server runs as the user rabbitmq; this one runs as whoever asks.
 _UNWRAPPED = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of the loopback on which nothing listens."""
-    found = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in found]
-    for each in found:
-        each.close()
-    return ports
 
 
 class Broker:
@@ -30,7 +22,8 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
-        self._port, mapper, distribution = free_ports(3)
+        self._port = free_block(3)
+        mapper, distribution = self._port + 1, self._port + 2
         self._processes: list[GuardedProcess] = []
         self._mapper = mapper
         self.url = f"rabbit://guest:guest@127.0.0.1:{self._port}//"
@@ -53,7 +46,7 @@ class Broker:
         }
 
     def start(self) -> None:
-        """Start it; it may not listen yet when this returns."""
+        """Start it with what it has on its disk; it may not listen yet when this returns."""
         program = _UNWRAPPED if _UNWRAPPED.exists() else find("rabbitmq-server")
         mapper = ["epmd", "-address", "127.0.0.1", "-port", str(self._mapper)]
         for command, name in ((mapper, "epmd.out"), ([str(program)], "rabbitmq.out")):
@@ -73,9 +66,3 @@ class Broker:
         """Let it be gone, with its connections."""
         while self._processes:
             self._processes.pop().kill()
-
-    def restart(self) -> None:
-        """Kill it, start it with what it has on its disk, and wait for it."""
-        self.kill()
-        self.start()
-        self.wait()

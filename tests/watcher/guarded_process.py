@@ -65,6 +65,10 @@ class GuardedProcess:
             assert time.monotonic() < end, f"no {what} in {PATIENCE_S} s: {self.last_output()}"
             time.sleep(0.1)
 
+    def whole_output(self) -> str:
+        """Return what it has printed."""
+        return self.output.read_text(errors="replace")
+
     def last_output(self) -> str:
         """Return the end of what it printed."""
-        return self.output.read_text(errors="replace")[-2000:]
+        return self.whole_output()[-2000:]

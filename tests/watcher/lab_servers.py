@@ -5,10 +5,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from typing import Any
 
 import environments
+from guarded_process import PATIENCE_S
+from optimize import Seen
 from watcher_lab import PROGRAMS, WatcherLab
+
+#: The statuses of moves that do not go on.
+ENDED_MOVE = frozenset({"completed", "confirmed", "reverted", "cancelled", "failed", "error"})
 
 
 class Servers:
@@ -33,12 +39,27 @@ class Servers:
         """Return all servers, all moves there ever were, and the hosts with their states."""
         return self._run("show")
 
+    def moves(self) -> list[tuple[str, str]]:
+        """Return server and status of the moves of the servers that there are."""
+        there = self.show()
+        present = {server["uuid"] for server in there["servers"]}
+        return [(m["server"], m["status"]) for m in there["moves"] if m["server"] in present]
+
+    def ended_moves(self) -> list[str]:
+        """Return the status of each of these moves, once none goes on.
+
+        Nova tells where a server has arrived before it writes down that its move is completed.
+        """
+        end = time.monotonic() + PATIENCE_S
+        while not ENDED_MOVE.issuperset(found := [status for _, status in self.moves()]):
+            assert time.monotonic() < end, found
+        return found
+
     def _seen(self, there: Any) -> Any:
-        known = {
-            (host, state["status"], server)
-            for host, state in there["hosts"].items()
-            for server in [s["uuid"] for s in there["servers"] if s["host"] == host] or [None]
-        }
+        known: set[Seen] = set()
+        for host, state in there["hosts"].items():
+            here = [(s["uuid"], s["state"]) for s in there["servers"] if s["host"] == host]
+            known |= {(host, state["status"], *server) for server in here or [(None, None)]}
         self._lab.optimize.wait_until_seen(known)
         return there
 

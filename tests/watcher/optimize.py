@@ -15,6 +15,8 @@ from typing import Any
 import environments
 from guarded_process import PATIENCE_S
 
+#: A host, its status, one of its servers and the state of that; no server is None, None.
+Seen = tuple[str | None, ...]
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 
 
@@ -77,13 +79,13 @@ class Optimize:
             time.sleep(0.2)
         return dict(found)
 
-    def seen(self) -> set[tuple[str, str, str | None]]:
-        """Return what the decision engine knows: host, its status, one of its servers or None."""
+    def seen(self) -> set[Seen]:
+        """Return what the decision engine knows."""
         rows = self.get("data_model?data_model_type=compute")["context"]
-        names = ("node_hostname", "node_status", "server_uuid")
-        return {(row[names[0]], row[names[1]], row.get(names[2])) for row in rows}
+        names = ("node_hostname", "node_status", "server_uuid", "server_state")
+        return {tuple(map(row.get, names)) for row in rows}
 
-    def wait_until_seen(self, there: set[tuple[str, str, str | None]]) -> None:
+    def wait_until_seen(self, there: set[Seen]) -> None:
         """Return once the decision engine knows what there is in Nova."""
         end = time.monotonic() + PATIENCE_S
         while (seen := self.seen()) != there:
@@ -98,7 +100,7 @@ class Optimize:
         request = urllib.request.Request(  # noqa: S310
             f"{self._url}/v1/{path}", headers={**self._header, **version}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
             return json.load(answer)
 
     def _token(self) -> str:
@@ -107,5 +109,5 @@ class Optimize:
         identity = {"methods": ["password"], "password": {"user": user}}
         body = json.dumps({"auth": {"identity": identity, "scope": scope}}).encode()
         request = urllib.request.Request(f"{self._keystone}/v3/auth/tokens", data=body)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
             return str(answer.headers["X-Subject-Token"])

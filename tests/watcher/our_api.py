@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import environments
+from guarded_process import PATIENCE_S
 
 SESSION = Path(__file__).parent / "lab" / "client_session.py"
 #: The user database of the tests.
 USERS = Path(__file__).parents[1] / "user_database"
-#: How long is waited for a process to end.
-PATIENCE_S = 60
 
 
 class Ended(NamedTuple):

@@ -8,6 +8,8 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,17 @@ pytestmark = pytest.mark.slow
 SERVICE = """
 import os, signal
 os.setpgid(0, 0)
+print(os.getpid(), flush=True)
+signal.pause()
+"""
+#: Starts the other, and waits for it.
+PARENT = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", sys.argv[1]])
+"""
+CHILD = """
+import os, signal
+memory = bytearray(os.urandom(4096) * 2**16)
 print(os.getpid(), flush=True)
 signal.pause()
 """
@@ -41,24 +54,33 @@ def service(folder: Path) -> GuardedProcess:
     return made
 
 
-def has_ended(number: int) -> bool:
-    """Wait for the end of a process; return False if it stays."""
+@contextmanager
+def ends(number: int, within_s: int = PATIENCE_S) -> Iterator[None]:
+    """Assert that a process that is alive ends during the block, or so many seconds after it."""
+    handle = os.pidfd_open(number)
     try:
-        handle = os.pidfd_open(number)
-    except ProcessLookupError:
-        return True
-    try:
+        yield
         ended = select.poll()
         ended.register(handle, select.POLLIN)
-        return bool(ended.poll(1000 * PATIENCE_S))
+        assert ended.poll(1000 * within_s)
     finally:
         os.close(handle)
 
 
 def test_a_service_is_killed(tmp_path: Path) -> None:
     started = service(tmp_path)
-    started.kill()
-    assert has_ended(int(started.last_output()))
+    with ends(int(started.last_output())):
+        started.kill()
+
+
+def test_what_a_service_has_started_is_gone_with_it(tmp_path: Path) -> None:
+    """It takes a while to die: the system gives back its memory first."""
+    output = tmp_path / "out"
+    command = [sys.executable, "-c", PARENT, CHILD]
+    started = GuardedProcess(command, output, dict(os.environ))
+    started.wait_until("number", lambda: output.read_text().endswith("\n"))
+    with ends(int(output.read_text()), within_s=0):
+        started.kill()
 
 
 def test_a_service_is_asked_to_end(tmp_path: Path) -> None:
@@ -78,6 +100,6 @@ def test_a_service_does_not_outlive_tests_that_are_killed(tmp_path: Path) -> Non
     )
     while not (output.exists() and output.read_text().endswith("\n")):
         assert tests.poll() is None
-    tests.send_signal(signal.SIGKILL)
-    tests.wait()
-    assert has_ended(int(output.read_text()))
+    with ends(int(output.read_text())):
+        tests.send_signal(signal.SIGKILL)
+        tests.wait()

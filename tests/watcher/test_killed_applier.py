@@ -132,6 +132,7 @@ def test_a_second_applier_waits_for_the_first_and_takes_over_when_that_is_killed
             waits = [second.stdout.readline() for _ in range(3)]
             assert waits == ["waits\n"] * 3
             first.send_signal(signal.SIGKILL)
+            first.wait()
             ended = json.loads(second.stdout.read().splitlines()[-1])
     assert states(ended) == ["FAILED", "SUCCEEDED", "FAILED", "SUCCEEDED"]
     assert ended["runs"] == 0

@@ -27,10 +27,11 @@ def base(folder: Path, database: str, transport: str, keystone: str) -> Sections
     }
     tokens = {"www_authenticate_uri": keystone, "service_token_roles_required": "false"}
     region = {"region_name": "lab"}
+    looks = {"migration_interval": "0.5", "migration_max_retries": "480"}
     return {
         "DEFAULT": {
             "transport_url": transport,
-            "rpc_response_timeout": "20",
+            "rpc_response_timeout": "120",
             # Whether a service answers is asked by a ping.
             "rpc_ping_enabled": "true",
             "state_path": str(folder),
@@ -41,7 +42,8 @@ def base(folder: Path, database: str, transport: str, keystone: str) -> Sections
         "keystone_authtoken": {**tokens, **client},
         "watcher_clients_auth": client,
         "keystone": region,
-        "nova": {**region, "api_version": "2.96", "migration_interval": "0.5"},
+        # A move may take 240 s, in looks at it.
+        "nova": {**region, "api_version": "2.96", **looks},
         "placement": region,
         "collector": {"collector_plugins": "compute"},
         # No notification of Nova's leaves its process, so its state is read again and again.

@@ -12,16 +12,14 @@ FOLDER is made; a setting is one of watcher.conf. It prints how to reach it.
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -32,6 +30,7 @@ import watcher_configuration
 from broker import Broker
 from guarded_process import GuardedProcess
 from optimize import Optimize, client_environment
+from ports import free_block
 
 Settings = Mapping[str, Mapping[str, str]]
 
@@ -70,7 +69,7 @@ class WatcherLab:
             subprocess.run(
                 [*upgrade, "upgrade"], check=True, stdout=file, stderr=file, env=self.environment
             )
-        nova.wait_until("READY", lambda: "READY" in nova.last_output())
+        nova.wait_until("READY", lambda: "READY" in nova.whole_output())
         self.broker.wait()
         for program in (DECISION_ENGINE, APPLIER):
             self._start(program, HOST, self._settings)
@@ -179,22 +178,6 @@ def answers(url: str) -> bool:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False
-
-
-def free_block(count: int) -> int:
-    """Return the first of so many ports in a row on which nothing listens.
-
-    They lie below those that the system gives to connections.
-    """
-    while True:
-        first = random.randrange(20_000, 32_000)
-        with ExitStack() as found:
-            try:
-                for port in range(first, first + count):
-                    found.enter_context(socket.create_server(("127.0.0.1", port)))
-            except OSError:
-                continue
-            return first
 
 
 @contextmanager

@@ -23,7 +23,8 @@ transport_url = fake:/
 rpc_response_timeout = 60
 compute_driver = fake.LabDriver
 report_interval = 5
-service_down_time = 20
+# On a machine that is busy, services report late.
+service_down_time = 120
 update_resources_interval = 10
 sync_power_state_interval = -1
 bandwidth_poll_interval = -1

@@ -42,7 +42,7 @@ def reset(compute):
     """
     for server in compute.servers(all_projects=True):
         compute.delete_server(server, force=True)
-    for _ in iterate_timeout(120, "servers are still listed", wait=0.2):
+    for _ in iterate_timeout(240, "servers are still listed", wait=0.2):
         if not list(compute.servers(all_projects=True)):
             break
     for service in compute.services(binary="nova-compute"):
@@ -54,7 +54,7 @@ def show(compute):
     return {
         "servers": [
             {"uuid": server.id, "name": server.name, "status": server.status}
-            | {"host": server.compute_host}
+            | {"host": server.compute_host, "state": server.vm_state}
             for server in compute.servers(all_projects=True)
         ],
         "moves": [

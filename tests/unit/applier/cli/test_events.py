@@ -157,7 +157,7 @@ def test_a_subscription_is_listed_with_what_waits_for_it(
     store.subscribe("file events.jsonl on control-1", now=NOW)
     held = store.hold("webhook ops", "me", seen=None)
     assert held is not None
-    since = NOW - timedelta(minutes=3)
+    since = datetime.now(UTC) - timedelta(minutes=3)  # NOW may be an hour ago
     untried = Trouble(number=1, since=since, tries=0, why="")
     refused = Trouble(number=2, since=since, tries=4, why="it answers 400\x1b")
     changes = held._replace(delivered=3, held_back={"one": refused, "other": untried})

@@ -92,15 +92,18 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 @pytest.mark.slow
 def test_readers_never_see_half_a_file(path):
     file, done, seen = WorldFile(path), threading.Event(), []
+    reading = threading.Semaphore(0)
     file.read()
 
     def look() -> None:
         while not done.is_set():
             seen.append(len(file.read()["hosts"]))
+            reading.release()
 
     readers = [threading.Thread(target=look) for _ in range(3)]
     for reader in readers:
         reader.start()
+        assert reading.acquire(timeout=120)
     for number in range(60):
         with file.changing() as world:
             world["hosts"]["compute-1"]["labels"] = {"number": str(number) * (number % 7)}

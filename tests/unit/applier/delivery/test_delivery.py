@@ -222,7 +222,7 @@ def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
         while not store.subscriptions():
             thread.join(0.01)
         store.save_plan(new_plan("a"))
-        assert arrived.wait(30)
+        assert arrived.wait(120)
     finally:
         ending.set()
         thread.join()

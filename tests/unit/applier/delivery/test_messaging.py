@@ -85,13 +85,13 @@ def test_a_missing_library_is_told_in_a_sentence(made, monkeypatch):
 
 
 def test_a_broker_without_a_listener_is_away_and_the_password_is_not_logged(made, caplog):
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    (receiver,) = made(f"[DEFAULT]\ntransport_url = rabbit://me:hidden@127.0.0.1:{port}/\n")
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(Away, match="refused") as raised, receiver.opened() as deliver:
-        deliver(EVENT)
+    with socket.socket() as taken:  # bound and not listening: nothing answers here
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        (receiver,) = made(f"[DEFAULT]\ntransport_url = rabbit://me:hidden@127.0.0.1:{port}/\n")
+        with pytest.raises(Away, match="refused") as raised, receiver.opened() as deliver:
+            deliver(EVENT)
     assert "hidden" not in str(raised.value) + caplog.text
 
 

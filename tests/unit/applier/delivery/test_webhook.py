@@ -132,24 +132,26 @@ def test_an_answer_of_a_receiver_that_does_not_work_means_away(code):
 
 
 def test_a_receiver_without_a_listener_is_away():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    with pytest.raises(Away) as raised:
-        post(Webhook("ops", f"http://me:pass@127.0.0.1:{port}/hidden"), EVENT)
+    with socket.socket() as taken:  # bound and not listening: nothing answers here
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(Away) as raised:
+            post(Webhook("ops", f"http://me:pass@127.0.0.1:{port}/hidden"), EVENT)
     assert str(raised.value) == "Connection refused"
 
 
 def test_a_receiver_that_does_not_answer_is_away(monkeypatch):
     monkeypatch.setattr(webhook, "ANSWER_S", 0.2)
-    over = threading.Event()
-    with (
-        server(lambda _: over.wait(30)) as (address, arrived),
-        ended_by(over),
-        pytest.raises(Away, match=r"^no answer within 0.2 s$"),
-    ):
-        post(Webhook("ops", address), EVENT)
-    assert arrived
+    came, over = threading.Event(), threading.Event()
+
+    def hang(_):
+        came.set()
+        over.wait(30)
+
+    with server(hang) as (address, _), ended_by(over):
+        with pytest.raises(Away, match=r"^no answer within 0.2 s$"):
+            post(Webhook("ops", address), EVENT)
+        assert came.wait(120)
 
 
 def test_a_receiver_that_hangs_up_is_away():

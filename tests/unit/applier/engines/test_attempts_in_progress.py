@@ -13,6 +13,8 @@ from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.threads import Threads, Timer, Timers
 from planner.states import ActionState, Outcome
 
+PATIENCE_S = 120.0
+
 
 class WorkersLog(Threads):
     """Notes what is asked of the workers."""
@@ -150,7 +152,7 @@ def test_what_is_given_up_is_replaced_and_is_in_doubt(running, tasks, timers, wo
     running.start(uuid)
     assert running.stop(uuid) is None
     assert tasks[uuid].stop.is_set()
-    assert tasks[uuid].aborted.wait(20)
+    assert tasks[uuid].aborted.wait(PATIENCE_S)
     assert timers.left_s() == 7.0
     clock.now = 7.0
     (due,) = timers.due()
@@ -167,7 +169,7 @@ def test_what_is_given_up_is_replaced_and_is_in_doubt(running, tasks, timers, wo
 def test_what_is_told_to_stop_twice_is_aborted_once(running, tasks, timers, clock):
     running.start("a")
     running.stop("a")
-    assert tasks["a"].aborted.wait(20)
+    assert tasks["a"].aborted.wait(PATIENCE_S)
     tasks["a"].aborted.clear()
     clock.now = 3.0
     assert running.stop("a") is None
@@ -194,7 +196,7 @@ def test_what_runs_into_its_limit_is_told_to_stop(running, tasks, timers, clock)
     assert due == Timer("limit", "limited")
     assert running.due(due) is None
     assert tasks["limited"].stop.is_set()
-    assert tasks["limited"].aborted.wait(20)
+    assert tasks["limited"].aborted.wait(PATIENCE_S)
     assert timers.left_s() == 7.0
     assert len(running) == 1
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 import threading
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from applier.actions.sleep import Sleep
 from applier.contracts import ActionPlugin, Request, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import KEPT_BYTES
+from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed, AlreadyDone
 from applier.scheduling.type_policy import TypePolicy
 from applier.testing.trials import changed
@@ -82,7 +84,7 @@ class Scripted(ActionPlugin):
         return self.ended
 
     def abort(self):
-        self.aborted.append(threading.current_thread().name)
+        self.aborted.put(threading.current_thread().name)
 
     def verify(self):
         if isinstance(self.answer, BaseException):
@@ -91,18 +93,32 @@ class Scripted(ActionPlugin):
 
 
 @pytest.fixture
-def scripted(request):
-    """Make an action type; what hangs is let go at the end of the test."""
-    go, made = threading.Event(), []
+def scripted(monkeypatch):
+    """Make an action type, whose limits count from when its work has begun.
+
+    What hangs is let go at the end of the test.
+    """
+    go, submit = threading.Event(), ThreadPool.submit
 
     def make(**fields) -> type[Scripted]:
-        fields = {"go": go, "began": threading.Event(), "aborted": [], **fields}
-        made.append(type("Made", (Scripted,), fields))
-        return made[-1]
+        fields = {"go": go, "began": threading.Event(), "aborted": queue.SimpleQueue(), **fields}
+        return type("Made", (Scripted,), fields)
 
-    make.go = go
+    def submit_and_wait(pool, work):
+        submit(pool, work)
+        plugin = work.__self__.plugin
+        assert not issubclass(plugin, Scripted) or plugin.began.wait(PATIENCE_S)
+
+    monkeypatch.setattr(ThreadPool, "submit", submit_and_wait)
     yield make
     go.set()
+
+
+def aborted_once(kind: type[Scripted]) -> str:
+    """Return the name of the thread of an abort, which may come after the end of the run."""
+    thread = kind.aborted.get(timeout=PATIENCE_S)
+    assert kind.aborted.empty()
+    return thread
 
 
 SCRIPTED = nop("a", action_type="scripted", timeout_s=SOON_S)
@@ -192,8 +208,7 @@ def test_after_a_time_out_the_world_decides(
     (action,) = one.plan().actions
     assert (action.state, action.outcome) == (state, outcome)
     assert message in action.status_message
-    assert len(kind.aborted) == 1
-    assert kind.aborted[0].startswith("action-abort"), "in a thread of its own"
+    assert aborted_once(kind).startswith("action-abort"), "in a thread of its own"
 
 
 def test_work_that_ends_well_although_its_time_was_over_has_succeeded(trial, scripted):
@@ -283,7 +298,7 @@ def test_a_cancel_waits_no_longer_than_the_grace(trial, scripted):
     assert one.run() is PlanState.CANCELLED
     assert one.states() == {"a": "UNKNOWN", "b": "CANCELLED"}
     assert one.plan().status_message.startswith("cancelled by ann; ")
-    assert len(kind.aborted) == 1
+    assert aborted_once(kind)
 
 
 def cancel_when(one, event):
@@ -351,7 +366,8 @@ def test_a_sleep_counts_against_the_workers_and_a_pause_does_not(trial):
 
 
 def test_a_stop_ends_a_wait_at_once(trial):
-    one = trial(plan_of(waiting("a", seconds=3600), nop("b")), plugins=WAITING)
+    plan = plan_of(waiting("a", seconds=3600), nop("b"))
+    one = trial(plan, plugins=WAITING, grace_s=PATIENCE_S)
 
     def work(*given):
         one.runner.cancel("ann")

@@ -68,7 +68,7 @@ def test_what_a_plugin_logs_says_which_plan_and_action_it_is_about():
     def work(parameters, context, stop):
         said.append(log_fields.current())
         goes_on.set()
-        assert aborted.wait(10)
+        assert aborted.wait(120)
         return Outcome.OK
 
     def abort(self):
@@ -82,9 +82,9 @@ def test_what_a_plugin_logs_says_which_plan_and_action_it_is_about():
     with log_fields.about(plan="p1"), Threads(1, lambda report: reports.append(report)) as threads:
         threads.grow(1)
         threads.submit(task)
-        assert goes_on.wait(10)
+        assert goes_on.wait(120)
         threads.stop(task, StopReason.ABORT)
-        assert aborted.wait(10)
+        assert aborted.wait(120)
     assert said == [{"plan": "p1", "action": "a1"}] * 2
     assert log_fields.current() == {}
 

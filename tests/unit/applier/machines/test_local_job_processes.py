@@ -202,8 +202,21 @@ def test_its_whole_group_is_ended(stop, why, monkeypatch):
     assert has_ended(first_number(printed))
 
 
-def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
-    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+@pytest.fixture
+def short_grace(monkeypatch) -> None:
+    """Kill soon what ignores its end; the shell that notes its exit code has all its time."""
+    end = local_jobs.end
+
+    def end_soon(*given):
+        monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+        end(*given)
+        monkeypatch.setattr(local_jobs, "GRACE_S", PATIENCE_S)
+
+    monkeypatch.setattr(local_jobs, "end", end_soon)
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_what_ignores_the_request_is_killed_after_the_grace(stop):
     printed = Printed(stop)
     line = "trap '' TERM; sleep 600 & echo $!; while :; do sleep 0.05; done"
     ended = run(shell(line), stop=stop, output=printed)
@@ -212,8 +225,8 @@ def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
     assert has_ended(first_number(printed))
 
 
-def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
-    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+@pytest.mark.usefixtures("short_grace")
+def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop):
     printed = Printed(stop)
     ignores = "trap '' TERM; echo $$; while :; do sleep 0.05; done"
     line = 'sh -c "$1"; true'

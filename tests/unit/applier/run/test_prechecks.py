@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from test_verify import AllButTheLast
 
 from applier.contracts import ActionPlugin
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone
+from applier.run import prechecks
 from applier.run.prechecks import Precheck, check_all
 from planner.model import JOIN, Action
 from planner.states import ActionState, Outcome
@@ -72,7 +76,11 @@ def test_joins_and_what_has_started_are_left_out() -> None:
     assert checked(answer, Action(uuid="j", action_type=JOIN), started) == {}
 
 
-def test_one_that_never_answers_does_not_hold_up_the_others() -> None:
+def test_one_that_never_answers_does_not_hold_up_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = SimpleNamespace(SimpleQueue=lambda: AllButTheLast(1), Empty=queue.Empty)
+    monkeypatch.setattr(prechecks, "queue", answers)
     never = threading.Event()
 
     def look(parameters: Any) -> None:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 
 from applier.contracts import ActionPlugin, Verified
 from applier.engines.environment import ActionEnvironment
+from applier.run import verify as verify_module
 from applier.run.verify import verify_all
 from planner.model import Action
 from planner.states import ActionState
@@ -73,7 +76,21 @@ def test_a_plugin_that_cannot_be_made_leaves_it_in_doubt(caplog):
     assert verify(cut_off("a", None), plugin=Unmade) == {"a": "UNKNOWN"}
 
 
-def test_one_that_hangs_leaves_itself_in_doubt_and_nobody_else(caplog):
+class AllButTheLast:
+    """Answers, of which only that after ``number`` has to come within the patience."""
+
+    def __init__(self, number: int) -> None:
+        self._answers, self._left = queue.SimpleQueue(), number
+        self.put = self._answers.put
+
+    def get(self, timeout):
+        self._left -= 1
+        return self._answers.get(timeout=timeout if self._left < 0 else PATIENCE_S)
+
+
+def test_one_that_hangs_leaves_itself_in_doubt_and_nobody_else(monkeypatch, caplog):
+    answers = SimpleNamespace(SimpleQueue=lambda: AllButTheLast(20), Empty=queue.Empty)
+    monkeypatch.setattr(verify_module, "queue", answers)
     Answering.go.clear()
     actions = [cut_off(f"a{i}", Verified.NOT_DONE) for i in range(20)]
     try:

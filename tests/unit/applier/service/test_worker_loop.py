@@ -445,8 +445,9 @@ def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog)
         report(service)
 
     trial.store.report_service = reported
+    resumed = happens(trial, "resume_plan", times=1)
     with trial:
-        assert happens(trial, "resume_plan", times=1).wait(PATIENCE_S)
+        assert resumed.wait(PATIENCE_S)
     assert next(rounds) >= 5 + 1 + 6  # the first round after the outage begins the count
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 ROUNDS, BATCH = 10, 4
 
 #: Writes batches until it is killed, and says of each when it is durable. Each batch ends one group
-#: of actions and starts the next.
+#: of actions and starts the next. Its input ends with the test.
 WRITER = """
 import sys
 from applier.storage.sql import SqlStore
@@ -39,6 +39,7 @@ for first in range(0, len(actions), size):
     store.commit(uuid, claim, [*ended, *map(starts, group)], now=NOW)
     print(first // size + 1, flush=True)
     before = group
+sys.stdin.read()
 """
 
 
@@ -71,7 +72,8 @@ def test_a_killed_process_leaves_every_batch_that_it_was_told_of_and_none_in_hal
 def acknowledged(url, uuid, claim, batches, more_s):
     """Kill a process ``more_s`` after it wrote so many batches; return the last it was sure of."""
     command = [sys.executable, "-c", WRITER, url, uuid, claim, str(BATCH)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as writer:
         assert writer.stdout.readline() == "ready\n"
         for _ in range(batches):
             writer.stdout.readline()

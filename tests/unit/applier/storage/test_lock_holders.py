@@ -7,10 +7,12 @@ The test's own locks are looked at as another process would: with the number of 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -110,7 +112,9 @@ class TestWhoWaits:
         monkeypatch.setattr(lock_holders, "SOON_S", 0.02)
         monkeypatch.setattr(schema_version, "LONGEST_S", 0.2)
 
-    def test_for_the_folder_of_the_record(self, tmp_path, caplog):
+    def test_for_the_folder_of_the_record(self, tmp_path, monkeypatch, caplog):
+        clock = SimpleNamespace(monotonic=map((0.01).__mul__, itertools.count()).__next__)
+        monkeypatch.setattr(schema_version, "time", clock)
         url = f"sqlite:///{tmp_path}/plans.db"
         with schema_version.alone(parse(url)), pytest.raises(StoreError, match="is locked; "):
             SqlStore(url)

@@ -26,6 +26,7 @@ from applier.workers.remote_workers import RemoteSettings
 from planner.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
+PATIENCE_S = 120.0
 SETTINGS = RemoteSettings(lease_s=30.0, resend_s=5.0, cloud="simulated", release="1")
 
 
@@ -50,7 +51,7 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
 
     def work(_parameters, _context, stop):
         begun.set()
-        assert stop.wait(20)
+        assert stop.wait(PATIENCE_S)
         raise ActionFailed("it was stopped")
 
     with closing(TemporaryStore()) as store:
@@ -82,9 +83,9 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         first = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
         thread = threading.Thread(target=runner.perform, args=(first,))
         thread.start()
-        assert begun.wait(20)
+        assert begun.wait(PATIENCE_S)
         reports = runs.end_jobs(plan.uuid, runs.jobs_of(plan), set())
-        thread.join(20)
+        thread.join(PATIENCE_S)
         assert [report.state for report in reports] == [ActionState.CANCELLED] * 2
         messages = {report.uuid: report.message for report in reports}
         assert messages[plan.actions[1].uuid] == "aborted before it began"

@@ -29,6 +29,8 @@ from applier.workers.job_runner import worker_name
 from applier.workers.lease_keeper import LeaseKeeper
 from planner.states import ActionState, Outcome
 
+PATIENCE_S = 120.0
+
 
 @pytest.mark.parametrize(
     ("change", "own", "why"),
@@ -118,21 +120,21 @@ def test_a_job_is_verified_at_its_own_worker_while_its_lost_attempt_still_stops(
 
     def work(_parameters, _context, stop):
         begun.set()
-        assert stop.wait(20)
-        assert go_on.wait(20)
+        assert stop.wait(PATIENCE_S)
+        assert go_on.wait(PATIENCE_S)
         raise ActionFailed("it was stopped")
 
     doing = runner(job.store, work, verified=Verified.DONE)
     first = threading.Thread(target=doing.perform, args=(job.key,))
     first.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     job.store.renew_jobs(doing.held(), OUT_S)
     job.look_until(32)
     doing.perform(job.key)
     (held,) = doing.held()
     assert doing.lose(held)
     go_on.set()
-    first.join(20)
+    first.join(PATIENCE_S)
     job.look_until(1)
     (report,) = job.reports
     assert report.state is ActionState.SUCCEEDED
@@ -151,14 +153,14 @@ def test_a_worker_that_cannot_renew_its_leases_leaves_its_jobs_before_they_run_o
 
     def work(_parameters, _context, stop):
         begun.set()
-        assert stop.wait(20)
+        assert stop.wait(PATIENCE_S)
         stopped.set()
         raise ActionFailed("it was stopped")
 
     doing, clock = runner(job.store, work), Clock()
     thread = threading.Thread(target=doing.perform, args=(job.key,))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
     keeper = LeaseKeeper(Away(), doing, worker, lease_s=30.0, clock=clock)
     clock.now += 26
@@ -167,8 +169,8 @@ def test_a_worker_that_cannot_renew_its_leases_leaves_its_jobs_before_they_run_o
     assert not stopped.wait(0.05)
     clock.now += 2
     keeper.look_at_time()
-    assert stopped.wait(20)
-    thread.join(20)
+    assert stopped.wait(PATIENCE_S)
+    thread.join(PATIENCE_S)
     assert job.state is WorkerJobState.DOING
 
 
@@ -177,18 +179,18 @@ def test_a_job_that_is_not_held_any_more_is_stopped_and_its_result_is_dropped(jo
 
     def work(_parameters, _context, stop):
         begun.set()
-        seen.append(stop.wait(20))
+        seen.append(stop.wait(PATIENCE_S))
         return Outcome.CHANGED
 
     doing = runner(job.store, work)
     thread = threading.Thread(target=doing.perform, args=(job.key,))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     job.store.renew_jobs(doing.held(), OUT_S)
     job.store.fence_jobs(job.key.plan)
     worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
     LeaseKeeper(job.store, doing, worker, lease_s=30.0, clock=Clock()).look()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert seen == [True]
     assert job.state is WorkerJobState.LOST
 
@@ -199,13 +201,13 @@ def test_a_job_that_was_removed_is_stopped_when_it_stays_away(job):
 
     def work(_parameters, _context, stop):
         begun.set()
-        seen.append(stop.wait(20))
+        seen.append(stop.wait(PATIENCE_S))
         raise ActionFailed("it was stopped")
 
     doing = runner(job.store, work)
     thread = threading.Thread(target=doing.perform, args=(job.key,))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     (held,) = doing.held()
     worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
     keeper = LeaseKeeper(Removed(job.store), doing, worker, lease_s=30.0, clock=Clock())
@@ -213,7 +215,7 @@ def test_a_job_that_was_removed_is_stopped_when_it_stays_away(job):
     assert doing.held() == [held]
     assert not seen
     keeper.look()
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert seen == [True]
 
 
@@ -293,17 +295,17 @@ def test_a_job_is_told_once_to_stop_and_whether_it_runs(job):
 
     def work(_parameters, _context, stop):
         begun.set()
-        assert stop.wait(20)
+        assert stop.wait(PATIENCE_S)
         raise ActionFailed("it was stopped")
 
     doing = runner(job.store, work)
     thread = threading.Thread(target=doing.perform, args=(job.key,))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     (held,) = doing.held()
     assert doing.stop(held, StopReason.ABORT)
     assert not doing.stop(held, StopReason.ABORT)
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert not doing.stop(held, StopReason.ABORT)
 
 
@@ -320,16 +322,16 @@ def test_the_commands_of_a_lost_job_go_on_and_those_of_a_stopped_one_do_not(job,
 
     def work(_parameters, _context, stop):
         begun.set()
-        assert stop.wait(20)
+        assert stop.wait(PATIENCE_S)
         raise ActionFailed("it was stopped")
 
     doing = runner(job.store, work, machines=machines, runs_on=(None,))
     thread = threading.Thread(target=doing.perform, args=(job.key,))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     (held,) = doing.held()
     assert doing.lose(held) if is_lost else doing.stop(held, StopReason.ABORT)
-    thread.join(20)
+    thread.join(PATIENCE_S)
     assert let_go == ["commands"] * is_lost
 
 
