@@ -7,7 +7,7 @@ The interface of clouds is :class:`applier.contracts.clouds.Cloud`.
 
 from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified
 from applier.contracts.machines import Content, Ended, Machine, Machines
-from applier.contracts.reports import ActionOf, JobOffer, Listener, Report
+from applier.contracts.reports import ActionOf, JobOffer, Listener, Report, undone_by
 from applier.contracts.requests import Approval, Claimant, HistoryEntry, Request, RequestVerb
 from applier.contracts.stopping import Print, StopSignal, silent
 
@@ -32,4 +32,5 @@ __all__ = (
     "StopSignal",
     "Verified",
     "silent",
+    "undone_by",
 )

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from applier.assembly import Assembly, now
-from applier.contracts import Request
+from applier.contracts import Request, undone_by
 from applier.errors import PlanConflict
 from applier.operations import Operator, claim
 from applier.run import plan_cloud
@@ -139,6 +139,14 @@ def settle(
         raise PlanConflict(plan.uuid, plan.state, f"{text} {new}")
     message = f"set by {operator.name}: {why}"
     is_set = operator.entry("set", f"{new}: {why}", action.uuid)
-    store.settle_action(plan.uuid, action.uuid, new, now=now(), message=message, history=is_set)
+    store.settle_action(
+        plan.uuid,
+        action.uuid,
+        new,
+        now=now(),
+        message=message,
+        undoes=undone_by(action),
+        history=is_set,
+    )
     operator.say(f"{claim.named(plan)}: {action.label} is {new}.")
     operator.say(f"Continue the plan: actionplan resume {plan.uuid[:8]}")

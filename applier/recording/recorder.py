@@ -9,12 +9,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any
 
-from applier.contracts import REVERT, ActionOf, HistoryEntry, JobOffer, Listener, Report
+from applier.contracts import HistoryEntry, JobOffer, Listener, Report, undone_by
 from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
 from applier.scheduling.decisions import Decisions
 from applier.store import RunStore
-from planner.model import Action, ActionPlan
+from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
 _NO_JOBS: Mapping[str, JobOffer] = {}
@@ -45,7 +45,7 @@ class Recorder:
         self._plan_state = plan.state
         #: The committed state of each action by uuid.
         self.states = {a.uuid: a.state for a in plan.actions}
-        self._undoes = {a.uuid: found for a in plan.actions if (found := _undone_by(a))}
+        self._undoes = {a.uuid: found for a in plan.actions if (found := undone_by(a))}
         #: Reports of ended actions that are not committed yet.
         self.incoming: list[Report] = []
 
@@ -182,7 +182,7 @@ class Recorder:
             for uuid, state in self.states.items()
             if state in _LEFT_BEHIND and uuid not in known
         ]
-        reports = [*self.incoming, *rest]
+        reports = [self._with_undone(report) for report in (*self.incoming, *rest)]
         cancelling = self._plan_state is PlanState.CANCELLING
         # Written before listeners are notified, because a listener may have raised the error.
         self._write(reports)
@@ -206,9 +206,3 @@ def _again(report: Report, delay_s: float) -> Report:
 
 def _start(uuid: str, job: JobOffer | None) -> Report:
     return Report(uuid=uuid, old=ActionState.PENDING, state=ActionState.ONGOING, job=job)
-
-
-def _undone_by(action: Action) -> ActionOf | None:
-    """Return the action of another plan that this action undoes, or None."""
-    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
-    return ActionOf(**undoes) if undoes else None

@@ -11,7 +11,7 @@ from itertools import islice
 from types import EllipsisType
 from typing import Unpack
 
-from applier.contracts import Claimant, HistoryEntry, Report
+from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import (
     claims,
@@ -303,12 +303,13 @@ class Plans:
         *,
         now: datetime,
         message: str,
+        undoes: ActionOf | None = None,
         history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.settle_action`."""
         transitions.require_settling(action, new)
         with self._database.named(plan, "settle", action, new, message) as name:
-            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
+            change = Change(plan, action, new, now, message, name, history, undoes)
             self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
 
 

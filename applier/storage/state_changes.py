@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from applier.contracts import Claimant, HistoryEntry, Report
+from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound
 from applier.storage import (
     claims,
@@ -137,6 +137,8 @@ class Change(NamedTuple):
     message: str
     name: str
     history: HistoryEntry | None = None
+    #: The action of another plan that the action reverts.
+    undoes: ActionOf | None = None
 
     def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
         """Make the change, unless an earlier try has made it.
@@ -151,6 +153,8 @@ class Change(NamedTuple):
                 report = self._write(transaction, database.at_once)
                 told = partial(event_writes.of_reports, self.plan, [report])
                 note(transaction, self.plan, self.history, told, at=self.now)
+                # After its event, which takes the state before from the row.
+                transaction.write_all(_undone(self.plan, [report], database.at_once))
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:
@@ -167,6 +171,7 @@ class Change(NamedTuple):
             outcome=outcome,
             state_reason=StateReason.OPERATOR,
             message=self.message,
+            undoes=self.undoes,
         )
         values = {"plan_uuid": self.plan, "now": self.now, **rows.report_values(report)}
         transaction.write_all(writes(END, [self.action], values, at_once=at_once))
@@ -195,6 +200,11 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
     for report in reports:
         if report.job is not None:
             yield from job_writes(plan, report, report.job)
+    yield from _undone(plan, reports, at_once)
+
+
+def _undone(plan: str, reports: Sequence[Report], at_once: int) -> Iterator[Write]:
+    """Yield the writes for the actions of other plans that the actions of reports have reverted."""
     for report in reports:
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from applier.contracts import Report
 from applier.errors import PlanConflict
 from planner.errors import InvalidTransition, short
-from planner.states import ActionState, Outcome, PlanState, Who, sources
+from planner.states import ActionState, Outcome, PlanState, StateReason, Who, sources
 
 #: By the state that an operator moves a plan to: the new states of its open actions, by their old
 #: states. If an action was running when its applier died, it is unknown whether it did its work.
@@ -67,10 +67,13 @@ def undone(rollback: str, report: Report) -> Report | None:
     """Return the report on the action of the original plan that a rollback plan has reverted.
 
     ``report`` is that of the reverting action, ``rollback`` the uuid of its plan. Returns None if
-    the report is not of a revert, or is not its end.
+    the report is not of a revert, or is not its end, or if the revert was skipped unless because
+    there was nothing left to undo.
     """
     new = UNDONE.get(report.state)
     if report.undoes is None or new is None:
+        return None
+    if report.state is ActionState.SKIPPED and report.state_reason is not StateReason.ALREADY_DONE:
         return None
     how = "undone" if new is ActionState.REVERTED else f"not undone, {report.message}"
     message = f"{how} (rollback plan {short(rollback)})"

@@ -8,7 +8,7 @@ from datetime import datetime
 from types import EllipsisType
 from typing import Protocol
 
-from applier.contracts import Claimant, HistoryEntry, Report, Request
+from applier.contracts import ActionOf, Claimant, HistoryEntry, Report, Request
 from planner.states import ActionState, PlanState
 
 
@@ -128,12 +128,14 @@ class OperatorStore(Protocol):
         *,
         now: datetime,
         message: str,
+        undoes: ActionOf | None = None,
         history: HistoryEntry | None = None,
     ) -> None:
         """Set the state of an UNKNOWN or FAILED action, in a plan that nobody runs.
 
         With SUCCEEDED, the outcome becomes ``changed``, with FAILED ``failed``. Attempts are not
-        changed. Raises PlanConflict for a plan that is claimed, superseded or removed;
+        changed. ``undoes`` is the action of another plan that it reverts, which becomes REVERTED or
+        REVERT_FAILED. Raises PlanConflict for a plan that is claimed, superseded or removed;
         InvalidTransition for an action in another state or another ``new``; ActionNotFound.
         """
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from applier.contracts import ActionOf
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
 from applier.store import Store
 from applier.testing.refusal_checks import refused
@@ -30,6 +31,28 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 
 class SettleChecks:
     """Checks of changes of actions, which are possible while nobody runs the plan."""
+
+    def test_a_settled_revert_settles_what_it_reverts(self, store: Store) -> None:
+        """The action of the other plan becomes REVERT_FAILED or REVERTED, with an event."""
+        plan, rollback = new_plan("a"), new_plan("r")
+        of = ActionOf(plan.uuid, plan.actions[0].uuid)
+        for each, state in ((plan, ActionState.SUCCEEDED), (rollback, ActionState.UNKNOWN)):
+            claim = claimed(store, each)
+            (action,) = each.actions
+            store.commit(each.uuid, claim, [starts(action)], now=NOW)
+            store.commit(each.uuid, claim, [ends(action, state)], now=NOW)
+            store.move_claimed(each.uuid, claim, PlanState.FAILED, now=NOW)
+        store.subscribe("ops", now=NOW)
+        revert = rollback.actions[0].uuid
+        for new, then in (
+            (ActionState.FAILED, ActionState.REVERT_FAILED),
+            (ActionState.SUCCEEDED, ActionState.REVERTED),
+        ):
+            store.settle_action(
+                rollback.uuid, revert, new, now=LATER, message="I looked", undoes=of
+            )
+            assert store.load_plan(plan.uuid).actions[0].state is then
+            assert store.events().events[-1]["data"]["state"] == then
 
     def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: Store) -> None:
         """No start and no attempt is recorded."""

@@ -16,7 +16,7 @@ from applier.testing.sample_plans import new_plan
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
 from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 State = ActionState
@@ -199,8 +199,9 @@ def test_ends_that_could_not_be_written_come_with_the_next_turn_before_newer_one
     assert states(store)[1] == {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "PENDING"}
 
 
-def test_the_end_of_a_revert_is_written_with_what_it_undoes(store):
-    """The action of the other plan changes in the same commit."""
+@pytest.fixture
+def rolling_back(store):
+    """Return the plan that a rollback undoes, and the recorder of the rollback."""
     undone = new_plan("done", state=PlanState.SUCCEEDED)
     done = replace(undone.actions[0], state=State.SUCCEEDED, outcome=Outcome.CHANGED)
     store.save_plan(replace(undone, actions=(done,)))
@@ -209,9 +210,42 @@ def test_the_end_of_a_revert_is_written_with_what_it_undoes(store):
     rollback = new_plan(uuid="rollback", state=PlanState.PENDING)
     store.save_plan(replace(rollback, actions=(revert, Action(uuid="other", action_type="nop"))))
     claim = store.claim_plan("rollback", CLAIMANT, now=NOW)
-    recorder = Recorder(store, store.load_plan("rollback"), claim, clock=lambda: NOW)
+    return undone.uuid, Recorder(store, store.load_plan("rollback"), claim, clock=lambda: NOW)
+
+
+def test_the_end_of_a_revert_is_written_with_what_it_undoes(store, rolling_back):
+    """The action of the other plan changes in the same commit."""
+    undone, recorder = rolling_back
     recorder.commit(Decisions(starts=["undo", "other"]))
     recorder.incoming += [ended("undo"), ended("other")]
     recorder.commit(Decisions())
-    assert store.load_plan(undone.uuid).actions[0].state is State.REVERTED
+    assert store.load_plan(undone).actions[0].state is State.REVERTED
     assert [a.state for a in store.load_plan("rollback").actions] == [State.SUCCEEDED] * 2
+
+
+def test_the_end_of_a_revert_is_written_so_also_if_the_run_breaks(store, rolling_back):
+    undone, recorder = rolling_back
+    recorder.commit(Decisions(starts=["undo", "other"]))
+    recorder.incoming.append(ended("undo"))
+    with pytest.raises(ValueError, match="broken"), recorder:
+        raise ValueError("broken")
+    assert store.load_plan(undone).actions[0].state is State.REVERTED
+    states = [State.SUCCEEDED, State.UNKNOWN]
+    assert [a.state for a in store.load_plan("rollback").actions] == states
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        (StateReason.OPERATOR, State.SUCCEEDED),
+        (StateReason.NOT_TRIGGERED, State.SUCCEEDED),
+        (StateReason.ALREADY_DONE, State.REVERTED),
+    ],
+)
+def test_a_skipped_revert_has_undone_nothing_unless_nothing_was_left(
+    store, rolling_back, reason, state
+):
+    undone, recorder = rolling_back
+    skipped = Report(uuid="undo", old=State.PENDING, state=State.SKIPPED, state_reason=reason)
+    recorder.commit(Decisions(ended=[skipped]))
+    assert store.load_plan(undone).actions[0].state is state
