@@ -59,9 +59,9 @@ class WorkerLoop:
         self._workers, self._poll_s, self._clock = workers, poll_s, clock
         self._interval_s = heartbeat_interval_s
         self._running: dict[str, Runner] = {}
-        #: Plans that cannot run here, and damaged ones, so that each is logged only once.
+        #: Plans that cannot run here, and those that are left alone, so that each is logged once.
         self._refused: set[str] = set()
-        self._damaged: set[str] = set()
+        self._left_alone: set[str] = set()
         #: The monotonic time from which each PENDING plan may be tried. A plan that a guard refused
         #: gets a later one, so that plans that wait for their guards keep no others from running,
         #: and so does one that ended with an unexpected error.
@@ -177,6 +177,10 @@ class WorkerLoop:
             )
         elif isinstance(error, GuardRefusal):
             self._note_guard(uuid, str(error))
+        elif isinstance(error, DamagedRecord):
+            # A server may lack a table for a moment.
+            self._due[uuid] = time.monotonic() + self._interval_s
+            self._leave_alone(uuid, error)
         elif isinstance(error, OtherCloud):
             self._refused.add(uuid)
             LOG.info("Plan %s is left to an applier of its cloud: %s", uuid, error)
@@ -198,15 +202,21 @@ class WorkerLoop:
     def _look_at(self, plan: PlanSummary) -> None:
         """Take over one plan if its applier is dead."""
         if plan.damage is not None:
-            self._tell_damage(plan.uuid, plan.damage)
+            self._leave_alone(plan.uuid, plan.damage)
             return
         try:
             self._take_over_if_dead(plan)
         except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
             # Another service, an operator or the claimant itself was faster.
             LOG.info("Plan %s is not taken over: %s", plan.uuid, reason)
+        except StoreError:
+            raise
         except DamagedRecord as reason:
-            self._tell_damage(plan.uuid, reason)
+            self._leave_alone(plan.uuid, reason)
+        except Exception:
+            if plan.uuid not in self._left_alone:
+                self._left_alone.add(plan.uuid)
+                LOG.exception("Plan %s is not taken over: unexpected error", plan.uuid)
 
     def _end_commands(self, uuid: str) -> Sequence[Report]:
         """End the commands of a plan that a dead applier has left; return reports of its actions.
@@ -222,11 +232,11 @@ class WorkerLoop:
             LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
             return ()
 
-    def _tell_damage(self, uuid: str, why: object) -> None:
-        """Log once that a plan cannot be taken over, because rows of it are damaged."""
-        if uuid not in self._damaged:
-            self._damaged.add(uuid)
-            LOG.error("Plan %s cannot be taken over: %s; see: actionplan db check", uuid, why)
+    def _leave_alone(self, uuid: str, why: object) -> None:
+        """Log once that a plan neither runs nor is taken over, because rows of it are damaged."""
+        if uuid not in self._left_alone:
+            self._left_alone.add(uuid)
+            LOG.error("Plan %s is left alone: %s; see: actionplan db check", uuid, why)
 
     def _take_over_if_dead(self, plan: PlanSummary) -> None:
         """Take over a plan if its applier is dead; see :func:`applier.run.resume.take_over`."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from applier.contracts import Claimant, Request, Verified
-from applier.errors import GuardRefusal, OtherCloud, StoreError, UnknownActionTypes
+from applier.errors import DamagedRecord, GuardRefusal, OtherCloud, StoreError, UnknownActionTypes
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.scheduling.resumption import decide
@@ -483,8 +483,55 @@ def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, cap
         assert ran.wait(PATIENCE_S)
         assert happens(trial, "report_service").wait(PATIENCE_S)
     (told,) = [r.message for r in caplog.records if plan.uuid in r.message]
-    assert told.startswith(f"Plan {plan.uuid} cannot be taken over: ")
+    assert told.startswith(f"Plan {plan.uuid} is left alone: ")
     assert told.endswith("; see: actionplan db check")
+
+
+def test_a_plan_that_is_damaged_for_a_moment_runs_later(make_trial, caplog):
+    tried, ran = [], threading.Event()
+
+    def work(uuid):
+        tried.append(uuid)
+        if len(tried) < 3:
+            raise DamagedRecord("the record", ["no such table"])
+        ran.set()
+        return PlanState.SUCCEEDED
+
+    trial = make_trial(work)
+    uuid = trial.pending()
+    with trial:
+        assert ran.wait(PATIENCE_S)
+    assert len([r for r in caplog.records if f"Plan {uuid} is left alone" in r.message]) == 1
+
+
+def test_a_plan_whose_take_over_is_broken_keeps_no_other_from_running(make_trial, caplog):
+    """As by a bug of a plugin, which is asked where the commands of the plan run."""
+    ran, trial = threading.Event(), make_trial(heartbeat_interval_s=0.02)
+    trial.work = lambda _: ran.set() or PlanState.SUCCEEDED
+    broken = trial.pending()
+    claim = trial.store.claim_plan(broken, ME._replace(pid=2**22 + 1), now=datetime.now(UTC))
+    trial.store.move_claimed(broken, claim, PlanState.CANCELLING, now=datetime.now(UTC))
+    make, asked = trial.make, threading.Event()
+
+    def with_a_bug():
+        runner = make()
+
+        def end_commands(uuid):
+            asked.set()
+            raise KeyError("host")
+
+        runner.end_commands = end_commands
+        return runner
+
+    trial.serving._make_runner = with_a_bug
+    with trial:
+        assert asked.wait(PATIENCE_S)
+        trial.pending()
+        assert ran.wait(PATIENCE_S)
+        assert happens(trial, "report_service", times=3).wait(PATIENCE_S)
+    (told,) = [r for r in caplog.records if broken in r.message]
+    assert told.message == f"Plan {broken} is not taken over: unexpected error"
+    assert "KeyError: 'host'" in caplog.text
 
 
 def test_a_plan_that_ends_with_an_unexpected_error_is_not_tried_again_at_once(make_trial, caplog):
