@@ -65,17 +65,23 @@ class EventDelivery:
         self._left_out = set[str]()
 
     def run(self) -> None:
-        """Deliver until the end; failures of the store are retried."""
+        """Deliver until the end; what fails is logged once, and retried."""
         outage: Iterator[float] | None = None
+        is_broken = False
         while not self._ending.is_set():
             try:
                 wait_s = self.step()
-                outage = None
+                outage, is_broken = None, False
             except (StoreError, DamagedRecord) as reason:
                 if outage is None:
                     LOG.warning("%s: the record cannot be used; retrying: %s", self._name, reason)
                     outage = delays_s(POLL_S, BEAT_S)
                 self._mine, wait_s = None, next(outage)
+            except Exception:
+                # Without this thread the receiver would get nothing until a restart.
+                if not is_broken:
+                    LOG.exception("%s: events cannot be delivered; retrying", self._name)
+                self._mine, wait_s, is_broken = None, BEAT_S, True
             self._ending.wait(wait_s)
 
     def step(self) -> float:
@@ -116,12 +122,16 @@ class EventDelivery:
         page, held = self._events(mine.delivered), self._held_and_due(mine)
         if not page.events and not held:
             return self._progress(mine._replace(delivered=page.last)), False
-        progress, late = self._progress(mine), time.monotonic() + BEAT_S
+        progress, late_at = self._progress(mine), time.monotonic() + BEAT_S
+
+        def is_late() -> bool:
+            return time.monotonic() > late_at
+
         try:
             with self._receiver.opened() as deliver:
                 for plan, events in held.items():
-                    progress.deliver_held(plan, events, deliver)
-                progress.deliver_new(page, deliver, lambda: time.monotonic() > late)
+                    progress.deliver_held(plan, events, deliver, is_late)
+                progress.deliver_new(page, deliver, is_late)
         except Away as reason:
             # The block as a whole has failed, such as a write to a file: nothing was delivered.
             progress = self._progress(mine)

@@ -30,7 +30,7 @@ class BatchProgress:
         """Deliver the events that follow the last delivered one, until the receiver is away.
 
         Events of plans that are held back (because one of their events was refused) are left for
-        :meth:`deliver_held`. It stops early once ``is_late`` returns True.
+        :meth:`deliver_held`. It ends early once ``is_late`` returns True.
         """
         for event in page.events:
             if self._is_stopped or is_late():
@@ -47,10 +47,15 @@ class BatchProgress:
         if not self._is_stopped:
             self._come_to(page.last)
 
-    def deliver_held(self, plan: str, events: Sequence[Event], deliver: Deliver) -> None:
-        """Deliver the events of a plan that were held back; if there are none, release the plan."""
+    def deliver_held(
+        self, plan: str, events: Sequence[Event], deliver: Deliver, is_late: Callable[[], bool]
+    ) -> None:
+        """Deliver the events of a plan that were held back; if there are none, release the plan.
+
+        It ends early once ``is_late`` returns True.
+        """
         for event in events:
-            if self._is_stopped:
+            if self._is_stopped or is_late():
                 return
             try:
                 deliver(event)

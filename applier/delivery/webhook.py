@@ -19,12 +19,15 @@ import requests
 
 from applier.configuration.option_types import WEB, is_url
 from applier.delivery.receivers import Away, Deliver, EventRefused
+from applier.delivery.sending_thread import SendingThread
 from applier.errors import ConfigurationError
 from applier.notifications.lines import line
 from applier.notifications.schema import Event
 
-#: Seconds that a receiver may take to accept a connection, and until it answers.
+#: Seconds that a receiver may take to accept a connection, and for each part of its answer.
 CONNECT_S, ANSWER_S = 5.0, 10.0
+#: Seconds for a request with all of its answer, and until connections are closed.
+WHOLE_S, CLOSE_S = CONNECT_S + ANSWER_S, 5.0
 #: The most bytes that are read of an answer: a connection is used again only if all were read.
 MOST_BYTES = 64 * 1024
 #: HTTP statuses of a receiver that accepts no event at present. Others, except 2xx, refuse one.
@@ -47,12 +50,26 @@ class Webhook:
         self._address, self._clock = address, clock
         self._key = None if secret is None else key_of(name, secret)
         require_address(name, address)
+        #: The thread of the last block. It lives on only while an answer is not complete.
+        self._thread: SendingThread | None = None
 
     @contextmanager
     def opened(self) -> Iterator[Deliver]:
         """See :meth:`applier.delivery.receivers.Receiver.opened`."""
-        with requests.Session() as session:
-            yield lambda event: self._post(session, event)
+        if self._thread is not None and self._thread.is_alive():
+            raise Away("it has not answered yet")
+        session = requests.Session()
+        self._thread = thread = SendingThread(session.close)
+        try:
+            yield lambda event: self._deliver(session, thread, event)
+        finally:
+            thread.end(CLOSE_S)
+
+    def _deliver(self, session: requests.Session, thread: SendingThread, event: Event) -> None:
+        try:
+            thread.call(lambda: self._post(session, event), WHOLE_S)
+        except TimeoutError:
+            raise Away(f"no whole answer within {WHOLE_S:g} s") from None
 
     def _post(self, session: requests.Session, event: Event) -> None:
         body = line(cloud_event(event)).encode("ascii")
@@ -66,17 +83,13 @@ class Webhook:
                 allow_redirects=False,
                 stream=True,
             ) as answer:
-                status, reason = answer.status_code, answer.reason
-                answer.raw.read(MOST_BYTES)
+                judge(answer)
+                read(answer)
         except requests.RequestException as error:
             raise Away(reason_of(error)) from None
         except (OSError, ValueError) as error:
-            # The answer is cut off, or is not HTTP.
+            # The answer is not HTTP.
             raise Away(f"the answer is broken: {type(error).__name__}") from None
-        if status in _AWAY:
-            raise Away(f"it answers {status} {reason}")
-        if not 200 <= status < 300:
-            raise EventRefused(f"it answers {status} {reason}")
 
     def _signature(self, event: Event, body: bytes) -> dict[str, str]:
         name, at = str(event["number"]), str(int(self._clock()))
@@ -85,6 +98,24 @@ class Webhook:
             signed = hmac.digest(self._key, f"{name}.{at}.".encode() + body, hashlib.sha256)
             headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode('ascii')}"
         return headers
+
+
+def judge(answer: requests.Response) -> None:
+    """Raise Away or EventRefused if the status of an answer is no success."""
+    said = f"it answers {answer.status_code} {answer.reason}"
+    if answer.status_code in _AWAY:
+        raise Away(said)
+    if not 200 <= answer.status_code < 300:
+        raise EventRefused(said)
+
+
+def read(answer: requests.Response) -> None:
+    """Read an answer, up to MOST_BYTES; raises RequestException if it breaks off."""
+    count = 0
+    for piece in answer.iter_content(MOST_BYTES):
+        count += len(piece)
+        if count >= MOST_BYTES:
+            return
 
 
 def cloud_event(event: Event) -> dict[str, Any]:
@@ -143,7 +174,11 @@ def reason_of(error: requests.RequestException) -> str:
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
+        if isinstance(cause, TimeoutError):
+            return f"no answer within {ANSWER_S:g} s"
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, requests.exceptions.SSLError):
         return "TLS fails: its certificate is not accepted"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "its answer breaks off"
     return type(error).__name__

@@ -276,6 +276,10 @@ CATCHES_ALL = {
     ("applier/engines/tasks.py", "verified"): "a plugin may raise anything; then nobody can say",
     ("applier/engines/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
     (
+        "applier/delivery/delivery.py",
+        "EventDelivery.run",
+    ): "logged, and tried again; without the thread the receiver gets nothing",
+    (
         "applier/delivery/messaging.py",
         "Notifications._deliver",
     ): "the libraries of a bus raise anything; it becomes Away",
@@ -287,6 +291,10 @@ CATCHES_ALL = {
         "applier/run/prechecks.py",
         "_answered",
     ): "a plugin may raise anything; then it is its answer",
+    (
+        "applier/service/worker_loop.py",
+        "WorkerLoop._look_at",
+    ): "a plugin may raise anything; it is logged, and keeps no other plan from running",
     (
         "applier/workers/celery_app.py",
         "CeleryDelivery._loop",

@@ -174,6 +174,31 @@ def test_a_plan_that_is_refused_waits_and_others_go_on(store, monkeypatch):
     assert store.subscriptions()[0].held_back == {}
 
 
+def test_held_events_that_take_long_come_from_one_process(store, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+    first, second = Receiver(), Receiver()
+    mine, yours = deliver(store, first), deliver(store, second, "you")
+    mine.step()
+    happen(store, 60)
+    first.answer = EventRefused("400")
+    mine.step()
+    first.answer = None
+    now[0] += delivery.FIRST_DELAY_S
+    accept = first.accept
+
+    def slowly(event):
+        accept(event)
+        now[0] += 1.0
+        yours.step()
+
+    first.accept = slowly
+    while store.subscriptions()[0].held_back:
+        mine.step()
+    assert first.got == list(range(1, 61))
+    assert second.got == []
+
+
 def test_a_process_that_is_killed_in_a_batch_delivers_it_again(store):
     receiver = Receiver()
     mine = deliver(store, receiver)
@@ -198,8 +223,10 @@ def monkey_killed(mine):
     yield
 
 
-def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
-    receiver, ending = Receiver(), threading.Event()
+@contextmanager
+def running(store, receiver):
+    """Deliver in a thread; yields an event that is set when the receiver has accepted something."""
+    ending, arrived, accept = threading.Event(), threading.Event(), receiver.accept
     mine = EventDelivery(
         store,
         receiver,
@@ -208,8 +235,6 @@ def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
         clock=partial(datetime.now, UTC),
         ending=ending,
     )
-    arrived = threading.Event()
-    accept = receiver.accept
 
     def told(event):
         accept(event)
@@ -221,9 +246,35 @@ def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
     try:
         while not store.subscriptions():
             thread.join(0.01)
-        store.save_plan(new_plan("a"))
-        assert arrived.wait(120)
+        yield arrived
     finally:
         ending.set()
         thread.join()
+
+
+def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
+    receiver = Receiver()
+    with running(store, receiver) as arrived:
+        store.save_plan(new_plan("a"))
+        assert arrived.wait(120)
     assert receiver.got == [1]
+
+
+def test_a_defect_of_a_receiver_is_logged_once_and_delivery_goes_on(store, monkeypatch, caplog):
+    monkeypatch.setattr(delivery, "BEAT_S", 0.01)
+    receiver, fails = Receiver(), [True, True]
+    accept = receiver.accept
+
+    def fail_first(event):
+        if fails:
+            fails.pop()
+            raise ZeroDivisionError("a defect")
+        accept(event)
+
+    receiver.accept = fail_first
+    with running(store, receiver) as arrived:
+        store.save_plan(new_plan("a"))
+        assert arrived.wait(120)
+    assert receiver.got == [1]
+    assert caplog.text.count("ops: events cannot be delivered; retrying") == 1
+    assert "ZeroDivisionError: a defect" in caplog.text

@@ -67,10 +67,10 @@ def test_a_refused_event_holds_back_its_plan_and_no_other():
 def test_what_was_held_back_is_delivered_in_order_and_then_released():
     held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
     made, receiver = progress(delivered=3, held_back=held), Answers()
-    made.deliver_held("p", [event(1), event(3)], receiver)
+    made.deliver_held("p", [event(1), event(3)], receiver, never)
     assert receiver.got == [1, 3]
     assert made.subscription.held_back["p"].number == 4
-    made.deliver_held("p", [], receiver)
+    made.deliver_held("p", [], receiver, never)
     assert made.subscription.held_back == {}
 
 
@@ -78,7 +78,7 @@ def test_an_event_that_is_refused_again_is_counted():
     held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
     made = progress(NOW + timedelta(hours=1), delivered=3, held_back=held)
     receiver = Answers(n1=EventRefused("404"))
-    made.deliver_held("p", [event(1), event(3)], receiver)
+    made.deliver_held("p", [event(1), event(3)], receiver, never)
     assert receiver.got == []
     assert made.subscription.held_back == {"p": Trouble(number=1, since=NOW, tries=2, why="404")}
 
@@ -87,7 +87,7 @@ def test_an_event_that_is_refused_for_too_long_is_given_up_and_the_next_one_foll
     held = {"p": Trouble(number=1, since=NOW, tries=9, why="400")}
     made = progress(NOW + DAY, delivered=3, held_back=held)
     receiver = Answers(n1=EventRefused("400"))
-    made.deliver_held("p", [event(1), event(3)], receiver)
+    made.deliver_held("p", [event(1), event(3)], receiver, never)
     assert receiver.got == [3]
     [dead] = made.dead
     assert (dead.event["number"], dead.why, dead.at) == (1, "400", NOW + DAY)
@@ -99,7 +99,7 @@ def test_a_receiver_that_is_away_gets_nothing_more_in_this_batch():
     made = progress(delivered=1, held_back=held)
     receiver = Answers(n2=Away("no route"))
     made.deliver_new(page(event(2), event(3)), receiver, never)
-    made.deliver_held("q", [event(1, "q")], receiver)
+    made.deliver_held("q", [event(1, "q")], receiver, never)
     assert receiver.got == []
     away = Trouble(number=2, since=NOW, tries=1, why="no route")
     assert (made.subscription.delivered, made.subscription.away) == (1, away)
@@ -136,6 +136,14 @@ def test_a_batch_that_takes_long_ends_early():
     assert (receiver.got, made.subscription.delivered) == ([1], 1)
 
 
+def test_a_batch_of_held_events_that_takes_long_ends_early():
+    held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
+    made, receiver = progress(delivered=3, held_back=held), Answers()
+    made.deliver_held("p", [event(1), event(3)], receiver, lambda: len(receiver.got) == 1)
+    assert receiver.got == [1]
+    assert made.subscription.held_back["p"].number == 2
+
+
 @given(
     plans=st.lists(st.sampled_from("pqr"), min_size=1, max_size=12),
     refusals=st.lists(st.sampled_from(["ok", "ok", "refused", "away"]), min_size=40, max_size=40),
@@ -157,7 +165,7 @@ def test_in_the_end_each_event_has_arrived_in_the_order_of_its_plan(plans, refus
         made = BatchProgress(mine, give_up=DAY, clock=lambda: NOW)
         for plan, trouble in mine.held_back.items():
             left = [e for e in events[trouble.number - 1 : mine.delivered] if e["plan"] == plan]
-            made.deliver_held(plan, left, deliver)
+            made.deliver_held(plan, left, deliver, never)
         new = events[mine.delivered : mine.delivered + 3]
         if new:
             made.deliver_new(page(*new), deliver, never)

@@ -10,6 +10,7 @@ import json
 import socket
 import threading
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -72,6 +73,17 @@ def status(code, **headers):
             handler.send_header(name, value)
         handler.send_header("Content-Length", "0")
         handler.end_headers()
+
+    return answer
+
+
+def raw(text, then=lambda: None):
+    """Return an answer of these bytes; the connection ends after ``then``."""
+
+    def answer(handler):
+        handler.close_connection = True
+        handler.wfile.write(text)
+        then()
 
     return answer
 
@@ -162,6 +174,73 @@ def test_a_receiver_that_hangs_up_is_away():
     with server(hang_up) as (address, _), pytest.raises(Away) as raised:
         post(Webhook("ops", address), EVENT)
     assert "hidden" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab",
+    ],
+    ids=["a chunk is cut off", "no chunk", "the body is cut off"],
+)
+def test_a_receiver_whose_answer_breaks_off_is_away(answer):
+    with (
+        server(raw(answer)) as (address, _),
+        pytest.raises(Away, match=r"^its answer breaks off$"),
+    ):
+        post(Webhook("ops", address), EVENT)
+
+
+def test_a_receiver_that_is_silent_inside_of_its_answer_is_away(monkeypatch):
+    monkeypatch.setattr(webhook, "ANSWER_S", 0.2)
+    over = threading.Event()
+    hang = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", partial(over.wait, 120))
+    with (
+        server(hang) as (address, _),
+        ended_by(over),
+        pytest.raises(Away, match=r"^no answer within 0\.2 s$"),
+    ):
+        post(Webhook("ops", address), EVENT)
+
+
+def test_a_refusal_counts_also_if_its_text_breaks_off():
+    cut = raw(b"HTTP/1.1 400 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
+    with server(cut) as (address, _), pytest.raises(EventRefused, match="it answers 400 No"):
+        post(Webhook("ops", address), EVENT)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n\r\n"],
+    ids=["its head", "its body"],
+)
+def test_a_receiver_that_answers_byte_by_byte_is_away_until_its_answer_ends(monkeypatch, part):
+    monkeypatch.setattr(webhook, "WHOLE_S", 0.3)
+    over = threading.Event()
+
+    def drip(handler):
+        handler.close_connection = True
+        handler.wfile.write(part.encode())
+        for _ in range(1200):
+            if over.wait(0.1):
+                break
+            handler.wfile.write(b"x")
+
+    answers = [drip, status(204)]
+    with server(lambda handler: answers.pop(0)(handler)) as (address, arrived), ended_by(over):
+        receiver = Webhook("ops", address)
+        with pytest.raises(Away, match=r"^no whole answer within 0\.3 s$"):
+            post(receiver, EVENT)
+        with pytest.raises(Away, match=r"^it has not answered yet$"):
+            post(receiver, EVENT)
+        over.set()
+        (thread,) = (t for t in threading.enumerate() if t.name == "sending")
+        thread.join(120)
+        monkeypatch.undo()
+        post(receiver, EVENT)
+    assert len(arrived) == 2
 
 
 def test_a_receiver_that_speaks_no_http_is_away():
