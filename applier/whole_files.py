@@ -101,12 +101,21 @@ def _replace(
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(fresh)
         raise
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Write the names in a folder to the disk.
+
+    Without the right to read the folder, or if its file system cannot do that, nothing is done.
+    """
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -75,8 +75,9 @@ class Apply(Verb):
                 "Refused: there is no terminal to ask on; add --yes to run it without confirmation"
             )
             return REFUSED
-        # The run continues if the terminal or the reader of the pipe goes away.
-        self.app.stdout = lasting(self.app.stdout)
+        if parsed_args.events != "-":
+            # The run continues if the terminal or the reader of the pipe goes away.
+            self.app.stdout = lasting(self.app.stdout)
         if parsed_args.events is None:
             return self._apply(parsed_args, settings, None)
         from applier.cli import event_output

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from applier.cli.terminal import lasting
+from applier.cli.terminal import lasting, patient
 from applier.cli.verb import Verb
 from applier.errors import ConfigurationError
 
@@ -17,10 +17,11 @@ from applier.errors import ConfigurationError
 def opened(verb: Verb, path: str) -> Iterator[TextIO]:
     """Open the file to which events are appended; raises ConfigurationError if that fails.
 
-    For ``-``, yield standard output. The verb then writes its own output to standard error.
+    For ``-``, yield standard output, whose writes raise OSError if they fail. The verb then writes
+    its own output to standard error, until that fails.
     """
     if path == "-":
-        out: TextIO = verb.app.stdout
+        out = patient(verb.app.stdout)
         verb.app.stdout = lasting(verb.app.stderr)
         yield out
         return

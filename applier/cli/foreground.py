@@ -97,11 +97,7 @@ def _run(
     verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int, events: TextIO | None
 ) -> int:
     """Run a plan, show its progress and a recap; return the exit code."""
-    from applier.cli.reporters import recap
-    from applier.operations import last_run
-
     session, store = verb.session, verb.session.store
-    out = verb.app.stdout
     shown, starts = progress_of(verb, plan, at=now()), _Starts()
     listeners: list[Listener] = [starts, shown]
     if events is not None:
@@ -118,7 +114,7 @@ def _run(
         try:
             _queue(verb, plan)
             with shown:
-                runner.run(plan.uuid)
+                state = runner.run(plan.uuid)
         except (PlanConflict, InvalidTransition) as reason:
             raise claim.already_running(store, plan.uuid) or reason from reason
         except (StoreError, DamagedRecord) as reason:
@@ -126,10 +122,26 @@ def _run(
                 raise  # it was no write that failed: the end is on record
             ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
-    plan = store.load_plan(plan.uuid)
+    try:
+        return _recap(verb, plan.uuid, runner.planned_s())
+    except (StoreError, DamagedRecord) as reason:
+        ended = f"Plan {plan.uuid[:8]} is {state}, on record"
+        verb.note(f"{ended}; its recap cannot be read: {reason}")
+        return EXIT_CODES.get(state, REFUSED)
+
+
+def _recap(verb: Verb, uuid: str, planned_s: float | None) -> int:
+    """Show the recap of a stored plan that has stopped; return the exit code.
+
+    ``planned_s`` is None if it is not known. Raises StoreError or DamagedRecord.
+    """
+    from applier.cli.reporters import recap
+    from applier.operations import last_run
+
+    store = verb.session.store
+    plan = store.load_plan(uuid)
     took_s = last_run.taken_s(store, plan)
-    recap.show(plan, took_s, out)
-    planned_s = runner.planned_s()
+    recap.show(plan, took_s, verb.app.stdout)
     if planned_s is not None:
         verb.say(f"{planned_and_taken(planned_s, took_s).capitalize()}.")
     for line in last_run.next_steps(plan):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,27 +21,16 @@ OPTION = "--keep-reports"
 _UNFINISHED = ".new-report-"
 
 
-@contextmanager
-def folder(path: str) -> Iterator[None]:
-    """Make the folder of the reports, and hold a shared lock on it inside the block.
+def prepare(path: str) -> None:
+    """Make the folder of the reports, and remove what purges that were killed left unfinished.
 
-    Unfinished reports of purges that were killed are removed, but only under an exclusive lock,
-    which shows that no other purge writes to the folder now. Raises ConfigurationError.
+    Unfinished reports stay if another purge writes a report now, or if the folder cannot be locked.
+    Raises ConfigurationError.
     """
     plan_files.make_folder(path, OPTION)
-    handle = None
-    try:
-        with suppress(OSError):
-            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for left in Path(path).glob(f"{_UNFINISHED}*"):
-                    left.unlink()
-            fcntl.flock(handle, fcntl.LOCK_SH)
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
+    with suppress(OSError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        for left in Path(path).glob(f"{_UNFINISHED}*"):
+            left.unlink()
 
 
 def keep(session: Session, path: str, uuid: str) -> str | None:
@@ -49,6 +38,8 @@ def keep(session: Session, path: str, uuid: str) -> str | None:
 
     If another purge deletes the plan meanwhile, nothing is written, and None is returned: that one
     has written the report, and here the plan may have been read in part. Raises ConfigurationError.
+    The folder is locked only while a file is written: it may also be that of the record, which
+    nobody can open meanwhile.
     """
     from applier.assembly import now
     from applier.report import content, page
@@ -64,5 +55,20 @@ def keep(session: Session, path: str, uuid: str) -> str | None:
     except DamagedRecord as damaged:
         return f"{damaged}; no report of it can be made; see: actionplan delete {uuid[:8]}"
     file = os.path.join(path, f"{uuid}.html")
-    plan_files.write_text(file, page.render(made), OPTION, unfinished=_UNFINISHED)
+    text = page.render(made)
+    with ExitStack() as lock:
+        with suppress(OSError):
+            lock.enter_context(_locked(path, fcntl.LOCK_SH))
+        plan_files.write_text(file, text, OPTION, unfinished=_UNFINISHED)
     return None
+
+
+@contextmanager
+def _locked(path: str, operation: int) -> Iterator[None]:
+    """Lock a folder inside the block; raises OSError, BlockingIOError if another has locked it."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, operation)
+        yield
+    finally:
+        os.close(handle)

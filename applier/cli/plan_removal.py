@@ -150,8 +150,8 @@ class Purge(Verb):
             removal.purge(assembly, self.operator, before)
             return 0
         left: list[str] = []
-        with kept_reports.folder(path):
-            removal.purge(assembly, self.operator, before, partial(self._keep, path, left))
+        kept_reports.prepare(path)
+        removal.purge(assembly, self.operator, before, partial(self._keep, path, left))
         return REFUSED if left else 0
 
     def _keep(self, path: str, left: list[str], uuid: str) -> bool:

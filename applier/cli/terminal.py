@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrappers of the standard streams, which make hidden characters visible in all written text.
 
-Only code that itself draws on a terminal, such as rich, writes to the wrapped stream. A second
-wrapper is for runs: it does not fail when the reader of the stream goes away.
+Only code that itself draws on a terminal, such as rich, writes to the wrapped stream. Two more
+wrappers are for runs: one waits for a slow reader of a stream that does not block, the other one
+also does not fail when the reader goes away.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import select
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
@@ -42,21 +45,47 @@ def exact(stream: TextIO) -> TextIO:
     return stream.exact if isinstance(stream, _Visible) else stream
 
 
+def patient(stream: TextIO) -> TextIO:
+    """Return a stream that writes to the file of another one at once, without a buffer.
+
+    If that file does not block, a write waits while it is full. Raises OSError if it fails.
+    """
+    return with_visible_text(cast("TextIO", _Patient(exact(stream))))
+
+
 def lasting(stream: TextIO) -> TextIO:
-    """Return a stream that writes to another one until that fails, and then discards all text.
+    """Return a patient stream that discards all text once the other one has failed.
 
     A run must continue when its terminal hangs up or the reader of its pipe ends.
     """
     return with_visible_text(cast("TextIO", _Lasting(exact(stream))))
 
 
-class _Lasting:
+class _Patient:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         try:
+            file = self._stream.fileno()
+        except io.UnsupportedOperation:
             return self._stream.write(text)
+        left = text.encode(self._stream.encoding, self._stream.errors or "strict")
+        while left:
+            try:
+                left = left[os.write(file, left) :]
+            except BlockingIOError:
+                select.select([], [file], [])
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Lasting(_Patient):
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
         except (OSError, ValueError):
             self._drop()
             return len(text)
@@ -75,6 +104,3 @@ class _Lasting:
             os.close(nowhere)
         except (OSError, ValueError):
             return
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)

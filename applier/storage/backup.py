@@ -16,6 +16,7 @@ from applier.storage.connection import parse, shown
 from applier.storage.record_check import require_file
 from applier.storage.refusals import hinted, translate_errors
 from applier.storage.unwritable import readable
+from applier.whole_files import sync_folder
 
 #: How a record on a server is copied, by kind of database.
 _PROGRAMS = {
@@ -46,14 +47,26 @@ def backup(connection: str, target: str) -> None:
         with translate_errors(url), readable(url) as engine:
             _copy(engine, fresh, target)
             _require_sound(fresh, url)
-        # A link fails if a file of that name has been made meanwhile; a rename would replace it.
-        os.link(fresh, path)
+        _rename(fresh, path)
     except OSError as reason:
         raise _not_copied(target, reason.strerror or str(reason)) from reason
     finally:
         for name in (fresh, f"{fresh}-journal"):
             with suppress(OSError):
                 os.unlink(name)
+
+
+def _rename(fresh: Path, path: Path) -> None:
+    """Give a file its name on the disk; raises OSError, also if there is a file of that name."""
+    # A rename replaces a file that has been made meanwhile: so the name is taken first. A link
+    # would do, but file systems of USB sticks have none.
+    path.touch(mode=0o600, exist_ok=False)
+    try:
+        os.replace(fresh, path)
+    except OSError:
+        os.unlink(path)
+        raise
+    sync_folder(path.parent)
 
 
 def _copy(engine: sa.Engine, fresh: Path, target: str) -> None:

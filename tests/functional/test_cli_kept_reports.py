@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine, Ended
+from command_line import PATIENCE_S, CommandLine, Ended, wait_until
 
 PURGE = ("purge", "--older-than", "0m", "--yes", "--keep-reports")
 #: Runs a command line that is killed where the first report is about to be whole.
@@ -65,6 +65,20 @@ def test_what_another_purge_writes_right_now_stays(ended: CommandLine) -> None:
     finally:
         os.close(handle)
     assert (folder / ".new-report-of-another").exists()
+
+
+def test_reports_in_the_folder_of_the_record_keep_nobody_out(ended: CommandLine) -> None:
+    folder = ended.record.parent
+    with closing(sqlite3.connect(ended.record, isolation_level=None)) as database:
+        # The purge writes its reports, and waits before it deletes.
+        database.execute("BEGIN IMMEDIATE")
+        with ended.start(*PURGE, str(folder)) as purge:
+            wait_until(lambda: len([*folder.glob("*.html")]) == 2)
+            listed = ended("list", "-f", "value", "-c", "uuid")
+            database.execute("ROLLBACK")
+            out, err = purge.communicate(timeout=PATIENCE_S)
+    assert (listed.code, listed.err, len(listed.out.split())) == (0, "", 2)
+    assert (purge.returncode, out) == (0, "2 plans deleted for good.\n"), err
 
 
 def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended: CommandLine) -> None:

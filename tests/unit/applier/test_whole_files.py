@@ -30,6 +30,10 @@ def left_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+#: Takes from root what other users may not do either.
+AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
 @pytest.mark.usefixtures("umask")
 class TestRegularFiles:
     def test_a_new_file_follows_the_umask(self, tmp_path):
@@ -75,6 +79,17 @@ class TestRegularFiles:
         assert (tmp_path / "two").read_bytes() == b"after"
         assert mode(tmp_path / "two") == 0o600
         assert left_in(tmp_path) == ["link", "one", "two"]
+
+    @pytest.mark.slow
+    def test_a_folder_that_may_be_written_to_and_not_read_is_enough(self, tmp_path):
+        script = "from applier import whole_files; whole_files.write('file', b'text')"
+        command = [*(AS_ANYBODY if os.geteuid() == 0 else ()), sys.executable, "-c", script]
+        tmp_path.chmod(0o300)
+        try:
+            subprocess.run(command, cwd=tmp_path, check=True)
+        finally:
+            tmp_path.chmod(0o700)
+        assert left_in(tmp_path) == ["file"]
 
     @pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", "/dev/./fd"])
     def test_an_open_descriptor_is_written_to(self, tmp_path, folder):

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from applier.cli.foreground import exit_code, lapses, signals
 from applier.errors import DamagedRecord, StoreError
 from applier.recording.store_retry import StoreRetry
+from applier.run.runner import Runner
 from applier.storage.sql import SqlStore
 from applier.store import Store
 from applier.testing.sample_plans import new_plan
@@ -106,6 +109,51 @@ def test_that_nothing_has_run_is_said_of_a_damaged_record(
     code, _, err = run("apply", plan.uuid, "--yes")
     assert code == 1
     assert err == "Refused: the record is damaged: no such table. Nothing has run\n"
+
+
+#: Damages the one plan on record while it runs.
+DAMAGES = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as database:
+    database.execute("UPDATE actionplan_plan SET limits = '{\\"x\\": 7}'")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("more", "state", "code"), [("", "SUCCEEDED", 0), ("1/0", "FAILED", 3)])
+def test_the_end_that_is_on_record_counts_though_the_plan_cannot_be_read(
+    run: Run, store: Store, tmp_path: Path, more: str, state: str, code: int
+) -> None:
+    record = f"{tmp_path}/state/actionplan/actionplan.sqlite"
+    argv = [sys.executable, "-c", f"{DAMAGES}\n{more}", record]
+    only = Action(uuid="a", action_type="shell", input_parameters={"argv": argv})
+    plan = replace(new_plan(), actions=(only,))
+    store.save_plan(plan)
+    ended, out, err = run("apply", plan.uuid, "--yes")
+    assert (ended, "RECAP" in out) == (code, False)
+    told = f"Plan {plan.uuid[:8]} is {state}, on record; its recap cannot be read: "
+    assert err.startswith(f"{told}plan {plan.uuid[:8]} is damaged: ")
+
+
+def test_the_end_that_is_on_record_counts_though_the_record_is_away(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = new_plan("a")
+    store.save_plan(plan)
+    run_plan = Runner.run
+
+    def away(*_: object) -> object:
+        raise StoreError("connection refused")
+
+    def run_and_lose(runner: Runner, uuid: str) -> PlanState:
+        state = run_plan(runner, uuid)
+        monkeypatch.setattr(SqlStore, "last_claimant", away)
+        return state
+
+    monkeypatch.setattr(Runner, "run", run_and_lose)
+    code, _, err = run("apply", plan.uuid, "--yes")
+    told = "is SUCCEEDED, on record; its recap cannot be read: connection refused"
+    assert (code, err) == (0, f"Plan {plan.uuid[:8]} {told}\n")
 
 
 CODES = [

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import sqlite3
+import stat
 from contextlib import closing
 
 import pytest
 
 from applier.errors import DamagedRecord, StoreError
+from applier.storage import backup as module
 from applier.storage.backup import backup
 from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
@@ -33,6 +37,31 @@ def test_a_copy_that_does_not_fit_on_the_disk_is_refused_and_leaves_nothing(path
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert all(file.name.startswith(path.name) for file in path.parent.iterdir())
+
+
+def test_a_copy_needs_no_links_which_a_usb_stick_does_not_have(path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    copy = path.with_name("copy.db")
+    backup(f"sqlite:///{path}", str(copy))
+    assert check(f"sqlite:///{copy}").problems == []
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_made_while_the_record_is_copied_stays(path, monkeypatch):
+    copy, require_sound = path.with_name("copy.db"), module._require_sound
+
+    def checked(*given):
+        require_sound(*given)
+        copy.write_text("of another")
+
+    monkeypatch.setattr(module, "_require_sound", checked)
+    with pytest.raises(StoreError, match=r"copy\.db cannot be written, .*: File exists"):
+        backup(f"sqlite:///{path}", str(copy))
+    assert copy.read_text() == "of another"
+    assert {file.name[:7] for file in path.parent.iterdir()} == {"copy.db", "plans.d"}
 
 
 def test_pages_that_belong_to_nothing_are_told(path):
