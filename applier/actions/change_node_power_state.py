@@ -77,10 +77,19 @@ class ChangeNodePowerState(ActionPlugin):
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Switch the host to the opposite state."""
-        host = resource(self.parameters, "")
-        power = "off" if self.parameters["state"] == "on" else "on"
+        host, power = resource(self.parameters, ""), self._opposite()
         known = self.context.cloud().host(host)
         if known is not None and known["power"] == power:
             return Outcome.OK
         self.context.cloud().set_host_power(host, power, stop, self.context.output)
         return Outcome.CHANGED
+
+    def verify_revert(self) -> Verified:
+        """Compare the power state of the host with the opposite state."""
+        known = self.context.cloud().host(resource(self.parameters, ""))
+        if known is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if known["power"] == self._opposite() else Verified.NOT_DONE
+
+    def _opposite(self) -> str:
+        return "off" if self.parameters["state"] == "on" else "on"

@@ -11,7 +11,7 @@ from typing import Any
 from applier.actions import nodes
 from applier.actions.parameters import one_line
 from applier.contracts import Ended, Machine, Verified
-from applier.errors import ActionFailed
+from applier.errors import ActionFailed, JobLost
 
 #: The maximum length of a command in messages.
 SHOWN = 60
@@ -31,9 +31,13 @@ def run(
     cwd: str | None = None,
     timeout_s: float | None = None,
 ) -> Ended:
-    """Run a program to its end; raise ActionFailed, with ``name``, if it cannot be started."""
+    """Run a program to its end.
+
+    Raises ActionFailed, with ``name``, if it cannot be started, and JobLost if it could not be
+    ended at a stop or the time-out.
+    """
     try:
-        return machine.run(program, output=output, env=env, cwd=cwd, timeout_s=timeout_s)
+        ended = machine.run(program, output=output, env=env, cwd=cwd, timeout_s=timeout_s)
     except ConnectionError:
         raise
     except OSError as error:
@@ -41,6 +45,9 @@ def run(
         raise ActionFailed(text) from error
     except ValueError as error:
         raise ActionFailed(f"{name}: cannot be started: {error}") from error
+    if ended.code is None:
+        raise JobLost(str(failure(name, ended, timeout_s)), is_over=False)
+    return ended
 
 
 def shell_code(ended: Ended) -> int | None:
@@ -70,8 +77,8 @@ def verified(parameters: Mapping[str, Any], ended: Ended | None) -> Verified:
     Return IN_DOUBT for a command of an earlier attempt, and for one that could not be ended: its
     effect is not known.
     """
-    known = ended is not None and ended.code is not None
-    return Verified.NOT_DONE if known or nodes.is_simulated(parameters) else Verified.IN_DOUBT
+    known = ended is not None or nodes.is_simulated(parameters)
+    return Verified.NOT_DONE if known else Verified.IN_DOUBT
 
 
 class LineMatcher:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from applier.actions import schemas, server_definition
+from applier.actions import instances, schemas, server_definition
 from applier.actions.parameters import one_line, text, touch
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
@@ -81,9 +81,7 @@ class CreateInstance(ActionPlugin):
 
     def verify(self) -> Verified:
         """Check whether an instance of this name exists, and was created to the end."""
-        known = self._known()
-        done = known is not None and known["status"] != "ERROR" and known["task"] is None
-        return Verified.DONE if done else Verified.NOT_DONE
+        return Verified.DONE if instances.is_built(self._known()) else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Delete the instance."""
@@ -92,6 +90,11 @@ class CreateInstance(ActionPlugin):
             return Outcome.OK
         self.context.cloud().delete_instance(found, stop, self.context.output)
         return Outcome.CHANGED
+
+    def verify_revert(self) -> Verified:
+        """Check whether an instance of this name still exists."""
+        there = self.context.cloud().instance_named(self.parameters["name"])
+        return Verified.DONE if there is None else Verified.NOT_DONE
 
     def _known(self) -> Mapping[str, Any] | None:
         cloud = self.context.cloud()

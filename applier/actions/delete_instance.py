@@ -74,13 +74,25 @@ class DeleteInstance(ActionPlugin):
         if not self.parameters.get("configuration"):
             raise ActionFailed(f"{name} cannot be created again: its definition is not on record")
         cloud = self.context.cloud()
-        if self._found(cloud) is not None or cloud.instance_named(name) is not None:
+        if self._is_back(cloud):
             return Outcome.OK
         instance_id = cloud.create_instance(
             name, server_definition.wanted(self.parameters), stop, self.context.output
         )
         self.context.output(f"{name} is {instance_id}\n")
         return Outcome.CREATED
+
+    def verify_revert(self) -> Verified:
+        """Check whether the instance exists, or one of its name was created to the end."""
+        return Verified.DONE if self._is_back(self.context.cloud()) else Verified.NOT_DONE
+
+    def _is_back(self, cloud: Cloud) -> bool:
+        """Return whether the instance exists without a task, or a new one of its name is built."""
+        before = cloud.instance(self.parameters["resource_id"])
+        if before is not None:
+            return before["task"] is None
+        again = cloud.instance_named(resource(self.parameters, "instance"))
+        return again is not None and instances.is_built(cloud.instance(again))
 
     def _found(self, cloud: Cloud) -> str | None:
         """Return the UUID of the instance; one that was created again is found by its name."""

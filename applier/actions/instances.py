@@ -38,8 +38,7 @@ def described(verb: str, parameters: Mapping[str, Any]) -> str:
 
 def must_differ(action: ActionPlugin, status: str) -> None:
     """Raise AlreadyDone if the instance is gone, or has the status and no task runs on it."""
-    instance = found(action)
-    if instance["status"] == status and instance["task"] is None:
+    if has_settled(found(action), status):
         raise AlreadyDone(f"{resource(action.parameters, 'instance')} is {status} already")
 
 
@@ -48,8 +47,17 @@ def has_status(action: ActionPlugin, status: str) -> Verified:
     instance = action.context.cloud().instance(action.parameters["resource_id"])
     if instance is None:
         return Verified.IN_DOUBT
-    done = instance["status"] == status and instance["task"] is None
-    return Verified.DONE if done else Verified.NOT_DONE
+    return Verified.DONE if has_settled(instance, status) else Verified.NOT_DONE
+
+
+def has_settled(instance: Mapping[str, Any] | None, status: str) -> bool:
+    """Return whether an instance exists, and has the status, and no task runs on it."""
+    return instance is not None and instance["status"] == status and instance["task"] is None
+
+
+def is_built(instance: Mapping[str, Any] | None) -> bool:
+    """Return whether an instance exists, and was created to the end without an error."""
+    return instance is not None and instance["status"] != "ERROR" and instance["task"] is None
 
 
 def found(action: ActionPlugin) -> Mapping[str, Any]:

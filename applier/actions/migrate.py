@@ -24,6 +24,7 @@ class Migrate(ActionPlugin):
     #: meanwhile.
     RERUN_SAFE = True
     REVERTIBLE = True
+    _had_task = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
             "resource_id": schemas.INSTANCE_ID,
@@ -81,7 +82,8 @@ class Migrate(ActionPlugin):
         name, source = resource(wanted, "instance"), wanted["source_node"]
         destination = wanted.get("destination_node")
         instance = instances.found(self)
-        if instance["task"] is not None:
+        self._had_task = instance["task"] is not None
+        if self._had_task:
             return
         if instance["host"] != source:
             now = (
@@ -103,7 +105,12 @@ class Migrate(ActionPlugin):
             raise ActionFailed(f"{name} is {instance['status']}: only an ACTIVE one moves live")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Move the instance, and print its new host."""
+        """Move the instance, and print its new host.
+
+        If a task ran during the precheck, check again: it may have been this move, and be over now.
+        """
+        if self._had_task:
+            self.precheck()
         host = self.context.cloud().migrate(
             self.parameters["resource_id"],
             self.parameters.get("destination_node"),
@@ -140,9 +147,26 @@ class Migrate(ActionPlugin):
         if instance is None:
             name = resource(self.parameters, "instance")
             raise ActionFailed(f"{name} cannot move back to {source}: it does not exist any more")
-        if instance["host"] == source:
+        if instance["host"] == source and instance["task"] is None:
             return Outcome.OK
         live = self.parameters["migration_type"] == "live" and instance["status"] == "ACTIVE"
         host = self.context.cloud().migrate(instance_id, source, live, stop, self.context.output)
         self.context.output(f"{resource(self.parameters, 'instance')} is on {host}\n")
         return Outcome.CHANGED
+
+    def verify_revert(self) -> Verified:
+        """Compare the host of the instance with the source.
+
+        While a task runs on the instance, return NOT_DONE: another attempt follows that task.
+        Return IN_DOUBT if the instance is neither on the source nor on the destination.
+        """
+        instance = self.context.cloud().instance(self.parameters["resource_id"])
+        if instance is None:
+            return Verified.IN_DOUBT
+        if instance["task"] is not None:
+            return Verified.NOT_DONE
+        if instance["host"] == self.parameters["source_node"]:
+            return Verified.DONE
+        destination = self.parameters.get("destination_node") or instance["host"]
+        is_elsewhere = instance["host"] is None or instance["host"] != destination
+        return Verified.IN_DOUBT if is_elsewhere else Verified.NOT_DONE

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from applier.actions import commands, nodes
 from applier.contracts import ActionPlugin, Machine, StopSignal, Verified
-from applier.errors import ActionFailed
+from applier.errors import ActionFailed, JobLost
 from planner.states import Outcome
 
 #: Seconds that a node may take to restart.
@@ -63,6 +63,8 @@ class Reboot(ActionPlugin):
             if ended.code:
                 raise commands.failure("reboot", ended)
         except ConnectionError as reason:
+            if stop.is_set() and isinstance(reason, JobLost):
+                raise
             self.context.output(f"{reason}\n")
         deadline, seen = time.monotonic() + BACK_S, "it is up as before"
         while time.monotonic() < deadline:

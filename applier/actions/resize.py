@@ -21,6 +21,7 @@ class Resize(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance has the flavor.
     RERUN_SAFE = True
+    _had_task = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.INSTANCE_ID, "flavor": schemas.TEXT},
         optional={"resource_name": schemas.RESOURCE_NAME},
@@ -54,11 +55,17 @@ class Resize(ActionPlugin):
         known = cloud.flavor(flavor)
         if known is None:
             raise ActionFailed(f"{name} cannot become {flavor}: there is no such flavor")
-        if instance["flavor"] == known["name"] and instance["task"] is None:
+        self._had_task = instance["task"] is not None
+        if instance["flavor"] == known["name"] and not self._had_task:
             raise AlreadyDone(f"{name} is {flavor} already")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Resize the instance."""
+        """Resize the instance.
+
+        If a task ran during the precheck, check again: it may have been this resize, and be over.
+        """
+        if self._had_task:
+            self.precheck()
         self.context.cloud().resize(
             self.parameters["resource_id"], self.parameters["flavor"], stop, self.context.output
         )

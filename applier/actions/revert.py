@@ -25,11 +25,6 @@ _REVERSED = {
     Effect.DISABLES: Effect.ENABLES,
     Effect.ENABLES: Effect.DISABLES,
 }
-_VERIFIED = {
-    Verified.DONE: Verified.NOT_DONE,
-    Verified.NOT_DONE: Verified.DONE,
-    Verified.IN_DOUBT: Verified.IN_DOUBT,
-}
 _TYPES = ActionTypes()
 
 
@@ -122,8 +117,8 @@ class Revert(ActionPlugin):
             self._running.abort()
 
     def verify(self) -> Verified:
-        """Return DONE if the original action is NOT_DONE, and the reverse."""
-        return _VERIFIED[self._work().verify()]
+        """Call ``verify_revert`` of the original action."""
+        return self._work().verify_revert()
 
     #: The original action while it is being undone.
     _running: ActionPlugin | None = None

@@ -53,7 +53,11 @@ class Start(contracts.ActionPlugin):
         """Stop the instance."""
         instance_id = self.parameters["resource_id"]
         instance = self.context.cloud().instance(instance_id)
-        if instance is not None and instance["status"] == "SHUTOFF":
+        if instances.has_settled(instance, "SHUTOFF"):
             return Outcome.OK
         self.context.cloud().set_instance_status(instance_id, "SHUTOFF", stop, self.context.output)
         return Outcome.CHANGED
+
+    def verify_revert(self) -> contracts.Verified:
+        """Check whether the instance is SHUTOFF."""
+        return instances.has_status(self, "SHUTOFF")

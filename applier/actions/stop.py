@@ -48,7 +48,11 @@ class Stop(contracts.ActionPlugin):
         """Start the instance."""
         instance_id = self.parameters["resource_id"]
         instance = self.context.cloud().instance(instance_id)
-        if instance is not None and instance["status"] == "ACTIVE":
+        if instances.has_settled(instance, "ACTIVE"):
             return Outcome.OK
         self.context.cloud().set_instance_status(instance_id, "ACTIVE", stop, self.context.output)
         return Outcome.CHANGED
+
+    def verify_revert(self) -> contracts.Verified:
+        """Check whether the instance is ACTIVE."""
+        return instances.has_status(self, "ACTIVE")

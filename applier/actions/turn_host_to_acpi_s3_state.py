@@ -77,3 +77,10 @@ class TurnHostToAcpiS3State(ActionPlugin):
             return Outcome.OK
         self.context.cloud().set_host_power(host, "on", stop, self.context.output)
         return Outcome.CHANGED
+
+    def verify_revert(self) -> Verified:
+        """Check whether the host is on."""
+        known = self.context.cloud().host(resource(self.parameters, ""))
+        if known is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if known["power"] == "on" else Verified.NOT_DONE

@@ -126,8 +126,8 @@ class VolumeMigrate(ActionPlugin):
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Move or retype the volume back to ``source_node`` or ``source_type``."""
-        key, field, _ = _WAYS[self.parameters["migration_type"]]
-        before = self.parameters.get(key.replace("destination", "source"))
+        _, field, _ = _WAYS[self.parameters["migration_type"]]
+        before = self._before()
         name = resource(self.parameters, "volume")
         if before is None:
             raise ActionFailed(f"the earlier {field} of {name} is not on record")
@@ -143,3 +143,21 @@ class VolumeMigrate(ActionPlugin):
             self.parameters["resource_id"], pool, volume_type, stop, self.context.output
         )
         return Outcome.CHANGED
+
+    def verify_revert(self) -> Verified:
+        """Compare the pool or type of the volume with ``source_node`` or ``source_type``.
+
+        While a task runs on the volume, return NOT_DONE: another attempt follows that task.
+        """
+        _, field, _ = _WAYS[self.parameters["migration_type"]]
+        before = self._before()
+        volume = self.context.cloud().volume(self.parameters["resource_id"])
+        if volume is None:
+            return Verified.IN_DOUBT
+        done = before is not None and volume[field] == before and volume["task"] is None
+        return Verified.DONE if done else Verified.NOT_DONE
+
+    def _before(self) -> str | None:
+        """Return the earlier pool or type; None if it is not on record."""
+        key, _, _ = _WAYS[self.parameters["migration_type"]]
+        return text(self.parameters, key.replace("destination", "source"))

@@ -29,6 +29,14 @@ class Verified(StrEnum):
     IN_DOUBT = "in doubt"
 
 
+#: Maps the result for an action to the one for undoing it.
+_UNDONE = {
+    Verified.DONE: Verified.NOT_DONE,
+    Verified.NOT_DONE: Verified.DONE,
+    Verified.IN_DOUBT: Verified.IN_DOUBT,
+}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionContext:
     """The context of an action: everything that it gets besides its parameters.
@@ -173,6 +181,15 @@ class ActionPlugin(ABC):
     def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
         """Undo the work of :meth:`execute`; raise ActionFailed if that fails or is impossible."""
         raise ActionFailed(f"{self.TYPE} cannot be undone")
+
+    def verify_revert(self) -> Verified:
+        """Check whether the work of an interrupted :meth:`revert` is done; change nothing.
+
+        By default the opposite of :meth:`verify`. A type must override it if its ``verify`` returns
+        NOT_DONE for work that still runs: a revert that still runs is not DONE. An error that it
+        raises counts as IN_DOUBT.
+        """
+        return _UNDONE[self.verify()]
 
 
 #: The action type of the actions in rollback plans.

@@ -43,11 +43,10 @@ class AttemptsInProgress:
         task = self._tasks[uuid]
         if task.waits_s is None:
             # An attempt that goes on is followed even if fewer workers are allowed by now.
-            if task.plugin.TAKES_WORKER and task.continued_s is None:
-                self._executor.grow(len(self._executed) + 1)
-            else:
-                self._executor.grow(len(self._executed) + 1, extra=len(self._extra) + 1)
-                self._extra.add(uuid)
+            is_counted = task.plugin.TAKES_WORKER and task.continued_s is None
+            extra = self._extra if is_counted else self._extra | {uuid}
+            self._executor.grow(len(self._executed) + 1, extra=len(extra))
+            self._extra = extra
             self._executed.add(uuid)
             if task.continued_s is None:
                 self._executor.submit(task)
@@ -105,8 +104,13 @@ class AttemptsInProgress:
                 self.stop(uuid)
 
     def due(self, timer: Timer) -> Report | None:
-        """Handle a timer that is due; return the report of an attempt that ends or is given up."""
+        """Handle a timer that is due; return the report of an attempt that ends or is given up.
+
+        Return None if another timer that was due at the same time has ended the attempt.
+        """
         uuid = timer.uuid
+        if uuid not in self._waiting and uuid not in self._executed:
+            return None
         if timer.kind == "wait":
             self._timers.drop(Timer("limit", uuid))
             return self._wait_over(uuid, ActionState.SUCCEEDED, Outcome.CHANGED, None)

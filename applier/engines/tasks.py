@@ -257,10 +257,18 @@ class ActionTask(task.Task):
         return _Ending(ActionState.CANCELLED, None, how)
 
     def _end_continued(self) -> None:
-        """End the command of another applier, which this attempt may not have reached yet."""
-        if self.machines is not None:
-            on = self.plugin.runs_on(self.action.input_parameters)
-            self.machines.end(list(dict.fromkeys((None, *on))))
+        """End the command of another applier, which this attempt may not have reached yet.
+
+        Raises ActionFailed if it goes on, ActionFailed or OSError if its machine is not reached.
+        """
+        if self.machines is None:
+            return
+        on = self.plugin.runs_on(self.action.input_parameters)
+        places = list(dict.fromkeys((None, *on)))
+        self.machines.end(places)
+        for job in self.machines.find(places):
+            if job.is_running:
+                raise ActionFailed(f"a stop did not end it: {job}")
 
     def _job_lost(self, lost: JobLost) -> _Ending:
         """Return the result of an attempt with a command whose end is not known."""

@@ -105,13 +105,17 @@ class OpenMachines:
         """Remove jobs of a machine.
 
         Without ``wait``, those of a node are removed in the background. Folders that interrupted
-        removals have left are removed as well, those on this machine only with ``wait``.
+        removals have left are removed as well, those on this machine only with ``wait``. With it,
+        raises ActionFailed if a node cannot be reached.
         """
         if address is not None:
             if folders or wait:
                 removal = self._opened().remove_jobs(_parsed(address), folders)
-                if wait:
-                    removal.result()
+                try:
+                    if wait:
+                        removal.result()
+                except ConnectionError as reason:
+                    raise ActionFailed(str(reason)) from reason
         elif self._place is not None:
             local_jobs.remove([self._place / folder for folder in folders])
             if wait:
@@ -122,7 +126,7 @@ class OpenMachines:
         tenths = round(local_jobs.GRACE_S * 10)
         if address is not None:
             script = with_arguments(END, "", folder, mark, tenths)
-            self._opened().shell(_parsed(address), script).result()
+            self._opened().shell(_parsed(address), script, local_jobs.GRACE_S).result()
         elif self._place is not None:
             local_jobs.end(self._place / folder, mark)
 

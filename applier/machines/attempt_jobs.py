@@ -33,7 +33,7 @@ class AttemptJobs:
         is_taken_over: bool = False,
     ) -> None:
         self.attempt, self.let_go, self._permit = attempt, let_go, permit
-        self._is_taken_over = is_taken_over
+        self.is_taken_over = is_taken_over
         self._numbers = count(1)
         self.names: list[JobName] = []
 
@@ -50,7 +50,7 @@ class AttemptJobs:
 
         It is there, or was removed because the end of the attempt is on record.
         """
-        return self._is_taken_over and name.folder == self.first
+        return self.is_taken_over and name.folder == self.first
 
     @property
     def first(self) -> str:

@@ -28,6 +28,11 @@ asyncssh.set_log_level(logging.WARNING)
 #: The seconds without data before a keepalive message is sent, and the number of unanswered
 #: messages after which a connection is lost.
 KEEPALIVE_S, KEEPALIVES = 15, 3
+#: The command that reads a script.
+SHELL = "exec /bin/sh -s"
+#: The seconds that a node has to answer a script; sshd answers keepalive messages for a shell that
+#: hangs.
+ANSWER_S = 15.0
 #: The seconds that connections have to close before they are aborted.
 _CLOSE_S = 2.0
 
@@ -73,12 +78,22 @@ class Connections:
             raise ConnectionError(f"{address}: the connections of this run are closed")
         return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
 
-    def shell(self, address: Address, script: bytes) -> Future[str]:
-        """Start a script in a shell of a node; the future returns its standard output."""
+    def shell(self, address: Address, script: bytes, grace_s: float = 0.0) -> Future[str]:
+        """Start a script in a shell of a node; the future returns its standard output.
+
+        The script is started again on a new connection if the answer is cut off. The future raises
+        as that of :meth:`submit`, and ConnectionError if the shell fails, or does not answer within
+        ANSWER_S + ``grace_s`` seconds.
+        """
+        within_s = ANSWER_S + grace_s
 
         async def run(connection: asyncssh.SSHClientConnection) -> str:
-            done = await connection.run("exec /bin/sh -s", input=script, encoding=None, check=False)
-            return bytes(done.stdout or b"").decode(errors="replace")  # type: ignore[arg-type]
+            try:
+                async with asyncio.timeout(within_s):
+                    return await answer(connection, script)
+            except TimeoutError as reason:
+                text = f"{address}: its shell does not answer within {within_s:g} s"
+                raise ConnectionError(text) from reason
 
         return self.submit(address, run)
 
@@ -174,6 +189,23 @@ class Connections:
         for task in asyncio.all_tasks(self.loop) - {asyncio.current_task()}:
             task.cancel()
         await asyncio.sleep(0)
+
+
+async def answer(connection: asyncssh.SSHClientConnection, script: bytes) -> str:
+    """Run a script in a shell of a node, and return its standard output.
+
+    Raises an error of asyncssh if the output may not be whole.
+    """
+    process = await connection.create_process(SHELL, input=script, encoding=None)
+    try:
+        done = await process.wait()
+    finally:
+        process.close()
+    if done.exit_status is None or done.exit_signal is not None:
+        raise asyncssh.ConnectionLost("the answer was cut off")
+    if done.exit_status != 0:
+        raise asyncssh.ConnectionLost(f"its shell has failed with exit code {done.exit_status}")
+    return bytes(done.stdout or b"").decode(errors="replace")  # type: ignore[arg-type]
 
 
 def sentence(reason: Exception) -> str:

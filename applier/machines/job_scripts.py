@@ -13,6 +13,8 @@ into the folder of the job:
 ``dropped``
     Number of bytes at the beginning of ``out`` whose space on the disk was freed, once there are
     any. Written before they are freed; after that, they read as NUL.
+``dropped.new``
+    Room for the next ``dropped``, kept because the output may fill the disk.
 ``rc``
     Exit code of the command, as a shell reports it, once the line is whole. Written after the
     command has ended.
@@ -34,19 +36,22 @@ _ROOM, _KEPT = 32 << 20, 16 << 20
 
 #: Compare the size of the output with ``_ROOM`` once a second; end with the wrapper, or at once by
 #: SIGTERM. On a file system that cannot free a part of a file, all output is dropped; output that
-#: is written at that moment is lost, and not counted. Arguments: folder, process id of the wrapper.
+#: is written at that moment is lost, and not counted. Behind the end of a file, nothing is freed,
+#: and it is seen whether anything can be. The number of bytes is written over the one in the file,
+#: because a new one needs room; without room for it, nothing is freed. Arguments: folder, process
+#: id of the wrapper.
 _TRIM = r"""
 dropped=0
-tell() { echo $dropped >"$1/dropped.new" && mv "$1/dropped.new" "$1/dropped"; }
 trap "kill \$!; exit" TERM
 while sleep 1 & wait $! && kill -0 "$2"; do
+	[ -s "$1/dropped.new" ] || echo 0 >"$1/dropped.new"
 	size=$(wc -c <"$1/out")
 	[ $((size - dropped)) -gt ROOM ] || continue
-	dropped=$(((size - KEPT) / 4096 * 4096))
-	tell "$1"
-	fallocate -p -o 0 -l $dropped "$1/out" && continue
-	dropped=$size
-	tell "$1"
+	is_all= next=$(((size - KEPT) / 4096 * 4096))
+	fallocate -p -o 4096 -l 4096 "$1/dropped.new" || is_all=1 next=$size
+	echo $next 1<>"$1/dropped.new" && mv "$1/dropped.new" "$1/dropped" || continue
+	dropped=$next
+	[ "$is_all" ] || { fallocate -p -o 0 -l $dropped "$1/out"; continue; }
 	: >"$1/out"
 	dd if=/dev/null of="$1/out" bs=1 seek=$dropped
 done 2>/dev/null
@@ -69,6 +74,7 @@ set -C
 true >"$job_folder/pid" || exit 0
 set +C
 echo $$ $job_start $job_boot $job_up >"$job_folder/pid" || { rm "$job_folder/pid"; exit 0; }
+echo 0 >"$job_folder/dropped.new"
 ( unset VARIABLE; exec /bin/sh -c 'TRIM' trim "$job_folder" $$ ) &
 job_trim=$!
 (
@@ -82,7 +88,8 @@ while [ -d "$job_folder" ] && ! echo $job_code >"$job_folder/rc"; do sleep 0.5; 
 
 #: ``look FOLDER`` sets ``state``: missing, none (no ``pid`` yet), runs, ended CODE, restarted (the
 #: machine was), killed (with its wrapper). ``marked MARK`` prints the processes that carry a mark,
-#: without the wrapper. ``members MARK`` prints those, and those of the process group ``$group``.
+#: without the wrapper. ``starting MARK`` prints those that are a wrapper of ``$folder`` without a
+#: ``pid`` yet. ``members MARK`` prints those of the mark, and of the process group ``$group``.
 _FUNCTIONS = r"""
 place() { root=${1:-${XDG_STATE_HOME:-$HOME/.local/state}/actionplan/jobs}; }
 is_alive() { [ "$1" != Z ] && [ "$1" != X ] && [ "${20}" = "${since:-${20}}" ]; }
@@ -112,6 +119,12 @@ marked() {
 		tr '\0' '\n' 2>/dev/null <"$file" | grep -qxF "VARIABLE=$1" && echo "$process"
 	done
 }
+starting() {
+	for process in $(marked "$1"); do
+		{ tr '\0' '\n' <"/proc/$process/cmdline"; } 2>/dev/null | grep -qxF "$folder" &&
+			echo "$process"
+	done
+}
 is_member() { [ "$4" = "$group" ] && [ "$1" != "$group" ] && [ "$2" != Z ] && [ "$2" != X ]; }
 is_in_group_of_pid() { [ "$4" = "$pid" ]; }
 members() {
@@ -125,15 +138,24 @@ members() {
 
 #: Print a line for each job whose folder begins with a prefix: the tag, the folder, the state, its
 #: exit code or ``-``, the seconds that it has been running or ``-``, and the processes that carry
-#: the mark although the wrapper does not run. The place of a node depends on who logs in there: if
-#: it has no such folder, print a line with the state ``elsewhere`` for processes whose folder is in
-#: another place. Marks of other users cannot be read, but the folder is an argument of the wrapper.
-#: Arguments: tag, place or an empty text, prefix, mark.
+#: the mark although the wrapper does not run; of a job that has not begun, which is no permit, only
+#: a wrapper that starts. The place of a node depends on who logs in there: if it has no such
+#: folder, print a line with the state ``elsewhere`` for processes whose folder is in another place.
+#: Marks of other users cannot be read, but the folder is an argument of the wrapper. Arguments:
+#: tag, place or an empty text, prefix, mark.
 FIND = (
     _FUNCTIONS
     + r"""
 tag=$1 prefix=$3 mark=$4 found=
+processes() {
+	case $state.${folder##*/} in
+	killed.* | none.permit.*) marked "$mark" ;;
+	*) starting "$mark" ;;
+	esac
+}
 place "$2"
+# What start-up files have printed may have no end of line.
+echo
 { read -r now_up line </proc/uptime; } 2>/dev/null
 for folder in "$root/$prefix"*; do
 	look "$folder"
@@ -142,7 +164,7 @@ for folder in "$root/$prefix"*; do
 	missing) continue ;;
 	ended*) code_or=$code ;;
 	runs) age=$((${now_up%.*} - ${up%.*})) ;;
-	none | killed) [ -z "$mark" ] || left=$(marked "$mark") ;;
+	none | killed) [ -z "$mark" ] || left=$(processes) ;;
 	esac
 	echo "$tag" "${folder##*/}" "${state% *}" "$code_or" "$age" $left
 	found=1
@@ -173,11 +195,11 @@ start_once() {
 	if [ "$may_begin" = 1 ] && why=$(mkdir -m 700 -- "$folder" 2>&1); then start; return; fi
 	[ -d "$folder" ] || { tell refused "$why"; exit 0; }
 	look "$folder"
-	[ "$state" = none ] && [ -z "$(marked "$mark")" ] && start
+	[ "$state" = none ] && [ -z "$(starting "$mark")" ] && start
 }
 # The wrapper has not begun, and no process will.
 has_died() {
-	[ "$turn" -ge 10 ] && [ -z "$(marked "$mark")" ] || return 1
+	[ "$turn" -ge 10 ] && [ -z "$(starting "$mark")" ] || return 1
 	[ -n "$started" ] && lives "$started" && return 1
 	look "$folder"
 	[ "$state" = none ]
@@ -220,11 +242,12 @@ while [ -d "/proc/$PPID" ]; do
 done
 size=$(wc -c <"$folder/out")
 copy "$((size / 1048576 + 1))"
-case $state in none | killed) tell "$state" $(marked "$mark") ;; *) tell $state ;; esac
+case $state in killed) tell "$state" $(marked "$mark") ;; *) tell $state ;; esac
 """.replace("ENDED", ENDED)
 
 #: End the processes of a job: SIGTERM, then SIGKILL for those that are left after some tenths of a
-#: second. The wrapper stays, to write the exit code. Arguments: place or an empty text, folder,
+#: second. The wrapper stays, to write the exit code. Then print a line as FIND does, with the tag
+#: ``job``, after what start-up files may have printed. Arguments: place or an empty text, folder,
 #: mark, tenths.
 END = (
     _FUNCTIONS
@@ -256,6 +279,14 @@ while [ "$turn" -lt 10 ] && [ -n "$(members "$mark")" ]; do
 	sleep 0.05
 	turn=$((turn + 1))
 done
+left=$(members "$mark") turn=0
+while look "$folder" && [ "$state" = runs ] && [ -z "$left" ] && [ "$turn" -lt 20 ]; do
+	sleep 0.05
+	turn=$((turn + 1))
+done
+case $state in ended*) ;; *) state="$state -" ;; esac
+echo
+echo job "$2" $state - $left
 exit 0
 """
 )
@@ -269,6 +300,7 @@ place "$1"
 shift
 for name; do mv -- "$root/$name" "$root/REMOVED$name" 2>/dev/null; done
 rm -rf -- "$root"/REMOVED*
+exit 0
 """.replace("REMOVED", REMOVED)
 )
 

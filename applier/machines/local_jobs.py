@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from applier.machines import found_jobs, job_scripts
 from applier.machines.attempt_jobs import ENDED, LET_GO, AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import REMOVED, VARIABLE, JobName, unnamed
+from applier.machines.local_job_process import Process
 from applier.machines.output_tail import Tail
 
 LOG = logging.getLogger(__name__)
@@ -58,13 +58,14 @@ def run(
     ``place`` is the folder of the jobs, and ``jobs`` are those of its attempt; unless both are
     given, the job is new, and is removed at its end. Raises OSError or ValueError if the program
     cannot be started, ActionFailed if another applier forbids it, and JobLost if its end is not
-    known.
+    known. After its start, an error of the system is a JobLost as well.
     """
     environment = dict(os.environ if env is None else env)
-    _check(arguments, environment, cwd)
     with ExitStack() as stack:
         if place is None or jobs is None:
-            temporary = tempfile.TemporaryDirectory(prefix="actionplan-")
+            temporary = tempfile.TemporaryDirectory(
+                prefix="actionplan-", ignore_cleanup_errors=True
+            )
             job = LocalJob(Path(stack.enter_context(temporary)), unnamed())
         else:
             job = LocalJob(place, jobs.next(), jobs)
@@ -121,6 +122,7 @@ class LocalJob:
     def __init__(self, place: Path, name: JobName, jobs: AttemptJobs | None = None) -> None:
         self._folder, self._name, self._jobs = place / name.folder, name, jobs
         self._child: subprocess.Popen[bytes] | None = None
+        self._out: FileIO | None = None
 
     def run(
         self,
@@ -135,9 +137,11 @@ class LocalJob:
         found = self._begin(program, env, cwd, stop)
         began = time.monotonic() - (found.age_s or 0.0)
         deadline = None if timeout_s is None else began + timeout_s
-        why = None
+        # A job that has not begun is one that a stop has found while its wrapper started.
+        why = "stop" if found.state is JobState.NONE else None
         try:
-            why = self._follow(tail, stop, deadline)
+            if why is None:
+                why = self._follow(tail, stop, deadline)
             if why is None and self._is_run_by_another(stop):
                 why = self._follow(tail, stop, deadline)
             if why is None:
@@ -147,39 +151,67 @@ class LocalJob:
             if why:
                 end(self._folder, self._name.mark)
                 self._follow(tail, threading.Event(), time.monotonic() + GRACE_S)
+            tail.close()
+            code = self._code(why)
         except JobLost:
             raise
-        except BaseException:  # whatever happened here, the command does not outlive it
-            end(self._folder, self._name.mark, 0.0)
+        except BaseException as reason:  # whatever happened here, the command does not outlive it
+            self._end_after(reason)
             raise
         finally:
             self._reap()
-        tail.close()
-        return Ended(self._code(why), why, time.monotonic() - began, tail.last_line())
+        return Ended(code, why, time.monotonic() - began, tail.last_line())
+
+    def _end_after(self, reason: BaseException) -> None:
+        """End the job after an error; raise JobLost for an OSError, or if that is not possible."""
+        try:
+            end(self._folder, self._name.mark, 0.0)
+            is_over = not self._found().is_running
+        except OSError as error:
+            raise _may_go_on(error) from reason
+        if isinstance(reason, OSError):
+            if not is_over:
+                raise _may_go_on(reason) from reason
+            text = f"the command was ended after an error: {reason.strerror or reason}"
+            raise JobLost(text, is_over=True) from reason
 
     def _begin(
         self, program: Sequence[str], env: Mapping[str, str], cwd: str | None, stop: StopSignal
     ) -> FoundJob:
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._makes_folder():
-            found = self._begun(stop)
-            if found.state is not JobState.NONE:
+            try:
+                found = self._begun(stop)
+            except OSError as reason:
+                raise _may_go_on(reason) from reason
+            if found.state is not JobState.NONE or found.left:
                 return found
         try:
+            _check(program, env, cwd)
             self._check_may_begin()
-        except ActionFailed:
-            self._folder.rmdir()
+        except (ActionFailed, OSError, ValueError):
+            with suppress(OSError):  # it is not empty if another applier was about to begin
+                self._folder.rmdir()
             raise
-        (self._folder / "out").touch()
-        self._child = subprocess.Popen(
-            [_SHELL, "-c", job_scripts.WRAPPER, "job", str(self._folder), cwd or "", *program],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**env, VARIABLE: self._name.mark},
-            start_new_session=True,
-        )
+        self._start(program, env, cwd)
         return FoundJob(self._folder.name, JobState.RUNS)
+
+    def _start(self, program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:
+        """Start the wrapper, once its output is open: there may be no descriptor later."""
+        out = FileIO(self._folder / "out", "a+")
+        try:
+            self._child = subprocess.Popen(
+                [_SHELL, "-c", job_scripts.WRAPPER, "job", str(self._folder), cwd or "", *program],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**env, VARIABLE: self._name.mark},
+                start_new_session=True,
+            )
+        except BaseException:
+            out.close()
+            raise
+        self._out = out
 
     def _makes_folder(self) -> bool:
         """Make the folder; return False if it is there. Raises ActionFailed if it was removed."""
@@ -206,7 +238,8 @@ class LocalJob:
         These reasons are ``stop`` and ``timeout``.
         """
         pid = self._child.pid if self._child is not None else self._wrapper()
-        with open(self._folder / "out", "rb", buffering=0) as out, _Process(pid) as wrapper:
+        opened, self._out = self._out, None
+        with opened or FileIO(self._folder / "out") as out, Process(pid) as wrapper:
             out.seek(tail.seen)
             pause_s = POLL_S
             while not wrapper.has_ended(_at_most(pause_s, deadline)):
@@ -251,10 +284,8 @@ class LocalJob:
         return bool(piece)
 
     def _dropped(self) -> int:
-        try:
-            return int((self._folder / "dropped").read_text(encoding="ascii"))
-        except FileNotFoundError:
-            return 0
+        dropped = self._folder / "dropped"
+        return int(dropped.read_text(encoding="ascii")) if dropped.exists() else 0
 
     def _is_run_by_another(self, stop: StopSignal) -> bool:
         """Return whether a wrapper of another applier has begun the job, not the one started here.
@@ -268,9 +299,12 @@ class LocalJob:
         return self._begun(stop).state in (JobState.RUNS, JobState.ENDED)
 
     def _begun(self, stop: StopSignal) -> FoundJob:
-        """Wait while a wrapper is starting and has not written its ``pid``; return the job then."""
+        """Wait while a wrapper is starting and has not written its ``pid``; return the job then.
+
+        A stop ends the wait: the job still has the wrapper in ``left``.
+        """
         found = self._found()
-        while found.state is JobState.NONE and found.left:
+        while found.state is JobState.NONE and found.left and not stop.is_set():
             stop.wait(POLL_S)
             found = self._found()
         return found
@@ -317,28 +351,9 @@ class LocalJob:
             self._child.returncode = 0
 
 
-class _Process:
-    """Waits for the end of a process, which need not be a child; a pid of None has ended."""
-
-    def __init__(self, pid: int | None) -> None:
-        self._pid, self._handle = pid, -1
-
-    def __enter__(self) -> _Process:
-        if self._pid is not None:
-            with suppress(ProcessLookupError):
-                self._handle = os.pidfd_open(self._pid)
-        self._poll = select.poll()
-        if self._handle >= 0:
-            self._poll.register(self._handle, select.POLLIN)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._handle >= 0:
-            os.close(self._handle)
-
-    def has_ended(self, timeout_s: float) -> bool:
-        """Wait up to ``timeout_s`` seconds; return whether it has ended."""
-        return self._handle < 0 or bool(self._poll.poll(timeout_s * 1000))
+def _may_go_on(reason: OSError) -> JobLost:
+    text = f"the command can no longer be followed: {reason.strerror or reason}; it may go on"
+    return JobLost(text, is_over=False)
 
 
 def _at_most(pause_s: float, deadline: float | None) -> float:
@@ -348,14 +363,22 @@ def _at_most(pause_s: float, deadline: float | None) -> float:
 
 
 def _shell(script: str, *arguments: object) -> str:
-    """Run a script of :mod:`applier.machines.job_scripts`, and return its standard output."""
+    """Run a script of :mod:`applier.machines.job_scripts`, and return its standard output.
+
+    Raises JobLost if the shell fails, because its output may not be whole. It has a session of its
+    own: an interrupt from the keyboard does not reach it.
+    """
     done = subprocess.run(
         [_SHELL, "-s"],
         input=job_scripts.with_arguments(script, *arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=False,
+        start_new_session=True,
     )
+    if done.returncode != 0:
+        text = f"the shell that looks for commands here has failed: exit code {done.returncode}"
+        raise JobLost(text, is_over=False)
     return done.stdout.decode(errors="replace")
 
 

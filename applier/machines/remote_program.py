@@ -26,7 +26,7 @@ from applier.contracts import Ended
 from applier.errors import ActionFailed
 from applier.machines import found_jobs, job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
-from applier.machines.connections import sentence
+from applier.machines.connections import SHELL, answer, sentence
 from applier.machines.found_jobs import JobState
 from applier.machines.job_names import JobName
 
@@ -40,8 +40,6 @@ _PIECES = 64
 _ANSWER_S = 5.0
 #: The maximum number of bytes kept of the output of start-up files, and of the error stream.
 _GREETING = 65536
-#: The command that reads a script.
-SHELL = "exec /bin/sh -s"
 
 #: Returns the script of a job; arguments: tag, bytes of output to leave out, whether it may begin.
 MakeScript = Callable[[str, int, bool], bytes]
@@ -148,8 +146,8 @@ class RemoteJob:
         self._jobs = jobs
         #: Pieces of output. A number is the place in the output at which the next piece begins.
         self.pieces: queue.SimpleQueue[bytes | int] = queue.SimpleQueue()
-        #: Whether a script was sent that may have begun the job.
-        self.was_sent = False
+        #: Whether the job may have begun: a script was sent, or another applier ran the attempt.
+        self.was_sent = jobs is not None and jobs.is_taken_over
         #: Whether the node has reported a state of the job on the present channel.
         self.has_answered = False
         self.began = time.monotonic()
@@ -158,7 +156,7 @@ class RemoteJob:
         self._channel: Channel | None = None
 
     def cut(self, why: str, future: Future[Ended]) -> None:
-        """Request the end of the job; if no script was sent yet, cancel its ``future``.
+        """Request the end of the job; if it cannot have begun, cancel its ``future``.
 
         ``why`` is ``stop`` or ``timeout``. Does not wait.
         """
@@ -212,13 +210,16 @@ class RemoteJob:
         either: set[asyncio.Future[Any]] = {session.exited, self._cut}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         why = None if session.exited.done() else self._cut.result()
-        if why:
-            await self._end(connection, session)
+        code = await self._end(connection, session) if why else None
         await self._drain(session)
-        return Ended(self._code(session, why), why, time.monotonic() - self.began, "")
+        return Ended(self._code(session, why, code), why, time.monotonic() - self.began, "")
 
-    def _code(self, session: Channel, why: str | None) -> int | None:
-        """Return the exit code; None if the job could not be ended. Raises as :meth:`run`."""
+    def _code(self, session: Channel, why: str | None, code: int | None) -> int | None:
+        """Return the exit code; None if the job could not be ended. Raises as :meth:`run`.
+
+        ``code`` is what :meth:`_end` has returned. The channel may still have much output to send
+        before it reports a state.
+        """
         state, *rest = session.words or [""]
         if state == JobState.ENDED:
             return found_jobs.exit_code(int(rest[0]))
@@ -234,7 +235,7 @@ class RemoteJob:
         if session.code is not None and not session.greeted:
             return session.code
         if why and not session.closed.done():
-            return None
+            return code
         raise self._lost(session.broken)
 
     def _lost(self, reason: Exception | None) -> ConnectionError:
@@ -249,20 +250,29 @@ class RemoteJob:
             if not session.is_paused:
                 return
 
-    async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
-        """End the processes of the job, and wait up to GRACE_S seconds for its shell to exit."""
+    async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> int | None:
+        """End the processes of the job, and wait up to GRACE_S seconds for its shell to exit.
+
+        Returns the exit code; None if the node does not answer in time, or some of it is left.
+        """
         tenths = round(local_jobs.GRACE_S * 10)
         script = job_scripts.with_arguments(
             job_scripts.END, "", self._name.folder, self._name.mark, tenths
         )
         try:
             async with asyncio.timeout(local_jobs.GRACE_S + _ANSWER_S):
-                await connection.run(SHELL, input=script, encoding=None, check=False)
+                printed = await answer(connection, script)
         except TimeoutError:
-            pass
+            printed = ""
         except (asyncssh.Error, OSError) as reason:
             raise self._lost(reason) from reason
         await asyncio.wait({session.exited}, timeout=local_jobs.GRACE_S)
+        for job in found_jobs.parse(printed, "job"):
+            if job.state is JobState.ENDED:
+                return job.code
+            if job.state is JobState.KILLED and not job.left:
+                return -signal.SIGKILL
+        return None
 
 
 def _settle(future: asyncio.Future[None]) -> None:

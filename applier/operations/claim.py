@@ -139,15 +139,24 @@ def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], None]
     """Call ``change`` with a plan; if it refuses, retry with the plan in its new state.
 
     The state of the plan may have changed after it was read, for example because a service claimed
-    it. If the state is the same as before, the error is raised.
+    it. If state and claim are the same as before, the error is raised.
     """
+    before = plan.state, _claim(store, plan)
     while True:
         try:
             return change(plan)
         except (PlanConflict, InvalidTransition):
-            before, plan = plan, store.load_plan(plan.uuid)
-            if plan.state is before.state:
+            plan = store.load_plan(plan.uuid)
+            now = plan.state, _claim(store, plan)
+            if now == before:
                 raise
+            before = now
+
+
+def _claim(store: Store, plan: ActionPlan) -> Claimant | None:
+    """Return the claimant without its heartbeat, which changes while the claim stays."""
+    claimant = store.claimant(plan.uuid)
+    return claimant and claimant._replace(heartbeat_at=None)
 
 
 def request_message(store: Store, plan: ActionPlan, what: str) -> str:

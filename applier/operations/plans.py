@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start, pause and cancel a plan, and change its limits.
 
-The state of a plan may change after it was read, for example because a service claims it. Then
-start, pause and cancel are retried with the plan in its new state.
+The state or the claimant of a plan may change after it was read, for example because a service
+claims it. Then start, pause and cancel are retried with the plan as it is then.
 """
 
 from __future__ import annotations

@@ -83,8 +83,11 @@ def verify_all(
         pool.grow(len(doubtful))
         for action in doubtful:
             plugin = plugins[action.action_type]
-            elsewhere = unseen_command_text(action, plugin, before, host, folder)
-            pool.submit(partial(_ask, action, environment, elsewhere, permits_are_here))
+            unseen = unseen_command_text(action, plugin, before, host, folder)
+            is_of_other_host = before is not None and before.host != host
+            pool.submit(
+                partial(_ask, action, environment, unseen, is_of_other_host, permits_are_here)
+            )
         try:
             while len(found) < len(doubtful):
                 finding = answers.get(timeout=patience_s)
@@ -124,15 +127,23 @@ def _decided(
 
 
 def _ask(
-    action: Action, environment: ActionEnvironment, unseen: str | None, permits_are_here: bool
+    action: Action,
+    environment: ActionEnvironment,
+    unseen: str | None,
+    is_of_other_host: bool,
+    permits_are_here: bool,
 ) -> Finding:
     """Return the result for one action; records that its plugin logs meanwhile carry its uuid."""
     with log_fields.about(action=action.uuid):
-        return _found(action, environment, unseen, permits_are_here)
+        return _found(action, environment, unseen, is_of_other_host, permits_are_here)
 
 
 def _found(
-    action: Action, environment: ActionEnvironment, unseen: str | None, permits_are_here: bool
+    action: Action,
+    environment: ActionEnvironment,
+    unseen: str | None,
+    is_of_other_host: bool,
+    permits_are_here: bool,
 ) -> Finding:
     """Look for the commands of an action, else call ``verify`` of its plugin."""
     machines = environment.machines_of(action, action.attempts)
@@ -152,6 +163,8 @@ def _found(
         answer = Verified.IN_DOUBT
     else:
         answer = verified(lambda: plugin(parameters, context).verify(), blotting)
+    if unseen is not None and is_of_other_host:
+        lost = None  # two hosts may share the folder: a process of the other is not seen here
     what = None if lost is None else str(lost)
     return Finding(action.uuid, answer, None, what, elsewhere or (unseen if lost is None else None))
 

@@ -91,6 +91,18 @@ class ActionContract(DeclarationChecks, PlanningChecks):
             assert isinstance(found, Verified), f"{example}: verified as {found!r}"
             assert work.verify() is found, f"{example}: looking changed the answer"
 
+    def test_looking_whether_it_is_undone_gives_an_answer(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
+        """``verify_revert`` returns the same twice, and not DONE together with ``verify``."""
+        for example in examples_of(action):
+            work = action(example, self._context(action, tmp_path))
+            found = work.verify_revert()
+            assert isinstance(found, Verified), f"{example}: verified as {found!r}"
+            assert work.verify_revert() is found, f"{example}: looking changed the answer"
+            is_done = work.verify() is Verified.DONE
+            assert not is_done or found is not Verified.DONE, f"{example}: both done and undone"
+
     def test_where_its_commands_run_is_said(self, action: type[ActionPlugin]) -> None:
         """``runs_on`` returns the same addresses or None each time; nothing without machines."""
         for example in examples_of(action):

@@ -107,6 +107,22 @@ def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan):
     assert jobs(actionplan) == []
 
 
+def test_a_command_whose_program_has_removed_itself_is_followed_to_its_end(actionplan):
+    script = actionplan.folder / "upgrade.sh"
+    script.write_text(f'#!/bin/sh\nrm "$0"\n{COMMAND}')
+    script.chmod(0o755)
+    given = {"argv": [str(script)], "cwd": str(actionplan.folder), "changed_exit_codes": [7]}
+    begin(actionplan, {"name": "first", "action_type": "shell", "input_parameters": given})
+    assert not script.exists()
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
+        (actionplan.folder / "go").touch()
+        out, err = taker.communicate()
+    assert taker.returncode == 0, out + err
+    assert effects(actionplan) == ["begin", "end"]
+
+
 def test_a_command_that_ended_meanwhile_decides_by_its_exit_code(actionplan):
     folder = actionplan.folder
     begin(actionplan, action("first", folder, outcome_lines={"created": "last"}))

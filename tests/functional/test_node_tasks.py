@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,8 +24,8 @@ from applier.actions.shell import Shell
 from applier.actions.sync import Sync
 from applier.actions.upload_file import UploadFile
 from applier.contracts import ActionContext, ActionPlugin, Verified
-from applier.errors import ActionFailed
-from applier.machines import OpenMachines
+from applier.errors import ActionFailed, JobLost
+from applier.machines import OpenMachines, local_jobs
 from applier.machines.settings import SshSettings
 from planner.states import Outcome
 
@@ -326,6 +327,21 @@ def test_a_node_that_does_not_restart_fails(boots, node, stop, monkeypatch):
     program(boots, "reboot", "#!/bin/sh\necho not root; exit 1\n")
     with pytest.raises(ActionFailed, match="reboot: exit code 1: not root"):
         done(node(), stop)
+
+
+def test_a_restart_that_a_stop_could_not_end_may_still_come(boots, server, machines, monkeypatch):
+    """Its wrapper is stopped, and so never tells its exit code."""
+    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+    text = f"kill -STOP $PPID; echo $PPID > {boots}/wrapper; echo begun; exec sleep 1000"
+    program(boots, "reboot", f"#!/bin/sh\n{text}\n")
+    stop = threading.Event()
+    context = ActionContext(cloud=pytest.fail, output=lambda _: stop.set(), machines=machines)
+    work = Reboot({"node": "3", "address": server.address}, context)
+    try:
+        with pytest.raises(JobLost, match="could not be ended and goes on"):
+            done(work, stop)
+    finally:
+        os.kill(int((boots / "wrapper").read_text()), signal.SIGKILL)
 
 
 class StopsOnceItIsWaitedFor(threading.Event):

@@ -9,6 +9,7 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -297,6 +298,57 @@ def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
     line = "head -c 1000000 /dev/zero | tr '\\0' x"
     assert node.run(["/bin/sh", "-c", line], output=count).code == 0
     assert size == 1_000_000
+
+
+def pump(source: socket.socket, target: socket.socket, bytes_per_s: float) -> None:
+    """Pass on what comes from a socket, at most so fast, until one of the two is closed."""
+    with suppress(OSError):
+        while data := source.recv(16384):
+            target.sendall(data)
+            threading.Event().wait(len(data) / bytes_per_s)
+
+
+@pytest.fixture
+def slow_link(own_sshd: Sshd) -> Iterator[int]:
+    """The port of a link to a node, over which 1 MB a second comes back."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket() as there,
+        ExitStack() as end,
+    ):
+        # Little is kept in the link itself.
+        there.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        there.connect((own_sshd.host, own_sshd.port))
+
+        def serve() -> None:
+            here = end.enter_context(listener.accept()[0])
+            threading.Thread(target=pump, args=(here, there, 1e9), daemon=True).start()
+            pump(there, here, 1e6)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield int(listener.getsockname()[1])
+
+
+def test_a_stop_ends_one_whose_output_is_still_on_its_way(
+    own_sshd, slow_link, key, tmp_path, stop, monkeypatch
+):
+    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
+    jobs = own_sshd.folder / ".local/state/actionplan/jobs"
+
+    def end_once_it_is_written(_: str) -> None:
+        if not stop.is_set():
+            (out,) = jobs.glob("*/out")
+            wait_until(lambda: out.stat().st_size >= 20_000_000)
+            stop.set()
+
+    known = tmp_path / "known_hosts"
+    known.write_text(own_sshd.known().replace(str(own_sshd.port), str(slow_link)))
+    machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(key),)))
+    line = "head -c 20000000 /dev/zero | tr '\\0' x; sleep 1000"
+    node = machines.machine(f"127.0.0.1:{slow_link}", stop)
+    ended = node.run(["/bin/sh", "-c", line], output=end_once_it_is_written)
+    machines.close()
+    assert (ended.code, ended.why) == (-signal.SIGTERM, "stop")
 
 
 def test_an_output_that_breaks_ends_the_program(node):

@@ -52,7 +52,9 @@ def test_a_definition_without_a_flavor_fails(context, stop):
 def test_it_is_undone_by_taking_it_away(context, cloud, stop):
     work = CreateInstance(NEW, context)
     work.execute(stop)
+    assert work.verify_revert() is Verified.NOT_DONE
     assert work.revert(stop) is Outcome.CHANGED
+    assert work.verify_revert() is Verified.DONE
     assert cloud.instance_named("job-11") is None
     assert work.revert(stop) is Outcome.OK
 

@@ -31,7 +31,9 @@ def test_one_that_is_gone_is_done(context, gone):
 def test_it_is_created_again_from_its_definition(context, cloud, stop, web_1):
     work = DeleteInstance({**web_1, **DEFINITION}, context)
     work.execute(stop)
+    assert work.verify_revert() is Verified.NOT_DONE
     assert work.revert(stop) is Outcome.CREATED
+    assert work.verify_revert() is Verified.DONE
     again = cloud.instance_named("web-1")
     assert again != web_1["resource_id"]
     assert cloud.instance(again)["flavor"] == "m1.medium"

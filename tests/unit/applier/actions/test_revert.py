@@ -52,3 +52,114 @@ def test_it_touches_what_the_other_touches_the_other_way_round():
 def test_what_cannot_be_undone_is_refused_before_anything_is_done(cloud, name, why):
     with pytest.raises(ActionFailed, match=why):
         revert(cloud, action_type=name).precheck()
+
+
+SERVER = {"resource_id": "6a1f0001-0000-4000-8000-000000000001", "resource_name": "web-1"}
+MOVE = {**SERVER, "source_node": "cmp1", "destination_node": "cmp2"}
+VOLUME = {"resource_id": "7b2e0001-0000-4000-8000-000000000001", "migration_type": "migrate"}
+#: Type, parameters, and the state while a cloud carries out the revert: nothing is over yet.
+UNDER_WAY = [
+    (
+        "migrate",
+        {**MOVE, "migration_type": "live"},
+        {"host": "cmp2", "status": "MIGRATING", "task": "migrating"},
+    ),
+    (
+        "migrate",
+        {**MOVE, "migration_type": "cold"},
+        {"host": "cmp1", "status": "ACTIVE", "task": "verify_resize"},
+    ),
+    ("stop", SERVER, {"status": "SHUTOFF", "task": "powering-on"}),
+    ("start", SERVER, {"status": "ACTIVE", "task": "powering-off"}),
+    ("create_instance", {"name": "web-1"}, {"status": "ACTIVE", "task": "deleting"}),
+    ("delete_instance", SERVER, {"status": "BUILD", "task": "spawning"}),
+    (
+        "volume_migrate",
+        {**VOLUME, "source_node": "a@b#1", "destination_node": "a@b#2"},
+        {"pool": "a@b#2", "task": "migrating"},
+    ),
+    ("change_node_power_state", {"resource_id": "cmp1", "state": "off"}, {"power": "unknown"}),
+    ("turn_host_to_acpi_s3_state", {"resource_id": "cmp1"}, {"power": "unknown"}),
+]
+
+
+class Busy:
+    """A cloud in which everything is in one state; ``asked`` has the names of the operations."""
+
+    def __init__(self, state):
+        self.asked: list[str] = []
+        self.instance = self.volume = self.host = lambda _: state
+        self.instance_named = lambda _: SERVER["resource_id"]
+
+    def __getattr__(self, name):
+        return lambda *_: self.asked.append(name)
+
+
+def reverted(name, parameters, cloud):
+    context = ActionContext(cloud=lambda: cloud, output=lambda _: None)
+    return Revert({"action_type": name, "parameters": parameters}, context)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "state"), UNDER_WAY, ids=[f"{n}-{s}" for n, _, s in UNDER_WAY]
+)
+def test_a_revert_that_is_under_way_is_not_done(name, parameters, state):
+    """As after a kill -9 of the applier: another attempt follows it, and its end counts."""
+    assert reverted(name, parameters, Busy(state)).verify() is Verified.NOT_DONE
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "state", "operation"),
+    [
+        (*UNDER_WAY[1], "migrate"),
+        ("stop", SERVER, {"status": "ACTIVE", "task": "powering-off"}, "set_instance_status"),
+        ("start", SERVER, {"status": "SHUTOFF", "task": "powering-on"}, "set_instance_status"),
+        (
+            "delete_instance",
+            {**SERVER, "configuration": {"InstanceType": "m1.medium"}},
+            {"status": "BUILD", "task": "spawning"},
+            "create_instance",
+        ),
+    ],
+)
+def test_a_task_is_followed_before_the_revert_is_done(name, parameters, state, operation):
+    cloud = Busy(state)
+    reverted(name, parameters, cloud).execute(threading.Event())
+    assert cloud.asked == [operation]
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [
+        ({"host": "cmp1", "status": "ACTIVE", "task": None}, Verified.DONE),
+        ({"host": "cmp2", "status": "ACTIVE", "task": None}, Verified.NOT_DONE),
+        ({"host": "cmp3", "status": "ACTIVE", "task": None}, Verified.IN_DOUBT),
+        ({"host": None, "status": "SHELVED", "task": None}, Verified.IN_DOUBT),
+        (None, Verified.IN_DOUBT),
+    ],
+)
+def test_a_move_back_is_done_on_the_source_alone(state, found):
+    assert reverted("migrate", {**MOVE, "migration_type": "live"}, Busy(state)).verify() is found
+
+
+def test_a_revert_that_ended_otherwise_is_not_done():
+    error = {"status": "ERROR", "task": None}
+    for name in ("stop", "start"):
+        assert reverted(name, SERVER, Busy(error)).verify() is Verified.NOT_DONE
+    off = {"power": "off"}
+    assert reverted("turn_host_to_acpi_s3_state", SERVER, Busy(off)).verify() is Verified.NOT_DONE
+
+
+def test_an_instance_that_was_created_again_and_failed_is_not_undone():
+    cloud = Busy({"status": "ERROR", "task": None})
+    assert reverted("create_instance", {"name": "web-1"}, cloud).verify() is Verified.NOT_DONE
+    cloud.instance = {SERVER["resource_id"]: {"status": "ERROR", "task": None}}.get
+    again = {"resource_id": "web-1"}
+    assert reverted("delete_instance", again, cloud).verify() is Verified.NOT_DONE
+    assert reverted("delete_instance", SERVER, cloud).verify() is Verified.DONE, "never deleted"
+
+
+def test_a_volume_whose_earlier_pool_is_not_on_record_is_not_back():
+    state = {"pool": None, "task": None}
+    parameters = {**VOLUME, "destination_node": "a@b#2"}
+    assert reverted("volume_migrate", parameters, Busy(state)).verify() is Verified.NOT_DONE

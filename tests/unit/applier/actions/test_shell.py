@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from applier.actions import commands
 from applier.actions.shell import Shell
-from applier.contracts import ActionContext, Verified
-from applier.errors import ActionFailed
+from applier.contracts import ActionContext, Ended, Verified
+from applier.errors import ActionFailed, JobLost
 from applier.machines import local_jobs
 from planner.states import Outcome
 
@@ -133,6 +135,21 @@ def test_a_time_out_ends_it_and_it_says_so(context, stop):
     with pytest.raises(ActionFailed, match=r"sleep 600: had not ended after 0\.1 s"):
         run(context, stop, argv=["sleep", "600"], timeout_s=0.1)
     assert time.monotonic() - began < PATIENCE_S
+
+
+@pytest.mark.parametrize(
+    ("why", "text"),
+    [
+        ("timeout", "it: had not ended after 5 s, and was stopped; it could not be ended and goes"),
+        ("stop", "it: stopped after 7.0 s; it could not be ended and goes on: at work"),
+    ],
+)
+def test_a_command_that_could_not_be_ended_may_still_run(why, text):
+    machine = SimpleNamespace(run=lambda *_, **__: Ended(None, why, 7.0, "at work"))
+    with pytest.raises(JobLost) as lost:
+        commands.run(machine, ["it"], "it", output=print, timeout_s=5.0)
+    assert not lost.value.is_over
+    assert str(lost.value).startswith(text)
 
 
 def test_its_words_are_the_command_cut_short_and_no_values_of_the_environment(context, stop):

@@ -74,7 +74,9 @@ def test_what_can_be_undone_is_as_it_was(work, cloud, stop):
     before = cloud.snapshot()
     work.execute(stop)
     assert cloud.snapshot() != before
+    assert work.verify_revert() is Verified.NOT_DONE
     assert work.revert(stop) is Outcome.CHANGED
+    assert work.verify_revert() is Verified.DONE
     assert cloud.snapshot() == before
     assert work.revert(stop) is Outcome.OK, "it is undone already"
     assert cloud.snapshot() == before

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -111,7 +113,7 @@ def test_there_is_a_thread_for_each_that_runs_and_those_without_a_worker_are_bes
     for uuid in ("a", "free", "b", "freer"):
         running.start(uuid)
     grown = [line for line in workers.asked if line.startswith("grow")]
-    assert grown == ["grow 1 0", "grow 2 1", "grow 3 0", "grow 4 2"]
+    assert grown == ["grow 1 0", "grow 2 1", "grow 3 1", "grow 4 2"]
     assert [line for line in workers.asked if line.startswith("submit")] == [
         "submit a",
         "submit free",
@@ -119,6 +121,19 @@ def test_there_is_a_thread_for_each_that_runs_and_those_without_a_worker_are_bes
         "submit freer",
     ]
     assert len(running) == 4
+
+
+def test_what_takes_no_worker_leaves_the_thread_to_what_takes_one(timers):
+    """They meet, so neither ends unless both have a thread of their own."""
+    together, reports = threading.Barrier(2), queue.SimpleQueue()
+    pair = {"a": task("a"), "free": task("free", takes_worker=False)}
+    for made in pair.values():
+        made.execute = partial(together.wait, PATIENCE_S)
+    with Threads(1, reports.put) as executor:
+        running = AttemptsInProgress(pair, executor, timers, grace_s=7.0)
+        running.start("free")
+        running.start("a")
+        assert {reports.get(timeout=PATIENCE_S) for _ in pair} == {0, 1}
 
 
 def test_what_ended_needs_no_thread_any_more(running, workers):
@@ -230,6 +245,19 @@ def test_a_wait_beyond_its_limit_fails(running, timers, clock):
     assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.ERROR)
     assert report.message == "timed out after 50 s"
     assert timers.left_s() is None, "its end is dropped"
+
+
+@pytest.mark.parametrize(("uuid", "state"), [("wait", "SUCCEEDED"), ("long", "FAILED")])
+def test_a_wait_and_its_limit_that_are_due_together_end_it_once(
+    running, timers, clock, uuid, state
+):
+    """The engine stood still past both, as after Ctrl-Z; whichever was due first counts."""
+    running.start(uuid)
+    clock.now = 1000.0
+    reports = [report for timer in timers.due() if (report := running.due(timer))]
+    assert [report.state for report in reports] == [state]
+    assert len(running) == 0
+    assert timers.left_s() is None
 
 
 def test_a_wait_that_is_stopped_ends_at_once(running, timers):

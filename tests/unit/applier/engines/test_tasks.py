@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 import tracemalloc
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
 
 from applier import log_fields
 from applier.actions.pause import Pause
+from applier.actions.shell import Shell
 from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionOutput, task_maker
 from applier.engines.threads import Threads
 from applier.errors import ActionFailed, AlreadyDone, JobLost
-from applier.machines import OpenMachines
+from applier.machines import OpenMachines, local_jobs
 from applier.store.worker_jobs import StopReason
 from applier.testing.trials import plugin
 from planner.model import JOIN, Action
@@ -364,6 +367,62 @@ def test_a_stop_reaches_a_command_of_another_applier_before_it_is_followed(tmp_p
     assert (report.state, report.message) == ("CANCELLED", "aborted: its command was ended")
     before.join(120)
     assert codes == [-signal.SIGTERM]
+
+
+#: A command that cannot be ended: its wrapper is stopped, and so never tells its exit code.
+ENDLESS = "kill -STOP $PPID; echo begun{}; exec sleep 1000"
+
+
+@contextmanager
+def killed_at_the_end(place):
+    """Kill the wrappers of all jobs at the end of the block."""
+    try:
+        yield
+    finally:
+        for file in place.glob("*/pid"):
+            os.kill(int(file.read_text().split()[0]), signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["stop", "time-out"])
+def test_a_command_that_could_not_be_ended_is_in_doubt_and_is_given_up(tmp_path, monkeypatch, how):
+    monkeypatch.setattr(local_jobs, "GRACE_S", 0.1)
+    told, place = tmp_path / "told", tmp_path / "jobs"
+    os.mkfifo(told)
+    given = {"command": ENDLESS.format(f" >{told}")}
+    environment = ActionEnvironment(
+        plugins={"shell": Shell}, cloud=lambda: None, machines=OpenMachines(place=place)
+    )
+    action = Action(uuid="a1", action_type="shell", input_parameters=given, timeout_s=900.0)
+    made, reports = task_maker([action], environment)("a1"), []
+    with killed_at_the_end(place):
+        attempt = threading.Thread(target=lambda: reports.append(made.execute()))
+        attempt.start()
+        assert told.read_text() == "begun\n"
+        made.time_out() if how == "time-out" else made.stop.set()
+        attempt.join(120)
+    (report,) = reports
+    assert (report.state, report.outcome, report.given_up) == (ActionState.UNKNOWN, None, True)
+    assert "; it could not be ended and goes on; it is not known whether" in report.message
+
+
+@pytest.mark.slow
+def test_a_command_of_another_applier_that_a_stop_did_not_end_is_in_doubt(tmp_path):
+    machines, begun = OpenMachines(place=tmp_path / "jobs"), threading.Event()
+
+    def follow():
+        machine = machines.of_attempt("", "a1", 1).machine(None, threading.Event())
+        with suppress(JobLost):
+            machine.run(["/bin/sh", "-c", ENDLESS.format("")], output=lambda _: begun.set())
+
+    before = threading.Thread(target=follow)
+    with killed_at_the_end(tmp_path / "jobs"):
+        before.start()
+        assert begun.wait(120)
+        report = stopped_at_once(machines)
+    before.join(120)
+    assert (report.state, report.given_up) == (ActionState.UNKNOWN, True)
+    assert report.message.startswith("a stop did not end it: its command has been running for")
 
 
 def test_a_command_of_another_applier_that_a_stop_cannot_reach_is_in_doubt():

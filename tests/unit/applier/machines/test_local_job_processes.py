@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from applier.errors import JobLost
 from applier.machines import local_jobs
 from applier.machines.local_jobs import run
 
@@ -262,8 +263,9 @@ def test_nothing_is_left_of_it_when_its_output_cannot_be_kept(stop):
         pids.append(int(text))
         raise OSError("no space left")
 
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(JobLost, match="was ended after an error: no space left") as lost:
         run(shell("echo $$; sleep 600"), stop=stop, output=full)
+    assert lost.value.is_over
     assert has_ended(pids[0])
 
 

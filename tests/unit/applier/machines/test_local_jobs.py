@@ -6,19 +6,21 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, job_scripts, local_jobs
-from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
 
@@ -184,6 +186,49 @@ def test_what_watches_the_output_ends_with_the_command_and_has_no_mark(place, tm
 
 
 @pytest.mark.needs("mount")
+def test_output_that_fills_the_disk_is_dropped_with_a_note(tmp_path):
+    """There is room to note how much was dropped, before the command begins."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a file system")
+    place, printed = tmp_path / "jobs", []
+    out, go = place / JOB.folder / "out", tmp_path / "go"
+
+    def slow(text: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not printed and time.monotonic() < end:
+            if out.stat().st_size > 40_000_000 and room_of(out) < 34_000_000:
+                go.touch()
+                break
+            threading.Event().wait(0.02)
+        printed.append(text)
+
+    try:
+        assert run(place, FLOOD.format(go=go), output=slow).last_line == "end"
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+    text = "".join(printed)
+    assert "\0" not in text
+    assert "bytes of output were dropped]" in text
+
+
+def test_output_is_kept_while_it_cannot_be_noted_that_it_is_dropped(place, tmp_path, monkeypatch):
+    """A folder that has the name of the note stands for a disk without room."""
+    programs, turns, out = tmp_path / "bin", tmp_path / "turns", place / JOB.folder / "out"
+    programs.mkdir()
+    (programs / "sleep").write_text(f'#!/bin/sh\necho >>{turns}\nexec /bin/sleep "$1"\n')
+    (programs / "sleep").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    blocks = f"cd {out.parent}; rm -f dropped.new; mkdir dropped.new"
+    flood = "head -c 40000000 /dev/zero | tr '\\0' x"
+    # The size is looked at after each turn but the last.
+    waits = f"true >{turns}; until [ $(wc -l <{turns}) -gt 2 ]; do /bin/sleep 0.02; done"
+    printed: list[str] = []
+    run(place, f"{blocks}; {flood}; {waits}", output=printed.append)
+    assert "".join(printed) == "x" * 40_000_000
+
+
+@pytest.mark.needs("mount")
 def test_its_exit_code_waits_for_room_on_a_full_disk(tmp_path):
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -217,6 +262,98 @@ def test_of_many_who_start_it_at_once_all_follow_the_same(place, tmp_path):
         thread.join(PATIENCE_S)
     assert codes == [5] * 8
     assert (tmp_path / "ran").read_text() == "once\n"
+
+
+def test_one_whose_program_and_folder_are_gone_is_followed(place, tmp_path):
+    """A script may replace or remove itself, and the folder in which it works."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    script = folder / "upgrade.sh"
+    script.write_text(f"#!/bin/sh\nrm -r {folder}\nexit 3\n")
+    script.chmod(0o755)
+
+    def upgrade() -> int | None:
+        jobs = AttemptJobs(ATTEMPT, threading.Event())
+        given = {"stop": threading.Event(), "output": lambda _: None, "cwd": str(folder)}
+        return local_jobs.run([str(script)], place=place, jobs=jobs, **given).code
+
+    assert [upgrade(), upgrade()] == [3, 3]
+
+
+def test_one_that_cannot_be_started_leaves_no_folder(place):
+    jobs = AttemptJobs(ATTEMPT, threading.Event())
+    given = {"stop": threading.Event(), "output": lambda _: None}
+    with pytest.raises(FileNotFoundError):
+        local_jobs.run(["/no/such/program"], place=place, jobs=jobs, **given)
+    assert list(place.iterdir()) == []
+
+
+@contextlib.contextmanager
+def without_descriptors() -> Iterator[None]:
+    """Open files until this process may open no more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + 1, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def test_one_that_cannot_be_ended_without_descriptors_may_go_on(place):
+    """It has begun, so it is not one that cannot be started."""
+    stop, pids = threading.Event(), []
+    with contextlib.ExitStack() as stack:
+
+        def take(text: str) -> None:
+            pids.append(int(text))
+            stack.enter_context(without_descriptors())
+            stop.set()
+
+        try:
+            run(place, "echo $$; exec sleep 1000", stop=stop, output=take)
+        except OSError as reason:
+            lost = reason
+    was_alive = lives(pids[0])
+    local_jobs.end(place / JOB.folder, JOB.mark, 0.0)
+    assert isinstance(lost, JobLost)
+    assert not lost.is_over
+    assert str(lost).endswith("Too many open files; it may go on")
+    assert was_alive
+
+
+def test_one_that_was_begun_before_and_cannot_be_looked_for_may_go_on(place):
+    (place / JOB.folder).mkdir(parents=True)
+    with (
+        without_descriptors(),
+        pytest.raises(JobLost, match="Too many open files; it may go on") as lost,
+    ):
+        run(place, "exit 4")
+    assert not lost.value.is_over
+
+
+def test_one_that_cannot_be_begun_without_descriptors_is_not_started(place, tmp_path):
+    with without_descriptors(), pytest.raises(OSError, match="Too many open files") as refused:
+        run(place, f"echo ran >> {tmp_path}/ran")
+    assert not isinstance(refused.value, JobLost)
+    assert local_jobs.find(place, ATTEMPT.prefix, JOB.mark)[0].state is JobState.NONE
+    assert not (tmp_path / "ran").exists()
+
+
+def test_one_that_ends_without_descriptors_is_followed_to_its_end(place):
+    with contextlib.ExitStack() as stack:
+
+        def take(_: str) -> None:
+            stack.enter_context(without_descriptors())
+            (place / "go").mkdir()  # which takes no descriptor
+
+        line = f"echo up; until [ -e {place}/go ]; do sleep 0.02; done; exit 6"
+        assert run(place, line, output=take).code == 6
 
 
 def test_a_folder_without_a_process_is_started(place):
@@ -258,7 +395,7 @@ import sys, threading
 from pathlib import Path
 from applier.errors import JobLost
 from applier.machines import local_jobs
-from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.job_names import AttemptName
 
 stop, let_go = threading.Event(), threading.Event()
@@ -360,6 +497,85 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path,
     assert found[0].state is JobState.NONE
     assert (ended.code, "".join(printed)) == (0, "ran\n")
     assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+#: Leaves a process, and prints its number.
+LEAVES = "sleep 1000 >/dev/null 2>&1 & echo $!"
+
+
+def test_what_an_earlier_command_has_left_is_not_taken_for_one_that_starts(place):
+    """The applier was killed when it had made the folder of the second command."""
+    first, taken_over = (AttemptJobs(ATTEMPT, threading.Event()) for _ in range(2))
+    printed: list[str] = []
+    given = {"stop": threading.Event(), "output": printed.append, "place": place}
+    local_jobs.run(["/bin/sh", "-c", LEAVES], jobs=first, **given)
+    (place / ATTEMPT.job(2).folder).mkdir()
+    codes: list[int | None] = []
+
+    def take_over() -> None:
+        for line in (LEAVES, "exit 5"):
+            codes.append(local_jobs.run(["/bin/sh", "-c", line], jobs=taken_over, **given).code)
+
+    follower = threading.Thread(target=take_over, daemon=True)
+    follower.start()
+    follower.join(PATIENCE_S)
+    was_left = lives(int(printed[0]))
+    os.kill(int(printed[0]), signal.SIGKILL)
+    assert codes == [0, 5]
+    assert was_left
+
+
+def test_what_an_earlier_command_has_left_on_a_node_is_not_taken_for_one_that_starts(
+    place, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    jobs = tmp_path / "actionplan/jobs"
+    left = int(run_on_node(1, LEAVES).stdout.split()[-1])
+    try:
+        (jobs / ATTEMPT.job(2).folder).mkdir()
+        assert b" ended 5\n" in run_on_node(2, "exit 5").stderr
+        assert lives(left)
+    finally:
+        os.kill(left, signal.SIGKILL)
+
+
+def run_on_node(number: int, line: str) -> subprocess.CompletedProcess[bytes]:
+    program, more = ["/bin/sh", "-c", line], {"env": {}, "cwd": "", "seen": 0, "may_begin": True}
+    script = job_scripts.running("T", ATTEMPT.job(number), program, **more)
+    shell = ["/bin/sh", "-s"]
+    return subprocess.run(shell, input=script, capture_output=True, check=True, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def frozen_wrapper(place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that stands for a wrapper which was frozen before it had written ``pid``."""
+    (place / JOB.folder).mkdir(parents=True)
+    (place / JOB.folder / "out").touch()
+    command = ["/bin/sh", "-c", "sleep 1000; exit", "job", str(place / JOB.folder), "", "true"]
+    mark = {job_scripts.VARIABLE: JOB.mark, "PATH": os.environ["PATH"]}
+    with subprocess.Popen(command, env=mark, start_new_session=True) as wrapper:
+        yield wrapper
+        local_jobs.end(place / JOB.folder, JOB.mark, 0.0)
+
+
+@pytest.mark.parametrize("is_let_go", [False, True])
+def test_a_stop_is_heard_while_a_wrapper_starts(place, frozen_wrapper, is_let_go):
+    stop, let_go, ends = threading.Event(), threading.Event(), []
+    stop.set()
+    if is_let_go:
+        let_go.set()
+
+    def follow() -> None:
+        try:
+            ends.append(run(place, "true", stop=stop, let_go=let_go).why)
+        except JobLost as left:
+            ends.append(str(left))
+
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
+    follower.join(PATIENCE_S)
+    assert ends == [LET_GO if is_let_go else "stop"]
+    assert (frozen_wrapper.poll() is None) is is_let_go
 
 
 def test_an_attempt_that_another_has_ended_starts_no_more_commands(place, tmp_path):

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
 import pytest
 
-from applier.errors import ActionFailed
-from applier.machines import OpenMachines
+from applier.errors import ActionFailed, JobLost
+from applier.machines import OpenMachines, local_jobs
 from applier.machines.address import Address, host_of, parse
 from applier.machines.local import Local
 
@@ -57,3 +58,25 @@ def test_nothing_is_left_when_none_was_reached():
     machines = OpenMachines()
     machines.close()
     machines.close()
+
+
+@pytest.mark.slow
+def test_a_search_here_whose_shell_is_killed_does_not_say_that_no_command_runs(
+    tmp_path, monkeypatch
+):
+    shell = tmp_path / "shell"
+    shell.write_text("#!/bin/sh\nkill -KILL $$\n")
+    shell.chmod(0o755)
+    (tmp_path / "p.a.1.1").mkdir()
+    monkeypatch.setattr(local_jobs, "_SHELL", str(shell))
+    machines = OpenMachines(place=tmp_path)
+    for ask in (lambda: machines.find(None), lambda: machines.end(None, "p.a.1.1", "p/a/1")):
+        with pytest.raises(JobLost, match="has failed: exit code -9") as lost:
+            ask()
+        assert not lost.value.is_over
+
+
+@pytest.mark.slow
+def test_an_interrupt_from_the_keyboard_does_not_reach_a_shell_that_ends_commands():
+    """It goes to all processes of the session that has the terminal."""
+    assert int(local_jobs._shell("ps -o sid= -p $$")) != os.getsid(0)

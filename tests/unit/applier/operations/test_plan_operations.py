@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
-from applier.contracts import Claimant
+from applier.contracts import Claimant, Report
 from applier.errors import GuardRefusal, OtherCloud, PlanConflict
 from applier.operations import claim as claim_text
 from applier.operations import plans, removal, resuming
+from applier.run.resume import take_over
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW
 from planner.guards import Guards
@@ -112,6 +115,41 @@ def test_a_plan_whose_applier_is_gone_is_cancelled_at_once(site):
     assert site.now(plan).state is PlanState.CANCELLED
     assert site.store.requests(plan.uuid) == []
     assert "the process that ran it is gone" in site.told[0]
+
+
+def test_a_cancel_reaches_whoever_took_the_plan_over_while_its_commands_were_ended(site):
+    plan, claim = site.claimed("a", pid=NO_PROCESS)
+    started = Report(uuid=plan.actions[0].uuid, old=ActionState.PENDING, state=ActionState.ONGOING)
+    site.store.commit(plan.uuid, claim, [started], now=NOW)
+
+    def end_commands(uuid):
+        gone = site.store.claimant(uuid)
+        take_over(site.store, uuid, gone, now=NOW, who="a service")
+        site.store.claim_plan(uuid, Claimant(host="elsewhere", pid=8, user="eve"), now=NOW)
+        return []
+
+    site.assembly.runner = lambda: SimpleNamespace(end_commands=end_commands)
+    plans.cancel(site.assembly, site.operator, site.now(plan), "wrong hosts")
+    assert site.now(plan).state is PlanState.ONGOING
+    (request,) = site.store.requests(plan.uuid)
+    assert (request.verb, request.why) == ("cancel", "wrong hosts")
+    (told,) = site.told
+    assert "eve on elsewhere, process 8 runs it, and has been asked to cancel it" in told
+
+
+def test_a_cancel_is_refused_if_the_process_that_seemed_gone_is_heard_of(site):
+    plan, claim = site.claimed("a", pid=NO_PROCESS)
+    started = Report(uuid=plan.actions[0].uuid, old=ActionState.PENDING, state=ActionState.ONGOING)
+    site.store.commit(plan.uuid, claim, [started], now=NOW)
+
+    def end_commands(uuid):
+        site.store.beat(uuid, claim, now=NOW + timedelta(seconds=5))
+        return []
+
+    site.assembly.runner = lambda: SimpleNamespace(end_commands=end_commands)
+    with pytest.raises(PlanConflict, match="sent a heartbeat meanwhile"):
+        plans.cancel(site.assembly, site.operator, site.now(plan), None)
+    assert site.now(plan).state is PlanState.ONGOING
 
 
 @pytest.mark.parametrize("state", ENDED)

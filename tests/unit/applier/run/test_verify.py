@@ -10,8 +10,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from applier.contracts import ActionPlugin, Verified
+from applier.actions.puppet import Puppet
+from applier.actions.shell import Shell
+from applier.contracts import ActionPlugin, Claimant, Verified
 from applier.engines.environment import ActionEnvironment
+from applier.machines import OpenMachines
+from applier.machines.job_names import AttemptName
 from applier.run import verify as verify_module
 from applier.run.verify import verify_all
 from planner.model import Action
@@ -110,3 +114,35 @@ def test_many_are_asked_at_once():
 
     found = verify(*(cut_off(f"a{i}", None) for i in range(8)), plugin=Meeting)
     assert set(found.values()) == {"SUCCEEDED"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["ONGOING", "UNKNOWN"])
+@pytest.mark.parametrize(
+    ("kind", "given"), [(Puppet, {"manifest": "/x.pp"}), (Shell, {"command": "true"})]
+)
+def test_a_job_of_another_host_in_a_folder_that_both_see_may_still_run(
+    tmp_path, kind, given, state
+):
+    """Its boot id is not that of this host, which does not mean that its own was restarted."""
+    place = tmp_path / "jobs"
+    folder = place / AttemptName("plan", "a", 1).job(1).folder
+    folder.mkdir(parents=True)
+    (folder / "pid").write_text("4711 12345 boot-id-of-the-other-host 77.3\n")
+    (folder / "out").touch()
+    there = OpenMachines(place=place)
+    environment = ActionEnvironment(
+        plugins={kind.TYPE: kind}, cloud=lambda: None, machines=there, plan="plan"
+    )
+    action = Action(
+        uuid="a",
+        action_type=kind.TYPE,
+        state=ActionState(state),
+        attempts=1,
+        input_parameters=given,
+    )
+    before = Claimant(host="other", pid=9, user="ann", jobs=str(place))
+    found = verify_all([action], environment, before=before, host="here", folder=str(place))
+    assert found.given_up == {"a"}
+    assert [str(report.state) for report in found.reports] == ["UNKNOWN"] * (state == "ONGOING")
+    assert all("may still run on other" in report.message for report in found.reports)
