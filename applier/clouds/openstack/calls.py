@@ -23,8 +23,12 @@ Answer = TypeVar("Answer")
 #: The seconds between two tries: the first, and the longest.
 _FIRST_S, _LONGEST_S = 0.5, 8.0
 _CONFLICT = 409
+#: The statuses of a gateway that got no answer from the cloud: the cloud may go on with the work.
+_NO_ANSWER = (502, 504)
 _NEVER = threading.Event()
-_LOST = (keystone.ConnectionError, keystone.DiscoveryFailure)
+#: Keystone's own statuses of 500 and above, for a token, are no HttpException of openstacksdk.
+_LOST = (keystone.ConnectionError, keystone.DiscoveryFailure, keystone.HttpServerError)
+_RAISED = (*_LOST, exceptions.HttpException)
 
 
 class Calls:
@@ -45,7 +49,7 @@ class Calls:
             return None
         except exceptions.HttpException as error:
             if is_transient(error) and error.status_code != _CONFLICT:
-                raise ConnectionError(f"the cloud answers: {reason_of(error)}") from error
+                raise _in_doubt(error) from error
             raise ActionFailed(reason_of(error)) from error
 
     def change(
@@ -57,10 +61,11 @@ class Calls:
     ) -> Answer | None:
         """Make a call that begins work in the cloud; return its answer.
 
-        The answer may be lost although the work has begun. So ``has_begun`` is called before the
-        call is repeated; if it returns True, None is returned. Raises ActionFailed if the cloud
-        refuses the call or ``stop`` was set before it, ConnectionError if the cloud cannot be
-        reached. ``what`` names the work in messages.
+        The answer may be lost although the work has begun. So after a lost connection, or 500 or
+        above, ``has_begun`` is called before the call is repeated or given up; if it returns True,
+        None is returned. Raises ActionFailed if the cloud refuses the call or ``stop`` was set
+        before it, ConnectionError if an answer was lost: if the cloud cannot be reached, or a
+        gateway got no answer from it. ``what`` names the work in messages.
         """
         if stop.is_set():
             raise ActionFailed(f"{what} was stopped before it began")
@@ -72,32 +77,65 @@ class Calls:
     def _repeated(
         self, call: Callable[[], Answer], has_begun: Callable[[], bool], stop: StopSignal | None
     ) -> Answer | None:
-        began = time.monotonic()
+        began, may_have_begun, is_in_doubt = time.monotonic(), False, False
         for delay_s in delays_s(_FIRST_S, _LONGEST_S):
             try:
                 return call()
-            except _LOST as error:
-                lost: Exception = error
-            except exceptions.HttpException as error:
-                if not is_transient(error):
-                    raise
-                lost = error
+            except _RAISED as error:
+                fault: Exception = error
             except (exceptions.SDKException, keystone.ClientException) as error:
                 raise ActionFailed(reason_of(error)) from error
-            is_over = time.monotonic() - began + delay_s > self._patience_s
-            if is_over or (stop or _NEVER).wait(delay_s):
-                break
-            if has_begun():
+            is_refused = not is_transient(fault)
+            may_have_begun |= not is_refused and _status_of(fault) != _CONFLICT
+            is_in_doubt |= is_lost(fault)
+            is_late = time.monotonic() - began + delay_s > self._patience_s
+            is_over = is_refused or is_late or (stop or _NEVER).wait(delay_s)
+            if may_have_begun and has_begun():
                 return None
-        if isinstance(lost, exceptions.HttpException):
-            raise lost
-        # The text of the library after ': HTTP' repeats the address.
-        raise ConnectionError(f"the cloud cannot be reached: {reason_of(lost).split(': HTTP')[0]}")
+            if is_over:
+                break
+        if is_in_doubt and not is_refused:
+            raise _in_doubt(fault)
+        raise fault
 
 
-def is_transient(error: exceptions.HttpException) -> bool:
-    """Return whether the same request may succeed later: after 409, or 500 and above."""
-    return (error.status_code or 0) >= 500 or error.status_code == _CONFLICT
+def never_twice(call: Callable[[], Answer]) -> Callable[[], Answer]:
+    """Return a call that makes no second request after a lost answer: it raises the error again."""
+    lost: list[Exception] = []
+
+    def once() -> Answer:
+        if lost:
+            raise lost[0]
+        try:
+            return call()
+        except _RAISED as error:
+            if is_lost(error):
+                lost.append(error)
+            raise
+
+    return once
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether a request may succeed later: its answer was lost, or is 409, 500 or above."""
+    status = _status_of(error)
+    return is_lost(error) or status >= 500 or status == _CONFLICT
+
+
+def is_lost(error: Exception) -> bool:
+    """Return whether the answer was lost, so that the cloud may go on with the request."""
+    return isinstance(error, _LOST) or _status_of(error) in _NO_ANSWER
+
+
+def _status_of(error: Exception) -> int:
+    return getattr(error, "status_code", None) or 0
+
+
+def _in_doubt(error: Exception) -> ConnectionError:
+    if isinstance(error, exceptions.HttpException):
+        return ConnectionError(f"the cloud answers: {reason_of(error)}")
+    # The text of the library after ': HTTP' repeats the address.
+    return ConnectionError(f"the cloud cannot be reached: {reason_of(error).split(': HTTP')[0]}")
 
 
 def reason_of(error: Exception) -> str:

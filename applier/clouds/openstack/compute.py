@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from keystoneauth1 import exceptions as keystone
+
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.servers import Server, task_of
 from applier.clouds.openstack.state_waits import Following
@@ -14,6 +16,8 @@ from applier.errors import ActionFailed
 
 #: A migration record of Nova, as openstacksdk returns it.
 Migration = Any
+#: The status of a server or a service whose cell does not answer: Nova cannot read its database.
+CELL_IS_DOWN = "UNKNOWN"
 
 
 class Compute:
@@ -25,7 +29,8 @@ class Compute:
 
     def server(self, server_id: str) -> Server | None:
         """Return a server, or None if there is none."""
-        return self.calls.read(lambda: self.nova.get_server(server_id))
+        what = f"instance {server_id}"
+        return self.calls.read(lambda: answered(self.nova.get_server(server_id), what))
 
     def existing(self, server_id: str) -> Server:
         """Return a server; raises ActionFailed if there is none."""
@@ -99,3 +104,14 @@ class Compute:
             lambda: list(self.nova.servers(all_projects=True, changes_since=since))
         )
         return found or []
+
+
+def answered(found: Any, what: str) -> Any:
+    """Return a server or a service of Nova; ``what`` names it in messages.
+
+    Raises ConnectFailure, after which a call is repeated, if its cell does not answer: Nova returns
+    no field but its id or host then.
+    """
+    if found.status == CELL_IS_DOWN:
+        raise keystone.ConnectFailure(f"Nova cannot read {what}: its cell does not answer")
+    return found

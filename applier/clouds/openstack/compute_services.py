@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from applier.clouds.openstack.compute import Compute
+from applier.clouds.openstack.compute import Compute, answered
 from applier.contracts import StopSignal
 from applier.errors import ActionFailed
 
@@ -39,6 +39,9 @@ class ComputeServices:
 
     def _found(self, host: str) -> Any:
         found = self._compute.calls.read(
-            lambda: list(self._nova.services(binary="nova-compute", host=host))
+            lambda: [
+                answered(service, f"host {host}")
+                for service in self._nova.services(binary="nova-compute", host=host)
+            ]
         )
         return found[0] if found else None

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from openstack import exceptions
 
-from applier.clouds.openstack.compute import Compute
+from applier.clouds.openstack.compute import Compute, answered
 from applier.clouds.openstack.servers import is_gone, view
 
 Answer = TypeVar("Answer")
@@ -39,8 +39,8 @@ class Inventory:
     def facts(self, cloud: str) -> dict[str, Any]:
         """Return the facts of a cloud of this name: see ``Cloud.facts``."""
         at = datetime.now(UTC)
-        servers = self._list(lambda: self._nova.servers(all_projects=True))
-        services = self._list(lambda: self._nova.services(binary="nova-compute"))
+        servers = self._list(self._servers)
+        services = self._list(self._compute_services)
         return {
             "cloud": cloud,
             "at": at.isoformat(timespec="seconds"),
@@ -50,6 +50,15 @@ class Inventory:
             "flavors": self._flavors(servers),
             "server_groups": self._server_groups(),
         }
+
+    def _servers(self) -> Iterator[Any]:
+        """Yield the servers; with any filter Nova would leave out those of a cell that is down."""
+        for server in self._nova.servers(all_projects=True):
+            yield answered(server, f"instance {server.id}")
+
+    def _compute_services(self) -> Iterator[Any]:
+        for service in self._nova.services(binary="nova-compute"):
+            yield answered(service, f"host {service.host}")
 
     def _hosts(self, services: list[Any]) -> dict[str, dict[str, Any]]:
         """Return capacity, power and labels by host, as far as they are known.

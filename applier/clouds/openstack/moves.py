@@ -25,6 +25,10 @@ _ENDED = _DONE | {"error", "failed", "cancelled", "reverted"}
 _LIVE, _COLD, _RESIZE = "live-migration", "migration", "resize"
 #: The statuses of a live migration that can be cancelled or completed.
 _RUNNING = {"queued", "preparing", "running"}
+#: The status of a record that Nova takes again for the next cold move or resize.
+_PREPARED = "pre-migrating"
+#: The status of a record whose server waits for its confirmation.
+_FINISHED = "finished"
 #: The tasks that Nova gives a server before it makes the record of a move or resize.
 _BEGINS = {"migrating", "resize_prep"}
 #: How many times the records are read until one has appeared or ended, and the seconds in between.
@@ -54,8 +58,7 @@ class Moves:
         server, moving = self._under_way(server_id, (_LIVE, _COLD))
         what = f"the move of {server.name}" + (f" to {destination}" if destination else "")
         if moving is None and task_of(server) is not None:
-            self._settle(server, stop, what)
-            server, moving = self._under_way(server_id, (_LIVE, _COLD))
+            server, moving = self._settled(server, (_LIVE, _COLD), stop, what)
         if moving is None:
             begin = self._live if live else self._cold
             moving = self._begun(server, what, begin(server, destination), stop)
@@ -79,8 +82,9 @@ class Moves:
         what = f"the resize of {server.name} to {flavor}"
         if wanted is None:
             raise ActionFailed(f"there is no flavor {flavor}")
+        if moving is None and task_of(server) is not None:
+            server, moving = self._settled(server, (_RESIZE,), stop, what)
         if moving is None:
-            server = self._settle(server, stop, what)
             begin = partial(self._nova.resize_server, server, wanted.id)
             moving = self._begun(server, what, begin, stop)
         output(f"{what}: migration {moving.id}\n")
@@ -107,12 +111,23 @@ class Moves:
     def _cold(self, server: Server, destination: str | None) -> Callable[[], object]:
         return lambda: self._nova.migrate_server(server, host=destination)
 
-    def _settle(self, server: Server, stop: StopSignal, what: str) -> Server:
-        """Wait until a server has no task; return it as it is then."""
+    def _settled(
+        self, server: Server, types: tuple[str, ...], stop: StopSignal, what: str
+    ) -> tuple[Server, Migration | None]:
+        """Wait until a server has no task; return it, and its move that was the task or began then.
+
+        The record is None if there was no move of these types.
+        """
+        known = self._newest(server.id)
         try:
-            return self._compute.settled(server, stop)
+            self._compute.settled(server, stop)
         except WaitStopped as stopped:
             raise ActionFailed(f"{what} was stopped before it began") from stopped
+        server, moving = self._under_way(server.id, types)
+        if moving is None:
+            newer = self._newer(server.id, known)
+            moving = newer if newer is not None and newer.migration_type in types else None
+        return server, moving
 
     def _begun(
         self, server: Server, what: str, begin: Callable[[], object], stop: StopSignal
@@ -122,7 +137,10 @@ class Moves:
         self._compute.calls.change(what, begin, stop, lambda: new() is not None)
         found = self._looked_for(new)
         if found is None:
-            reason = self._compute.reason(self._compute.existing(server.id), "there is no record")
+            now = self._compute.existing(server.id)
+            if task_of(now) in _BEGINS:
+                raise ConnectionError(f"{what} has begun, and has no migration record yet")
+            reason = self._compute.reason(now, "there is no record")
             raise ActionFailed(f"{what} failed: {reason}")
         return found
 
@@ -130,10 +148,15 @@ class Moves:
         return next(iter(self._compute.migrations(server_id)), None)
 
     def _newer(self, server_id: str, than: Migration | None) -> Migration | None:
-        """Return the newest record of a server if it is newer than another; else None."""
+        """Return the newest record of a server if it is newer than another; else None.
+
+        A record that was prepared before, and is used now, counts as newer.
+        """
         newest = self._newest(server_id)
-        is_newer = newest and (than is None or int(newest.id) > int(than.id))
-        return newest if is_newer else None
+        if newest is None or than is None or int(newest.id) > int(than.id):
+            return newest
+        is_used = than.status == _PREPARED and newest.status != _PREPARED
+        return newest if is_used else None
 
     def _under_way(self, server_id: str, types: tuple[str, ...]) -> tuple[Server, Migration | None]:
         """Return a server, and the record of the move or resize of it that is under way.
@@ -146,9 +169,20 @@ class Moves:
             if task_of(server) not in _BEGINS:
                 return server, None
             newest = self._looked_for(partial(self._newer, server_id, newest))
-        is_busy = task_of(server) is not None or server.status == WAITS_FOR_CONFIRMATION
-        is_wanted = is_busy and newest is not None and newest.migration_type in types
-        return server, newest if is_wanted else None
+        if newest is None or newest.migration_type not in types:
+            return server, None
+        if task_of(server) is None and server.status != WAITS_FOR_CONFIRMATION:
+            newest = self._just_ended(server, newest)
+        return server, newest
+
+    def _just_ended(self, server: Server, moving: Migration) -> Migration | None:
+        """Return the record of a move of a server that has no task any more, once it has ended.
+
+        None if it does not end: Nova has died meanwhile, and left it so.
+        """
+        if server.compute_host == moving.dest_compute:
+            return self._looked_for(partial(self._end_of, server.id, moving))
+        return self._end_of(server.id, moving)
 
     def _end_of_live(self, server: Server, moving: Migration, what: str, stop: StopSignal) -> str:
         def has_ended(found: Server) -> bool:
@@ -209,10 +243,16 @@ class Moves:
 
         def has_begun() -> bool:
             now = self._compute.server(server.id)
-            return now is None or now.status != WAITS_FOR_CONFIRMATION or now.task_state is not None
+            if now is None or now.status != WAITS_FOR_CONFIRMATION or now.task_state is not None:
+                return True
+            # While it confirms a move, Nova changes the record at once, and the server at the end.
+            record = self._newest(server.id)
+            return record is not None and record.status != _FINISHED
 
         try:
-            self._compute.calls.change(what, lambda: answer(server.id), _NEVER, has_begun)
+            self._compute.calls.change(
+                what, lambda: has_begun() or answer(server.id), _NEVER, has_begun
+            )
         except ActionFailed:
             if not has_begun():
                 raise
@@ -226,17 +266,17 @@ class Moves:
 
     def _ended(self, server: Server, moving: Migration) -> Migration:
         """Return the record of a move once it has ended; raises ConnectionError if it does not."""
-
-        def ended() -> Migration | None:
-            for record in self._compute.migrations(server.id):
-                if record.id == moving.id:
-                    return record if record.status in _ENDED else None
-            return None
-
-        record = self._looked_for(ended)
+        record = self._looked_for(partial(self._end_of, server.id, moving))
         if record is None:
             raise ConnectionError(f"migration {moving.id} of {server.name} has no end on record")
         return record
+
+    def _end_of(self, server_id: str, moving: Migration) -> Migration | None:
+        """Return the record of a move if it has ended; else None."""
+        for record in self._compute.migrations(server_id):
+            if record.id == moving.id:
+                return record if record.status in _ENDED else None
+        return None
 
     def _looked_for(self, find: Callable[[], Migration | None]) -> Migration | None:
         for _ in range(_LOOKS):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from applier.clouds.openstack.calls import never_twice
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.servers import Server, is_gone, task_of
 from applier.clouds.openstack.state_waits import WaitStopped
@@ -31,7 +32,8 @@ class Creation:
     def create(self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print) -> str:
         """Create a server, and wait until it is built; return its id.
 
-        If there is a server of that name, wait for that one and create none.
+        If there is a server of that name, wait for that one and create none. If the answer to the
+        request is lost, look for a server of that name, because a second request may make another.
         """
         what = f"the creation of {name}"
         found = self.named(name)
@@ -39,7 +41,7 @@ class Creation:
             arguments = self._arguments(what, wanted)
             made = self._compute.calls.change(
                 what,
-                lambda: self._nova.create_server(name=name, **arguments),
+                never_twice(lambda: self._nova.create_server(name=name, **arguments)),
                 stop,
                 lambda: self.named(name) is not None,
             )

@@ -4,7 +4,8 @@
 No extra thread reads. A waiting thread that finds the last answer older than the interval makes the
 call, for all waiting threads; the others use its answer. The call lists what has changed since the
 oldest time of a change, by the clock of the cloud, among the servers that are waited for. So its
-answer is short, however many servers the cloud has.
+answer is short, however many servers the cloud has. But it lacks volumes that were deleted, and
+changes by a host whose clock was set back: so each object is also read by itself now and then.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from applier.contracts import StopSignal
 _FIRST_S, _LONGEST_S = 0.25, 2.0
 #: Seconds for which an answer is used before the next call.
 _INTERVAL_S = 0.5
+#: Seconds after which a server that is waited for is read by itself.
+_ALONE_S = 60.0
 
 
 class WaitStopped(Exception):
@@ -36,7 +39,7 @@ class Following:
     """The servers, or the volumes, that operations of this process wait for.
 
     ``read`` returns one server by its id, or None. ``changed`` lists the servers that have changed
-    since a time by the clock of the cloud, deleted ones among them.
+    since a time by the clock of the cloud, deleted ones among them if the cloud lists these.
     """
 
     def __init__(
@@ -45,10 +48,12 @@ class Following:
         changed: Callable[[str], Iterable[Server]],
     ) -> None:
         self._read, self._changed = read, changed
-        self._lock = threading.Lock()
+        # The second is held while the list is read, which may take long.
+        self._lock, self._reading = threading.Lock(), threading.Lock()
         self._known: dict[str, Server] = {}
         self._waiting: dict[str, int] = {}
-        self._read_at = float("-inf")
+        self._read_at = self._failed_at = float("-inf")
+        self._failure: Exception | None = None
 
     def wait(
         self, server_id: str, is_over: Callable[[Server], bool], stop: StopSignal
@@ -57,14 +62,17 @@ class Following:
 
         Raises WaitStopped once ``stop`` is set, and any error of ``read`` and ``changed``.
         """
-        server = self._read(server_id)
+        server, read_at = self._read(server_id), time.monotonic()
         if is_gone(server) or is_over(server):
             return None if is_gone(server) else server
         with self._followed(server):
             for delay_s in delays_s(_FIRST_S, _LONGEST_S):
                 if stop.wait(delay_s):
                     raise WaitStopped(server)
-                server = self._newest(server_id)
+                if time.monotonic() - read_at < _ALONE_S:
+                    server = self._listed(server, stop)
+                else:
+                    server, read_at = self._read(server_id), time.monotonic()
                 if is_gone(server) or is_over(server):
                     return None if is_gone(server) else server
         raise AssertionError
@@ -82,16 +90,34 @@ class Following:
                 if not self._waiting[server.id]:
                     del self._waiting[server.id], self._known[server.id]
 
-    def _newest(self, server_id: str) -> Server | None:
-        with self._lock:
+    def _listed(self, server: Server, stop: StopSignal) -> Server:
+        """Return a server as it was listed last; list them anew after the interval."""
+        began = time.monotonic()
+        while not self._reading.acquire(timeout=_INTERVAL_S):
+            if stop.is_set():
+                raise WaitStopped(server)
+        try:
+            if self._failure is not None and self._failed_at > began:
+                raise self._failure
             if time.monotonic() - self._read_at >= _INTERVAL_S:
                 self._read_all()
-            return self._known[server_id]
+        finally:
+            self._reading.release()
+        with self._lock:
+            return self._known[server.id]
 
     def _read_all(self) -> None:
-        known = (server for server in self._known.values() if server is not None)
-        since = min(server.updated_at or server.created_at for server in known)
-        for server in self._changed(since):
-            if server.id in self._known:
-                self._known[server.id] = server
+        with self._lock:
+            known = dict(self._known)
+        since = min(server.updated_at or server.created_at for server in known.values())
+        try:
+            changed = self._changed(since)
+        except Exception as failure:
+            self._failed_at, self._failure = time.monotonic(), failure
+            raise
+        with self._lock:
+            for server in changed:
+                # A thread that has begun to wait meanwhile may know a newer state than the list.
+                if server.id in known and self._known.get(server.id) is known[server.id]:
+                    self._known[server.id] = server
         self._read_at = time.monotonic()

@@ -8,7 +8,6 @@ None for a moment while a copied volume takes the place of the old one: the move
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 #: A volume as openstacksdk returns it.
@@ -74,17 +73,28 @@ def is_move_over(volume: Volume) -> bool:
     return volume.migration_status in (_SUCCESS, _ERROR)
 
 
-def is_retype_over(host: str | None, volume: Volume) -> bool:
-    """Return whether the change of the type is over; ``host`` is the pool before the change."""
-    if volume.status == _RETYPING:
-        return False
-    return bool(volume.host == host) or volume.migration_status == _SUCCESS
+def retype_over(before: Volume) -> Callable[[Volume], bool]:
+    """Return a predicate for later states of a volume: whether the change of its type is over.
+
+    ``before`` is the volume before the change or during it. A driver that changes the type itself,
+    without a copy, may choose another pool, and leaves the migration status as it was.
+    """
+    is_copied = False
+
+    def is_over(now: Volume) -> bool:
+        nonlocal is_copied
+        is_copied |= now.migration_status in _MOVING
+        if now.status == _RETYPING:
+            return False
+        return now.host == before.host or now.migration_status == _SUCCESS or not is_copied
+
+    return is_over
 
 
 def over(volume: Volume) -> Callable[[Volume], bool]:
     """Return a predicate for later states of a volume: whether its present task is over."""
     if volume.status == _RETYPING:
-        return partial(is_retype_over, volume.host)
+        return retype_over(volume)
     if volume.migration_status in _MOVING:
         return is_move_over
     return lambda now: task_of(now) is None

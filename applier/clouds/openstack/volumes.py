@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from openstack import exceptions
@@ -100,7 +99,7 @@ class Volumes:
             f"the change of volume {states.name_of(volume)} to type {volume_type}",
             {"os-retype": body},
             lambda now: now.volume_type == volume_type,
-            lambda before: partial(states.is_retype_over, before.host),
+            states.retype_over,
         )
 
     def _begin(self, volume: Volume, work: _Work, stop: StopSignal, output: Print) -> None:

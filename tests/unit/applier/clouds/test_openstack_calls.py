@@ -49,8 +49,11 @@ def stop() -> threading.Event:
 TRANSIENT = [
     keystone.ConnectFailure("lost"),
     keystone.ConnectTimeout("no answer"),
+    keystone.ServiceUnavailable("Keystone has no database"),
     http(500),
+    http(502),
     http(503),
+    http(504),
     http(409),
 ]
 
@@ -84,10 +87,37 @@ def test_a_change_that_has_begun_although_its_answer_was_lost_is_not_made_again(
     assert (cloud.made, looks) == (1, [1])
 
 
+def test_a_change_that_has_begun_is_not_refused_because_a_gateway_gave_up(stop):
+    cloud = Cloud(http(504, "Gateway Timeout"))
+    assert Calls(patience_s=0.0).change("the move", cloud, stop, lambda: cloud.made == 1) is None
+
+
+def test_a_change_that_has_begun_is_not_refused_because_it_was_asked_for_again(calls, stop):
+    cloud = Cloud(keystone.ConnectFailure("lost"), http(400, "not resized"))
+    assert calls.change("the move", cloud, stop, lambda: cloud.made == 2) is None
+
+
+def test_a_conflict_says_that_this_request_has_not_begun(calls, stop):
+    cloud = Cloud(http(409), http(409))
+    assert calls.change("the move", cloud, stop, lambda: True) == "an answer"
+
+
+def test_a_change_whose_first_answer_was_lost_is_in_doubt_while_the_cloud_is_busy(
+    stop, monkeypatch
+):
+    monkeypatch.setattr("applier.clouds.openstack.calls._FIRST_S", 0.001)
+    cloud = Cloud(keystone.ConnectFailure("lost"), *[http(409, "it is migrating")] * 99)
+    with pytest.raises(ConnectionError, match="the cloud answers: it is migrating"):
+        Calls(patience_s=0.05).change("the move", cloud, stop)
+
+
 @pytest.mark.parametrize(
     ("error", "of_read", "of_change"),
     [
         (keystone.ConnectFailure("lost"), ConnectionError, ConnectionError),
+        (keystone.ServiceUnavailable("busy"), ConnectionError, ConnectionError),
+        (http(502, "no answer"), ConnectionError, ConnectionError),
+        (http(504, "no answer"), ConnectionError, ConnectionError),
         (http(503, "busy"), ConnectionError, ActionFailed),
         (http(409, "busy"), ActionFailed, ActionFailed),
     ],

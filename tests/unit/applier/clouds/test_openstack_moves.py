@@ -11,12 +11,18 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
+from keystoneauth1 import exceptions as keystone
+from openstack import exceptions
 
-from applier.clouds.openstack import moves, state_waits
+from applier.actions.migrate import Migrate
+from applier.actions.resize import Resize
+from applier.clouds.openstack import calls, moves, state_waits
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.moves import Moves
-from applier.errors import ActionFailed
+from applier.clouds.openstack.servers import view
+from applier.contracts import ActionContext
+from applier.errors import ActionFailed, AlreadyDone
 
 
 @pytest.fixture(autouse=True)
@@ -25,13 +31,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_FIRST_S", "_LONGEST_S", "_INTERVAL_S"):
         monkeypatch.setattr(state_waits, name, 0.001)
     monkeypatch.setattr(moves, "_BETWEEN_S", 0.001)
+    monkeypatch.setattr(calls, "_FIRST_S", 0.001)
 
 
 class Nova:
-    """One server, whose live migration to cmp2 was requested; each list is one step of Nova."""
+    """One server, whose move to cmp2 was requested; each list is one step of Nova."""
 
-    def __init__(self, *steps: Callable[[Nova], None]) -> None:
+    def __init__(self, *steps: Callable[[Nova], None], **values: object) -> None:
         self.task, self.host, self.status = "migrating", "cmp1", None
+        self.kind, self.at_rest, self.flavor, self.old_status = (
+            *("live-migration", "ACTIVE", "m1.small", "completed"),
+        )
+        self.__dict__.update(values)
         self.requests: list[str] = []
         self._steps = list(steps)
 
@@ -43,11 +54,16 @@ class Nova:
         return SimpleNamespace(
             id=server_id,
             name="web-1",
-            status="MIGRATING" if self.task else "ACTIVE",
+            status="MIGRATING" if self.task else self.at_rest,
             task_state=self.task,
             compute_host=self.host,
             updated_at="2026-01-01T00:00:00Z",
+            power_state=1,
+            flavor={"original_name": self.flavor},
         )
+
+    def find_flavor(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(id="f1", name=name)
 
     def servers(self, **_: object) -> list[SimpleNamespace]:
         self._step()
@@ -56,9 +72,9 @@ class Nova:
     def migrations(self, **_: object) -> list[SimpleNamespace]:
         self._step()
         old = SimpleNamespace(
-            id=6, migration_type="live-migration", status="completed", dest_compute="cmp1"
+            id=6, migration_type=self.kind, status=self.old_status, dest_compute="cmp1"
         )
-        new = {"id": 7, "migration_type": "live-migration", "dest_compute": "cmp2"}
+        new = {"id": 7, "migration_type": self.kind, "dest_compute": "cmp2"}
         return [old] if self.status is None else [old, SimpleNamespace(**new, status=self.status)]
 
     def server_migrations(self, _server_id: str) -> list[SimpleNamespace]:
@@ -70,6 +86,21 @@ class Nova:
 
     def live_migrate_server(self, *_: object, **__: object) -> None:
         self.requests.append("live_migrate_server")
+        self.task = "migrating"
+
+    def migrate_server(self, *_: object, **__: object) -> None:
+        self.requests.append("migrate_server")
+        self.task = "resize_prep"
+
+    def resize_server(self, *_: object) -> None:
+        self.requests.append("resize_server")
+
+    def confirm_server_resize(self, _server_id: str) -> None:
+        self.requests.append("confirm_server_resize")
+        if self.status != "finished":
+            text = "Instance has not been resized."
+            raise exceptions.BadRequestException(message=text, http_status=400)
+        self.status = "confirming"
 
     def abort_server_migration(self, *_: object) -> None:
         self.requests.append("abort_server_migration")
@@ -87,9 +118,11 @@ def nothing(_: Nova) -> None:
 ENDS = becomes(status="completed", task=None, host="cmp2")
 
 
-def migrate(nova: Nova, stop: threading.Event, destination: str | None = "cmp2") -> str:
-    made = Moves(Compute(nova, Calls(patience_s=0.0)))
-    return made.migrate("s", destination, True, stop, lambda _: None)
+def migrate(
+    nova: Nova, stop: threading.Event, destination: str | None = "cmp2", live: bool = True
+) -> str:
+    made = Moves(Compute(nova, Calls(patience_s=1.0)))
+    return made.migrate("s", destination, live, stop, lambda _: None)
 
 
 @pytest.mark.parametrize("destination", ["cmp2", None])
@@ -132,3 +165,129 @@ def test_a_stop_of_a_move_that_ends_before_it_can_be_cancelled():
     nova = Nova(becomes(status="accepted"), nothing, nothing, ENDS)
     assert migrate(nova, stop) == "cmp2"
     assert nova.requests == []
+
+
+@pytest.mark.parametrize("destination", ["cmp2", None])
+def test_a_move_whose_record_appears_late_is_not_begun_again(monkeypatch, destination):
+    """As after a kill -9 right after the request, while the conductor has much to do."""
+    monkeypatch.setattr(moves, "_LOOKS", 3)
+    nova = Nova(*[nothing] * 6, becomes(status="running"), ENDS)
+    assert migrate(nova, threading.Event(), destination) == "cmp2"
+    assert nova.requests == []
+
+
+def test_a_resize_whose_record_appears_late_is_not_begun_again(monkeypatch):
+    monkeypatch.setattr(moves, "_LOOKS", 3)
+    ends = becomes(status="confirmed", task=None, flavor="m1.large")
+    nova = Nova(
+        *[nothing] * 6, becomes(status="migrating"), ends, task="resize_prep", kind="resize"
+    )
+    made = Moves(Compute(nova, Calls(patience_s=0.0)))
+    made.resize("s", "m1.large", threading.Event(), lambda _: None)
+    assert nova.requests == []
+
+
+@pytest.mark.parametrize("destination", ["cmp2", None])
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "record later"])
+def test_a_move_that_ends_between_two_reads_is_not_begun_again(destination, is_late):
+    nova = Nova(status="running")
+    reads = nova.get_server
+
+    def get_server(server_id: str) -> SimpleNamespace:
+        if nova.task is not None:
+            becomes(task=None, host="cmp2", status="running" if is_late else "completed")(nova)
+            nova._steps = [nothing, nothing, ENDS]
+        return reads(server_id)
+
+    nova.get_server = get_server
+    assert migrate(nova, threading.Event(), destination) == "cmp2"
+    assert nova.requests == []
+
+
+def test_a_record_that_nova_has_left_unfinished_when_it_died_is_no_move():
+    nova = Nova(status="running", task=None)
+
+    def live_migrate_server(*_: object, **__: object) -> None:
+        raise exceptions.BadRequestException(message="no valid host", http_status=400)
+
+    nova.live_migrate_server = live_migrate_server
+    with pytest.raises(ActionFailed, match="the move of web-1 to cmp2 was refused: no valid host"):
+        migrate(nova, threading.Event())
+
+
+class OneServer:
+    """The cloud of one server, for an action."""
+
+    def __init__(self, nova: Nova) -> None:
+        self._compute = Compute(nova, Calls(patience_s=0.0))
+        self.migrate, self.resize = Moves(self._compute).migrate, Moves(self._compute).resize
+
+    def instance(self, server_id: str) -> dict[str, object]:
+        return view(self._compute.existing(server_id))
+
+    def flavor(self, name: str) -> dict[str, object]:
+        return {"name": name}
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters"),
+    [
+        (Migrate, {"migration_type": "live", "source_node": "cmp1"}),
+        (Resize, {"flavor": "m1.large"}),
+    ],
+)
+def test_work_that_ends_after_the_precheck_is_not_begun_again(action, parameters):
+    nova = Nova(status="running")
+    context = ActionContext(cloud=lambda: OneServer(nova), output=lambda _: None)
+    made = action({"resource_id": "s", **parameters}, context)
+    made.precheck()
+    becomes(status="completed", task=None, host="cmp2", flavor="m1.large")(nova)
+    with pytest.raises(AlreadyDone):
+        made.execute(threading.Event())
+    assert nova.requests == []
+
+
+def test_a_move_that_was_accepted_and_has_no_record_yet_is_in_doubt(monkeypatch):
+    monkeypatch.setattr(moves, "_LOOKS", 3)
+    nova = Nova(task=None)
+    with pytest.raises(ConnectionError, match="has begun, and has no migration record yet"):
+        migrate(nova, threading.Event())
+    assert nova.requests == ["live_migrate_server"]
+
+
+def test_a_cold_move_with_a_record_that_nova_had_prepared_before():
+    """Nova takes an old record that is pre-migrating, and makes none."""
+    nova = Nova(task=None, kind="migration", old_status="pre-migrating", at_rest="ACTIVE")
+    begins = nova.migrate_server
+
+    def migrate_server(*_: object, **__: object) -> None:
+        begins()
+        ends = becomes(old_status="completed", task=None, host="cmp1")
+        nova._steps = [nothing, becomes(old_status="migrating"), ends]
+
+    nova.migrate_server = migrate_server
+    assert migrate(nova, threading.Event(), "cmp1", live=False) == "cmp1"
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["after a kill", "answer lost"])
+def test_a_confirmation_that_is_under_way_is_waited_for(is_lost):
+    nova = Nova(
+        task=None,
+        kind="migration",
+        host="cmp2",
+        at_rest="VERIFY_RESIZE",
+        status="finished" if is_lost else "confirming",
+    )
+    confirms, done = nova.confirm_server_resize, becomes(status="confirmed", at_rest="ACTIVE")
+
+    def confirm(server_id: str) -> None:
+        confirms(server_id)
+        raise keystone.ConnectFailure("lost")
+
+    def servers(**_: object) -> list[SimpleNamespace]:
+        done(nova)
+        return [nova.get_server("s")]
+
+    nova.confirm_server_resize, nova.servers = confirm, servers
+    assert migrate(nova, threading.Event(), live=False) == "cmp2"
+    assert nova.requests == (["confirm_server_resize"] if is_lost else [])

@@ -36,12 +36,22 @@ RETYPED_BY_COPY = [
     volume("available", "success", B, "t2"),
 ]
 RETYPED_IN_PLACE = [volume("retyping", "success"), volume("available", "success", A, "t2")]
+#: By the driver of a backend, between two of its pools; the migration status stays as it was.
+RETYPED_INTO_A_POOL = [volume("retyping", None), volume("available", None, "lab@b1#p2", "t2")]
+RETYPED_AFTER_AN_ERROR = [
+    volume("retyping", "error"),
+    volume("available", "error", "lab@b1#p2", "t2"),
+]
 NOT_RETYPED = [volume("retyping", None), volume("available", None)]
 EXTENDED = [volume("extending", "success"), volume("available", "success")]
 
 
 @pytest.mark.parametrize(
-    "states", [COPIED, ATTACHED, RETYPED_BY_COPY, RETYPED_IN_PLACE, NOT_RETYPED, EXTENDED]
+    "states",
+    [
+        *(COPIED, ATTACHED, RETYPED_BY_COPY, RETYPED_IN_PLACE),
+        *(RETYPED_INTO_A_POOL, RETYPED_AFTER_AN_ERROR, NOT_RETYPED, EXTENDED),
+    ],
 )
 def test_work_is_over_with_its_last_state_and_not_before(states):
     is_over = volume_states.over(states[0])
