@@ -259,11 +259,10 @@ class LocalJob:
         Their work is not done, so the attempt goes on, though its exit code is lost.
         """
         for pause_s in delays_s(POLL_S, LONGEST_POLL_S):
-            if (self._folder / "rc").exists():
-                return None
-            found = self._found()
+            found = None if (self._folder / "rc").exists() else self._found()
+            # Also what another wrapper's command has printed since the one here has ended.
             self._follow(tail, threading.Event(), None)
-            if found.state is not JobState.KILLED or not found.left:
+            if found is None or found.state is not JobState.KILLED or not found.left:
                 return None
             if stop.is_set():
                 return "stop"

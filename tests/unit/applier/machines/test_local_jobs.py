@@ -23,6 +23,7 @@ from applier.machines import OpenMachines, job_scripts, local_jobs
 from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
+from applier.machines.local_jobs import LocalJob
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 120.0
@@ -468,8 +469,14 @@ def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkey
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path, monkeypatch):
-    """Its applier was killed when it had started it; the next one looked a moment before that."""
+@pytest.mark.parametrize("ends_first", [False, True])
+def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(
+    place, tmp_path, monkeypatch, ends_first
+):
+    """Its applier was killed when it had started it; the next one looked a moment before that.
+
+    Its command may have ended before the next one sees that the wrapper of its own has not begun.
+    """
     folder, gate = place / JOB.folder, tmp_path / "gate"
     folder.mkdir(parents=True)
     (folder / "out").touch()
@@ -490,11 +497,20 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path,
         gate.touch()
         return found[-1:]
 
+    is_run_by_another = LocalJob._is_run_by_another
+
+    def asks_late(*given):
+        if ends_first:
+            gate.touch()
+            started[0].wait(PATIENCE_S)
+        return is_run_by_another(*given)
+
     monkeypatch.setattr(local_jobs, "find", looks)
+    monkeypatch.setattr(LocalJob, "_is_run_by_another", asks_late)
     printed = []
     ended = run(place, line, output=printed.append)
     started[0].wait(PATIENCE_S)
-    assert found[0].state is JobState.NONE
+    assert ends_first or found[0].state is JobState.NONE
     assert (ended.code, "".join(printed)) == (0, "ran\n")
     assert (tmp_path / "ran").read_text() == "ran\n"
 
