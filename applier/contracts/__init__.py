@@ -5,9 +5,9 @@ All methods return on success and raise an error on failure. None decides which 
 The interface of clouds is :class:`applier.contracts.clouds.Cloud`.
 """
 
-from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified
+from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified, undone_by
 from applier.contracts.machines import Content, Ended, Machine, Machines
-from applier.contracts.reports import ActionOf, JobOffer, Listener, Report, undone_by
+from applier.contracts.reports import ActionOf, JobOffer, Listener, Report
 from applier.contracts.requests import Approval, Claimant, HistoryEntry, Request, RequestVerb
 from applier.contracts.stopping import Print, StopSignal, silent
 

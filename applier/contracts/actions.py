@@ -10,9 +10,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from applier.contracts.machines import Ended, Machines
+from applier.contracts.reports import ActionOf
 from applier.contracts.stopping import Print, StopSignal
 from applier.errors import ActionFailed
-from planner.model import Touch
+from planner.model import Action, Touch
 from planner.states import Outcome
 
 if TYPE_CHECKING:
@@ -194,3 +195,14 @@ class ActionPlugin(ABC):
 
 #: The action type of the actions in rollback plans.
 REVERT = "revert"
+
+
+def undone_by(action: Action) -> ActionOf | None:
+    """Return the action of another plan that an action reverts, or None.
+
+    >>> of = {"undoes": {"plan": "p", "action": "a"}}
+    >>> undone_by(Action(uuid="r", action_type="revert", input_parameters=of))
+    ActionOf(plan='p', action='a')
+    """
+    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
+    return ActionOf(**undoes) if undoes else None

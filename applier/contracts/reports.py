@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from applier.contracts.actions import REVERT
-from planner.model import Action
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 
@@ -16,17 +14,6 @@ class ActionOf(NamedTuple):
 
     plan: str
     action: str
-
-
-def undone_by(action: Action) -> ActionOf | None:
-    """Return the action of another plan that an action reverts, or None.
-
-    >>> of = {"undoes": {"plan": "p", "action": "a"}}
-    >>> undone_by(Action(uuid="r", action_type="revert", input_parameters=of))
-    ActionOf(plan='p', action='a')
-    """
-    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
-    return ActionOf(**undoes) if undoes else None
 
 
 class JobOffer(NamedTuple):

@@ -18,6 +18,7 @@ from explorer import START, Explorer, Scene
 from applier.cli import verb
 from applier.operations import plans, resuming, services
 from applier.run import liveness, resume
+from applier.service import worker_loop
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
 
@@ -95,6 +96,11 @@ class Now:
         return Scene.current.now()
 
 
+def raised_again(*_: object) -> None:
+    """Raise the error that is being handled."""
+    raise
+
+
 @contextmanager
 def patched():
     """Let the product ask the scene for the time, and wait in it."""
@@ -106,6 +112,8 @@ def patched():
         wait = {"wait": lambda seconds: Scene.current.sleep(seconds)}
         for function in (resume.resume, resume.resumable):
             enter(mock.patch.dict(function.__kwdefaults__, wait))
+        # A service that meets an unexpected error goes on; here, it ends with it.
+        enter(mock.patch.object(worker_loop.LOG, "exception", raised_again))
         for module in (plans, resuming, services):
             enter(mock.patch.object(module, "now", Now()))
         enter(mock.patch.object(verb, "user", return_value="ann"))
