@@ -28,7 +28,7 @@ from applier.machines.address import Address
 from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.connections import Connections
 from applier.machines.output_tail import Tail
-from applier.machines.remote_program import RemoteJob
+from applier.machines.remote_program import END_S, RemoteJob
 from applier.machines.settings import SshSettings
 
 LOG = logging.getLogger(__name__)
@@ -150,6 +150,8 @@ class Remote:
                 pass
             except BaseException:  # the output function failed: the command ends
                 job.cut("stop", future)
+                # Its folder is removed after that: without it, the job would count as ended.
+                wait_for([future], END_S)
                 raise
             if self._is_let_go():
                 future.cancel()

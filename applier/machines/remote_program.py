@@ -38,6 +38,8 @@ _SLOW_S = 30.0
 _PIECES = 64
 #: Seconds that a node has to answer a request to end a job.
 _ANSWER_S = 5.0
+#: Seconds within which a job has ended, or is given up, after it was cut.
+END_S = 2 * (local_jobs.GRACE_S + _ANSWER_S)
 #: The maximum number of bytes kept of the output of start-up files, and of the error stream.
 _GREETING = 65536
 

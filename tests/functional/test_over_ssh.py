@@ -20,6 +20,7 @@ from sshd import Sshd, lives, make_key
 from applier.contracts import Ended, Machine
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, job_scripts, remote_program
+from applier.machines.connections import Connections
 from applier.machines.settings import SshSettings
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -44,6 +45,12 @@ def own_sshd(tmp_path: Path, key: Path) -> Iterator[Sshd]:
     """One that a test may break."""
     with Sshd(tmp_path / "sshd", key) as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a loaded machine all its time to answer the request to end a command."""
+    monkeypatch.setattr(remote_program, "_ANSWER_S", PATIENCE_S)
 
 
 Open = Callable[..., Machine]
@@ -351,16 +358,22 @@ def test_a_stop_ends_one_whose_output_is_still_on_its_way(
     assert (ended.code, ended.why) == (-signal.SIGTERM, "stop")
 
 
-def test_an_output_that_breaks_ends_the_program(node):
-    pids = []
+def test_an_output_that_breaks_ends_the_program(node, monkeypatch):
+    """Before its folder is removed, because a job without a folder counts as ended."""
+    pids, had_ended, remove = [], [], Connections.remove_jobs
+
+    def remove_jobs(*given):
+        had_ended.append(not lives(pids[0]))
+        return remove(*given)
 
     def broken(text: str) -> None:
         pids.extend(map(int, text.split()))
         raise RuntimeError("the record is gone")
 
+    monkeypatch.setattr(Connections, "remove_jobs", remove_jobs)
     with pytest.raises(RuntimeError, match="the record is gone"):
         node.run(["/bin/sh", "-c", "echo $$; exec sleep 1000"], output=broken)
-    wait_until(lambda: not lives(pids[0]))
+    assert had_ended == [True]
 
 
 def test_what_it_leaves_running_is_not_waited_for(node, printed):
