@@ -17,7 +17,7 @@ _EFFECTS = {"on": Effect.BRINGS_UP, "off": Effect.TAKES_DOWN}
 
 
 class ChangeNodePowerState(ActionPlugin):
-    """Switch a host on or off; off is refused while instances that run are on it.
+    """Switch a host on or off; switching it off is refused while instances run on it.
 
     The host is ``resource_name``, else ``resource_id``.
     """

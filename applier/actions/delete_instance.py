@@ -87,7 +87,10 @@ class DeleteInstance(ActionPlugin):
         return Verified.DONE if self._is_back(self.context.cloud()) else Verified.NOT_DONE
 
     def _is_back(self, cloud: Cloud) -> bool:
-        """Return whether the instance exists without a task, or a new one of its name is built."""
+        """Return whether the instance is there again.
+
+        Either it still exists and no task runs on it, or one of its name was created to the end.
+        """
         before = cloud.instance(self.parameters["resource_id"])
         if before is not None:
             return before["task"] is None

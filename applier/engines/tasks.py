@@ -39,7 +39,7 @@ _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED, Outcome.OK})
 
 
 class ActionOutput:
-    """Collects the output of an action, and keeps only the end of it. Safe in several threads.
+    """Keeps the end of the output of an action. Several threads may use it at once.
 
     >>> output = ActionOutput(kept=8)
     >>> output.write("one, two, "); output.write("three")

@@ -309,7 +309,7 @@ class LocalJob:
         return found
 
     def _wrapper(self) -> int | None:
-        """Return the process id of a wrapper that runs; None if it does not."""
+        """Return the process id of the wrapper of the job; None if it does not run."""
         if self._found().state is not JobState.RUNS:
             return None
         try:

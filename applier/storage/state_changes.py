@@ -275,6 +275,6 @@ def history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
 
 
 def run_by(claimant: Claimant, at: datetime) -> HistoryEntry:
-    """Return the history entry of a claim: the user of the claimant begins to run the plan."""
+    """Return the history entry for a claim: who began to run the plan, and in which process."""
     why = f"process {claimant.pid} on {claimant.host} runs it"
     return HistoryEntry(verb="apply", who=claimant.user, why=why, at=at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a whole cloud: servers, hosts, services, flavors, groups, by one list call each.
+"""Reads a whole cloud: one list call for all servers, one for all services, and so on.
 
 The free capacity of a host is its capacity in Placement less what is used, so overcommitment and
 reservations count. One call returns it for all hosts with free memory; any other host counts as

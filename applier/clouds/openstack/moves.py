@@ -114,9 +114,9 @@ class Moves:
     def _settled(
         self, server: Server, types: tuple[str, ...], stop: StopSignal, what: str
     ) -> tuple[Server, Migration | None]:
-        """Wait until a server has no task; return it, and its move that was the task or began then.
+        """Wait until a server has no task; return the server, and the record of a move of it.
 
-        The record is None if there was no move of these types.
+        That move was the task, or began during the wait; None if it was of none of these types.
         """
         known = self._newest(server.id)
         try:

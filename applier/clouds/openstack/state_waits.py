@@ -91,7 +91,7 @@ class Following:
                     del self._waiting[server.id], self._known[server.id]
 
     def _listed(self, server: Server, stop: StopSignal) -> Server:
-        """Return a server as it was listed last; list them anew after the interval."""
+        """Return a server as it was in the last list; read a new list if that one is too old."""
         began = time.monotonic()
         while not self._reading.acquire(timeout=_INTERVAL_S):
             if stop.is_set():
@@ -112,7 +112,7 @@ class Following:
         since = min(server.updated_at or server.created_at for server in known.values())
         try:
             changed = self._changed(since)
-        except Exception as failure:
+        except Exception as failure:  # the threads that wait for this list raise it as well
             self._failed_at, self._failure = time.monotonic(), failure
             raise
         with self._lock:
