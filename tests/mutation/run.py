@@ -48,16 +48,17 @@ TESTS = {
     "applier/rehearsal": "tests/unit/applier/rehearsal",
     "planner/planners/deployment": "tests/unit/planner/planners/test_deployment.py"
     " tests/unit/planner/planners tests/unit/planner/test_cases.py"
-    " tests/property/test_deployments.py tests/property/test_role_based.py"
-    " tests/property/test_deployment_agrees.py",
+    " tests/unit/planner/test_deployment_graphs.py tests/property/test_deployments.py"
+    " tests/property/test_role_based.py tests/property/test_deployment_agrees.py",
     "planner/planners/rolling_update": "tests/unit/planner/planners/rolling_update"
     " tests/unit/planner/planners/test_fields.py tests/unit/planner/test_cases.py"
     " tests/property/test_rolling_update.py",
     "planner/planners/events": "tests/unit/planner/planners/events"
     " tests/unit/planner/planners/test_fields.py tests/unit/planner/test_cases.py"
-    " tests/property/test_events_planner.py tests/property/test_cutting.py",
+    " tests/unit/planner/test_solar_golden.py tests/property/test_events_planner.py"
+    " tests/property/test_cutting.py",
     "planner/planners": "tests/unit/planner/planners tests/unit/planner/test_cases.py"
-    " tests/property/test_planners.py",
+    " tests/unit/planner/test_watcher_golden.py tests/property/test_planners.py",
     "planner/windows": "tests/unit/planner/test_windows.py"
     " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
     "planner/blast_radius": "tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
