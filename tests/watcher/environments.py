@@ -80,13 +80,11 @@ def make(environment: Environment) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_made(environment):
             return
-        # What is complete is brought up to date; what was cut off is begun anew.
-        anew = () if stamp.exists() else ("--clear",)
         stamp.unlink(missing_ok=True)
-        _run(sys.executable, "-m", "venv", *anew, str(environment.folder))
-        pip = (str(environment.python), "-m", "pip", "--quiet", "--disable-pip-version-check")
+        uv = (sys.executable, "-m", "uv", "--quiet")
+        _run(*uv, "venv", "--clear", "--python", sys.executable, str(environment.folder))
         chosen = ("--constraint", str(environment.constraints), *environment.requirements)
-        _run(*pip, "install", "--no-input", *chosen)
+        _run(*uv, "pip", "install", "--python", str(environment.python), *chosen)
         stamp.write_text(_digest(environment))
 
 
@@ -138,7 +136,6 @@ def _run(*command: str) -> None:
         check=False,
     )
     if ended.returncode:
-        # pip says only before its last lines that it reached nobody.
         last = "\n".join(ended.stdout.splitlines()[-3:]) or "it printed nothing"
         raise NotMade(f"{' '.join(command[:4])} ... ended with {ended.returncode}: {last}")
 
