@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a deployment of 100 nodes takes to plan, and how long it would run.
 
-Run it: ``python tests/benchmark/deployment.py [DATA]``. DATA is the folder with Fuel's task set of
-release 8.0 (``fuel-library-8.0-tasks.yaml``), ``../shared/data/fuel`` where left out. It is planned
-for 3 controllers and 97 computes. Planning is measured in times of what networkx takes to build a
+Run it: ``python tests/benchmark/deployment.py [TASKS]``. TASKS is a file with a task set of Fuel;
+where left out, a set is generated that has the shape of release 8.0. It is planned for 3
+controllers and 97 compute nodes. Planning is measured in times of what networkx takes to build a
 graph of the same edges, without joins. Running is simulated with one tick for each task; anchors
 take none. Conditions are left out and tasks of type skipped run, so that each task counts, as in
 the figures that Fuel's own engine is known by. It ends with 1 if a target is missed; no measurement
@@ -34,18 +34,20 @@ from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import plan
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import fuel_tasks
+
 ROUNDS = 7
 #: Parse and plan at most this many times a graph of the same edges.
 PLAN = 15
 #: Most busy nodes -> at most so many ticks; None is any number.
 TICKS = {None: 128, 50: 140, 20: 210}
-DATA = Path(__file__).parents[3] / "shared" / "data" / "fuel"
 
 
 def main() -> int:
     """Measure, print, and return 1 if a target is missed."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    tasks = documents.read(data / "fuel-library-8.0-tasks.yaml").value
+    given = sys.argv[1:]
+    tasks = documents.read(Path(given[0])).value if given else fuel_tasks.generated()
     missed = against_networkx(tasks)
     print("one tick for each task:")
     missed |= makespans(tasks, lambda _: 1.0, TICKS)
@@ -57,14 +59,13 @@ def main() -> int:
 
 
 def document(tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    """Return the deployment on 3 controllers and 97 computes; each task runs."""
-    roles = ["primary-controller", *["controller"] * 2, *["compute"] * 97]
+    """Return the deployment on 3 controllers and 97 compute nodes; each task runs."""
     whole = [{k: v for k, v in task.items() if k != "condition"} for task in tasks]
     for task in whole:
         task["type"] = "shell" if task["type"] == "skipped" else task["type"]
         if task["type"] == "shell":
             task["version"] = "2.0.0"
-    nodes = [{"uid": str(i), "roles": [role]} for i, role in enumerate(roles, 1)]
+    nodes = fuel_tasks.nodes(tasks, 97)
     return {"kind": "deployment", "names": "exact", "tasks": whole, "nodes": nodes, **fields}
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deploys a hundred simulated nodes again and again, some tasks failing, and checks each report.
 
-``python tests/campaign/deployments.py [--times N] [--failing SHARE] [DATA]``. DATA is the folder
-with Fuel's task set of release 8.0, ``../shared/data/fuel`` where left out. The drivers of the
-simulated nodes write a log that knows nothing of plan and record; what the record tells of each
-task, and the report of each node, must follow from it.
+``python tests/campaign/deployments.py [--times N] [--failing SHARE] [TASKS]``. TASKS is a file with
+a task set of Fuel; where left out, a set is generated that has the shape of release 8.0. The
+drivers of the simulated nodes write a log that knows nothing of plan and record; what the record
+tells of each task, and the report of each node, must follow from it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from planner import documents
 from planner.model import JOIN, ActionPlan
 from planner.states import ActionState, PlanState
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import fuel_tasks
+
 PROGRAM = Path(sys.executable).with_name("actionplan")
-DATA = Path(__file__).parents[3] / "shared" / "data" / "fuel"
-TASKS = "fuel-library-8.0-tasks.yaml"
-ROLES = ["primary-controller", *["controller"] * 2, *["compute"] * 97]
 PATIENCE_S = 300
 
 
@@ -60,7 +60,7 @@ class Log:
 
 def deploy(tasks: list[dict[str, object]], folder: Path, seed: int, share: float) -> ActionPlan:
     """Apply the deployment with the program, as an operator does; gives what is on record."""
-    nodes = [{"uid": str(i), "roles": [role]} for i, role in enumerate(ROLES, 1)]
+    nodes = fuel_tasks.nodes(tasks, 97)
     document = {"kind": "deployment", "names": "exact", "tasks": tasks, "nodes": nodes}
     file, record = folder / "deployment.yaml", folder / "record.sqlite"
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -137,14 +137,12 @@ def wrong_reports(plan: ActionPlan, log: Log) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Deploy as often as wanted; gives the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", nargs="?", type=Path, default=DATA)
+    parser.add_argument("tasks", nargs="?", type=Path, help="generated where left out")
     parser.add_argument("--times", type=int, default=10, help="how often")
     parser.add_argument("--failing", type=float, default=0.01, help="share of tasks that fail")
     given = parser.parse_args(arguments)
-    if not (given.data / TASKS).exists():
-        print(f"There is no {given.data / TASKS}: nothing was deployed")
-        return 0
-    tasks, wrong = documents.read(given.data / TASKS).value, 0
+    tasks = documents.read(given.tasks).value if given.tasks else fuel_tasks.generated()
+    wrong = 0
     for seed in range(1, given.times + 1):
         with tempfile.TemporaryDirectory() as folder:
             plan = deploy(tasks, Path(folder), seed, given.failing)

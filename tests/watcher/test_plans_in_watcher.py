@@ -24,7 +24,6 @@ CASES = Path(__file__).parents[1] / "cases"
 PLANNERS = ("weight", "workload_stabilization", "node_resource_consolidation")
 #: What a strategy of Watcher cannot say.
 NOT_IN_WATCHER = ("error", "limits")
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "watcher"
 
 
 class Case(NamedTuple):
@@ -121,7 +120,7 @@ def cases() -> Iterator[Case]:
         for file in sorted((CASES / planner).glob("*.yaml")):
             if found := of_our_own(planner, file):
                 yield found
-    for file in sorted(SHARED.glob("*.json")):
+    for file in sorted((CASES / "watcher").glob("*.json")):
         if found := of_watcher(file):
             yield found
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Watcher's own planners gave for the same input, edge by edge.
 
-The cases lie beside the repository. Those that show a defect of Watcher are named here, and planned
-the better way; all others have to agree.
+Cases that show a defect of Watcher are named here, and planned the better way; all others have to
+agree.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ import pytest
 from planner import ActionPlan, PlannerError, make_plan
 from planner.errors import InvalidInput
 
-SHARED = Path(__file__).parents[4] / "shared"
-FOLDER = SHARED / "data" / "watcher"
-FILES = sorted(FOLDER.glob("*.json"))
+FOLDER = Path(__file__).parents[2] / "cases" / "watcher"
+NAMES = sorted(file.stem for file in FOLDER.glob("*.json"))
 
 PARALLELIZATION_BELOW_ONE = "weight-17"
 NO_WEIGHT = "weight-13"
@@ -28,10 +26,7 @@ BETTER = {PARALLELIZATION_BELOW_ONE, NO_WEIGHT, NO_SOURCE_NODE}
 
 
 def case(name: str) -> dict[str, Any]:
-    file = FOLDER / f"{name}.json"
-    if not file.exists():
-        pytest.skip(f"{name} is not among the cases here")
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -53,16 +48,7 @@ def parents(plan: ActionPlan) -> list[list[int]]:
     return [found[i] for i in sorted(found)]
 
 
-def test_the_cases_are_there() -> None:
-    if FILES:
-        assert {f.stem for f in FILES} >= BETTER
-    elif os.environ.get("CI") and SHARED.is_dir():
-        pytest.fail(f"{SHARED.name} is there, and data/watcher is not in it")
-    else:
-        pytest.skip("no ../shared/data/watcher beside this repository")
-
-
-@pytest.mark.parametrize("name", [f.stem for f in FILES if f.stem not in BETTER])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BETTER])
 def test_the_parents_are_what_watcher_gives(name: str) -> None:
     found = case(name)
     if "expected_error" in found:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Heat itself gave for the same input: batches, rolls, triggers, durations.
 
-The cases lie beside the repository. Where two decisions part from Heat, they are named here.
+Where two decisions part from Heat, they are named here.
 """
 
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,12 @@ from planner.planners.rolling_update.planner import RollingUpdatePlanner
 from planner.planners.rolling_update.update_policy import LONGEST_PAUSE_S, duration_s
 from planner.testing import plan
 
-FILE = Path(__file__).parents[6] / "shared" / "data" / "heat" / "cases.json"
+FILE = Path(__file__).parents[4] / "cases" / "heat.json"
+CASES: dict[str, list[dict[str, Any]]] = json.loads(FILE.read_text(encoding="utf-8"))
 #: Heat rolls these with batches in which nothing happens.
 EQUAL_BY_ANOTHER_NAME = {"ig-lc-renamed", "asg-ref-switched-same-content"}
 #: Heat accepts this, and never comes to an end.
 ENDLESS = {"ig-policy-batch-zero"}
-
-
-@cache
-def cases(kind: str) -> list[dict[str, Any]]:
-    """Return the cases of a kind; the test is skipped without them."""
-    if not FILE.exists():
-        pytest.skip(f"{FILE.name} is not here")
-    found: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))[kind]
-    assert found
-    return found
 
 
 def figures(made: ActionPlan) -> dict[str, Any]:
@@ -68,14 +58,14 @@ def document(size: int, wanted: int, policy: dict[str, Any], **more: Any) -> dic
 
 @pytest.mark.parametrize("kind", ["batches", "resource_group_batches"])
 def test_batches_are_those_of_heat(kind: str) -> None:
-    for case in cases(kind):
+    for case in CASES[kind]:
         numbers = [case[k] for k in ("target", "capacity", "max_batch_size", "min_in_service")]
         expected = [tuple(batch) for batch in case["batches"]]
         assert getattr(batches, kind)(*numbers) == expected, case["id"]
 
 
 def test_durations_are_read_as_heat_reads_them() -> None:
-    for case in cases("durations"):
+    for case in CASES["durations"]:
         found = duration_s(case["in"])
         assert found == case.get("seconds"), case
         accepted = found is not None and found <= LONGEST_PAUSE_S
@@ -83,7 +73,7 @@ def test_durations_are_read_as_heat_reads_them() -> None:
 
 
 def test_a_roll_is_planned_when_heat_rolls() -> None:
-    for case in cases("triggers"):
+    for case in CASES["triggers"]:
         value = {"kind": "rolling_update", "old": case["old"], "new": case["new"]}
         try:
             rolls = figures(plan(RollingUpdatePlanner, value))["cause"] is not None
@@ -95,7 +85,7 @@ def test_a_roll_is_planned_when_heat_rolls() -> None:
 
 
 def test_a_roll_in_place_has_heats_figures_without_its_empty_batches() -> None:
-    for case in cases("rolls"):
+    for case in CASES["rolls"]:
         if "batches" not in case:
             assert "error" in case or "raised" in case, case
             continue
@@ -129,7 +119,7 @@ def test_a_roll_in_place_has_heats_figures_without_its_empty_batches() -> None:
 
 
 def test_the_blueprint_is_what_happens_by_default() -> None:
-    for case in cases("spec_cases"):
+    for case in CASES["spec_cases"]:
         if case.get("outdated") is None:
             continue
         members = [{"id": f"m{i}", "current": i >= case["outdated"]} for i in range(case["size"])]
