@@ -43,7 +43,7 @@ def test_the_facts_are_written_in_both_formats(actionplan: CommandLine) -> None:
 def test_a_planner_that_needs_facts_plans_with_those_of_the_cloud(actionplan: CommandLine) -> None:
     planned = ("--planner", "workload_stabilization", "-f", "json")
     file = actionplan.document("plan.yaml", RESIZE, SUSPEND)
-    refused = actionplan.inside("create", file, *planned)
+    refused = actionplan("create", file, *planned)
     assert "host is missing" in refused.err
     plan = json.loads(actionplan.good("create", file, "--facts-from", "simulated", *planned))
     assert len(plan["actions"]) == 2
@@ -62,7 +62,7 @@ def test_facts_from_elsewhere_are_refused(
     actionplan: CommandLine, cloud: str, fields: dict, answer: str
 ) -> None:
     file = actionplan.document("plan.yaml", MOVE, **fields)
-    ended = actionplan.inside("create", file, "--facts-from", cloud)
+    ended = actionplan("create", file, "--facts-from", cloud)
     assert (ended.code, ended.out) == (1, "")
     assert answer in ended.err
     assert not actionplan.plans()

@@ -54,7 +54,7 @@ def test_what_differs_is_told_in_lines(two: CommandLine) -> None:
 def test_the_same_document_gives_the_same_plan(two: CommandLine) -> None:
     two.good("create", "old.yaml", "--out", "saved.json")
     for other in ("old.yaml", "saved.json", "web", "last"):
-        ended = two.inside("diff", other, "last")
+        ended = two("diff", other, "last")
         assert (ended.code, ended.err) == (0, ""), ended
         assert "The plans are the same.\nExpected: 6s.\n" in ended.out
 
@@ -62,11 +62,11 @@ def test_the_same_document_gives_the_same_plan(two: CommandLine) -> None:
 def test_a_run_does_not_change_a_plan(two: CommandLine) -> None:
     two.good("create", "old.yaml")
     two.good("apply", "last", "--yes")
-    assert two.inside("diff", "last", "old.yaml").code == 0
+    assert two("diff", "last", "old.yaml").code == 0
 
 
 def test_json_has_everything(two: CommandLine) -> None:
-    ended = two.inside("diff", "old.yaml", "new.yaml", "-f", "json")
+    ended = two("diff", "old.yaml", "new.yaml", "-f", "json")
     value = json.loads(ended.out)
     assert (ended.code, value["same"]) == (1, False)
     names = {key: [entry["name"] for entry in value[key]] for key in ("added", "removed", "moved")}
@@ -88,10 +88,10 @@ def test_json_has_everything(two: CommandLine) -> None:
 
 def test_a_secret_that_changed_is_told_and_not_shown(two: CommandLine) -> None:
     for form in ("table", "json", "yaml"):
-        ended = two.inside("diff", "old.yaml", "new.yaml", "-f", form)
+        ended = two("diff", "old.yaml", "new.yaml", "-f", form)
         assert "x1y" not in ended.out + ended.err
         assert "x2y" not in ended.out + ended.err
-    assert "parameter env.P: (hidden), changed" in two.inside("diff", "old.yaml", "new.yaml").out
+    assert "parameter env.P: (hidden), changed" in two("diff", "old.yaml", "new.yaml").out
 
 
 REFUSED = {
@@ -106,7 +106,7 @@ REFUSED = {
 @pytest.mark.parametrize("words", REFUSED, ids=" ".join)
 def test_a_refusal_is_no_difference(two: CommandLine, words: tuple[str, ...]) -> None:
     (two.folder / "bad.yaml").write_text("actions: [{}]\n", encoding="utf-8")
-    ended = two.inside("diff", *words)
+    ended = two("diff", *words)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(REFUSED[words])
 
@@ -120,12 +120,12 @@ def test_a_saved_plan_that_was_changed_is_out_of_date(two: CommandLine) -> None:
     two.good("create", "old.yaml", "--dry-run", "--out", "saved.json")
     text = (two.folder / "saved.json").read_text(encoding="utf-8")
     (two.folder / "saved.json").write_text(text.replace("x1y", "x2y"), encoding="utf-8")
-    assert two.inside("diff", "saved.json", "old.yaml").code == 4
+    assert two("diff", "saved.json", "old.yaml").code == 4
 
 
 def test_a_document_may_come_from_standard_input(two: CommandLine) -> None:
     text = (two.folder / "old.yaml").read_text(encoding="utf-8")
-    assert two.inside("diff", "-", "old.yaml", stdin=text).code == 0
+    assert two("diff", "-", "old.yaml", stdin=text).code == 0
     assert two.plans() == []
 
 
@@ -133,7 +133,7 @@ def test_many_differences_are_a_screen_and_not_a_book(actionplan: CommandLine) -
     for file, prefix in (("a.yaml", "a"), ("b.yaml", "b")):
         actions = ({"name": f"{prefix}{i}", "action_type": "nop"} for i in range(300))
         actionplan.document(file, *actions)
-    lines = actionplan.inside("diff", "a.yaml", "b.yaml").out.splitlines()
+    lines = actionplan("diff", "a.yaml", "b.yaml").out.splitlines()
     assert lines[2] == "They differ: 300 added, 300 removed, 299 new links, 299 lost links."
     assert lines.count("  and 280 more; -f json lists all") == 2
     assert lines.count("  and 279 more; -f json lists all") == 2
@@ -157,13 +157,13 @@ def test_create_says_what_differs_from_the_last_plan_of_the_same_name(two: Comma
         f"Differs from plan {uuid} of the same name: 1 added, 1 removed, 2 changed; "
         f"see: actionplan diff {uuid} {new}"
     )
-    assert two.inside("diff", uuid, new).code == 1
+    assert two("diff", uuid, new).code == 1
 
 
 def test_what_is_not_stored_and_what_programs_read_has_no_such_line(two: CommandLine) -> None:
     two.good("create", "old.yaml")
     assert "same name" not in two.good("create", "new.yaml", "--dry-run")
-    ended = two.inside("create", "new.yaml", "-f", "json")
+    ended = two("create", "new.yaml", "-f", "json")
     assert (ended.code, ended.err, json.loads(ended.out)["name"]) == (0, "", "web")
 
 

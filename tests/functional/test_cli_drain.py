@@ -107,7 +107,7 @@ def test_what_does_not_fit_stays_and_is_explained(
     actionplan: CommandLine, cloud: SimulatedCloud
 ) -> None:
     small_cloud(actionplan, x={}, y={})
-    ended = actionplan.inside("drain", "a", "--power-off")
+    ended = actionplan("drain", "a", "--power-off")
     assert ended.code == 1
     assert ended.err == (
         "y (00000000-0000-4000-8000-000000000002) stays on a: no host that is enabled and up has "
@@ -136,14 +136,14 @@ def test_an_instance_in_another_status_stays(actionplan: CommandLine) -> None:
     world["hosts"]["b"]["vcpus"] = 4
     world["server_groups"]["g"]["members"].append(other)
     actionplan.simulator.write_text(json.dumps(world))
-    ended = actionplan.inside("drain", "a")
+    ended = actionplan("drain", "a")
     assert ended.code == 1
     assert "each host with room for it has as many of server group pair as it may" in ended.err
 
 
 def test_hosts_that_do_not_exist_are_all_named(actionplan: CommandLine) -> None:
     for verb in ("drain", "undrain"):
-        ended = actionplan.inside(verb, "compute-7", "compute-1", "nowhere", "--out", "x.yaml")
+        ended = actionplan(verb, "compute-7", "compute-1", "nowhere", "--out", "x.yaml")
         assert (ended.code, ended.out) == (1, "")
         assert "compute-7: there is no compute service" in ended.err
         assert "nowhere: there is no compute service" in ended.err

@@ -33,21 +33,21 @@ def test_a_plan_that_the_cloud_does_not_fit_any_more_is_refused(
     move(cloud, "web-1", "compute-4")
     cloud.delete_instance(WEB["web-2"], stop)
     cloud.set_service_status("compute-3", "disabled", "smoke", stop)
-    ended = actionplan.inside("apply", "last", "--yes")
+    ended = actionplan("apply", "last", "--yes")
     assert ended.code == 4
     assert "ago; the cloud is not as planned:\n" in ended.out
     assert "  web-1 is on compute-4, and was planned to leave compute-1\n" in ended.out
     assert "  web-2 does not exist, and is to be changed by move-web-2\n" in ended.out
     assert "  compute-3, where instances are to go, is disabled (smoke)\n" in ended.out
     assert "make a new one, or run it nevertheless with --accept-drift" in ended.err
-    queued = actionplan.inside("start", "last")
+    queued = actionplan("start", "last")
     assert queued.code == 4
     assert "  web-1 is on compute-4, and was planned to leave compute-1\n" in queued.out
     assert "make a new one, or run it nevertheless with --accept-drift" in queued.err
     (plan,) = actionplan.plans()
     assert plan.state is PlanState.RECOMMENDED
     assert cloud.service("compute-1")["status"] == "enabled"
-    assert actionplan.inside("apply", "last", "--yes", "--accept-drift").code == 3
+    assert actionplan("apply", "last", "--yes", "--accept-drift").code == 3
     (plan,) = actionplan.plans()
     states = {a.name: a.state for a in plan.actions}
     assert states == {

@@ -17,7 +17,7 @@ def cloud(actionplan: CommandLine) -> SimulatedCloud:
 
 def test_only_running_migrations_can_be_completed_at_once(actionplan: CommandLine) -> None:
     actionplan.good("create", "-", stdin=actionplan.good("drain", "compute-1"))
-    ended = actionplan.inside("action", "force-complete", "last", "move-web-1")
+    ended = actionplan("action", "force-complete", "last", "move-web-1")
     assert ended.code == 1
     assert "move-web-1 (migrate) is PENDING: only ONGOING migrations" in ended.err
 
@@ -32,7 +32,7 @@ def test_a_cloud_that_cannot_complete_a_migration_says_so(
         for line in process.stdout:
             if "start" in line and "move-web-1" in line:
                 break
-        ended = actionplan.inside("action", "force-complete", "last", "move-web-1")
+        ended = actionplan("action", "force-complete", "last", "move-web-1")
         process.kill()
     assert ended.code == 1
     assert ended.err == ("Refused: the cloud simulated cannot complete a migration at once\n")

@@ -112,7 +112,7 @@ def test_the_lanes_of_a_timeline_can_be_chosen(chain: CommandLine) -> None:
             'class="lane" role="group"><title>(.*?)<', chain.good(*timeline, kind)
         )
         assert drawn_lanes == lanes
-    ended = chain.inside("graph", "chain.yaml", "--lanes", "type")
+    ended = chain("graph", "chain.yaml", "--lanes", "type")
     assert (ended.code, "--lanes: only a timeline has lanes" in ended.err) == (1, True)
 
 

@@ -29,7 +29,7 @@ def test_what_left_a_host_and_what_remains_is_told(
         "come\n"
     )
     cloud.inject({"operation": "migrate", "target": "web-2", "message": "no route"})
-    assert actionplan.inside("apply", "last", "--yes").code == 3
+    assert actionplan("apply", "last", "--yes").code == 3
     state = json.loads(actionplan.good("show", "last", "--node", "compute-1", "-f", "json"))
     assert {left["name"] for left in state["left"]} == {"web-1", "web-3"}
     assert [(r["name"], r["why"]) for r in state["remains"]] == [
@@ -64,6 +64,6 @@ def test_a_host_that_an_open_move_enters_is_not_safe(
 
 def test_a_host_that_does_not_exist_is_refused(actionplan: CommandLine) -> None:
     actionplan.good("create", "-", stdin=actionplan.good("drain", "compute-1"))
-    ended = actionplan.inside("show", "last", "--node", "compute-11")
+    ended = actionplan("show", "last", "--node", "compute-11")
     assert (ended.code, ended.out) == (1, "")
     assert "--node compute-11: there is no such host; did you mean" in ended.err

@@ -65,7 +65,7 @@ def failed(actionplan: CommandLine) -> CommandLine:
     actionplan.document("before.yaml", NIGHT[0], name="night")
     actionplan.good("create", "before.yaml")
     actionplan.document("night.yaml", *NIGHT, name="night")
-    assert actionplan.inside("apply", "night.yaml", "--yes").code == 3
+    assert actionplan("apply", "night.yaml", "--yes").code == 3
     return actionplan
 
 

@@ -120,7 +120,7 @@ def test_create_compares_both_orderings_once_every_duration_is_known(
 def test_a_range_that_cannot_be_tried_is_refused(
     actionplan: CommandLine, setting: str, sentence: str
 ) -> None:
-    ended = actionplan.inside("simulate", str(EXAMPLE), "--set", setting)
+    ended = actionplan("simulate", str(EXAMPLE), "--set", setting)
     assert (ended.code, ended.out) == (1, "")
     assert sentence in ended.err
 
@@ -147,6 +147,6 @@ def test_why_says_how_an_action_ended(actionplan: CommandLine) -> None:
     fails = {"name": "bad", "action_type": "shell", "input_parameters": {"argv": ["false"]}}
     options = {"weights": {"shell": 90}}
     actionplan.document("plan.yaml", fails, nop("after"), options=options)
-    actionplan.inside("apply", "plan.yaml", "--yes")
+    actionplan("apply", "plan.yaml", "--yes")
     assert actionplan.plan().state is PlanState.FAILED
     assert "bad ran: it is FAILED (failed): " in actionplan.good("why", "last", "bad")
