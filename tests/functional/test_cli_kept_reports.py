@@ -85,7 +85,7 @@ def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended: CommandLine) 
     with closing(sqlite3.connect(ended.record)) as database, database:
         database.execute("UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
     good, bad = ended.good("list", "-f", "value", "-c", "uuid").split()
-    purged = ended.inside(*PURGE, "kept")
+    purged = ended(*PURGE, "kept")
     assert (purged.code, purged.out) == (1, "1 plan deleted for good.\n")
     (told,) = purged.err.splitlines()
     assert told.startswith(f"Not deleted: plan {bad[:8]} is damaged: its content was changed")
@@ -114,7 +114,7 @@ def test_on_a_full_disk_no_plan_goes_without_its_report(ended: CommandLine, disk
     with suppress(OSError), open(disk / "rest", "wb", buffering=0) as rest:
         while rest.write(b"\0" * 4096):
             pass
-    _refused(ended.inside(*PURGE, "kept"), "No space left on device")
+    _refused(ended(*PURGE, "kept"), "No space left on device")
     assert uuids(ended) == before
     assert {path.name for path in disk.iterdir()} == {"rest"}
     (disk / "rest").unlink()
@@ -126,14 +126,14 @@ def test_on_a_full_disk_no_plan_goes_without_its_report(ended: CommandLine, disk
 def test_on_a_disk_that_is_read_only_no_plan_goes(ended: CommandLine, disk: Path) -> None:
     before = uuids(ended)
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    _refused(ended.inside(*PURGE, "kept"), "Read-only file system")
+    _refused(ended(*PURGE, "kept"), "Read-only file system")
     assert uuids(ended) == before
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_any_plan_goes(ended: CommandLine) -> None:
     before = uuids(ended)
     for folder, why in (("plan.yaml", "File exists"), ("plan.yaml/kept", "Not a directory")):
-        purged = ended.inside(*PURGE, folder)
+        purged = ended(*PURGE, folder)
         assert (purged.code, purged.out) == (1, "")
         (told,) = purged.err.splitlines()
         assert told.endswith(f"--keep-reports {folder} cannot be made: {why}")

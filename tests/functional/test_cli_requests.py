@@ -187,7 +187,7 @@ def test_a_plan_is_removed_softly(actionplan: CommandLine) -> None:
     actionplan.document("plan.yaml", nop("a"))
     actionplan.good("create", "plan.yaml")
     uuid = actionplan.plan().uuid
-    asked = actionplan.inside("delete", "last", stdin="n\n")
+    asked = actionplan("delete", "last", stdin="n\n")
     assert (asked.code, actionplan.plan().state) == (1, PlanState.RECOMMENDED)
     question, answer = asked.out.split("[y/N]")
     assert question.strip() == f"Delete plan {uuid[:8]}, RECOMMENDED?"
@@ -261,7 +261,7 @@ def test_old_plans_are_deleted_for_good(actionplan: CommandLine) -> None:
     actionplan.good("create", "plan.yaml")
     nothing = actionplan.good("purge", "--older-than", "1d")
     assert re.fullmatch(r"No plan ended or was deleted before .* UTC\.\n", nothing)
-    asked = actionplan.inside("purge", "--older-than", "0m", stdin="\n")
+    asked = actionplan("purge", "--older-than", "0m", stdin="\n")
     assert asked.code == 1
     assert asked.out.startswith("Delete 1 plan for good that ended or were deleted before ")
     assert len(actionplan.plans()) == 2

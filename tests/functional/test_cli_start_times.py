@@ -28,7 +28,7 @@ def started_soon(actionplan: CommandLine) -> datetime:
     """Start the plan at a time close by, which a slow machine may have passed; return the time."""
     for seconds in (4, 8, 16, 32, 64):
         at = (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0)
-        ended = actionplan.inside("start", "last", "--at", at.isoformat())
+        ended = actionplan("start", "last", "--at", at.isoformat())
         if ended.code == 0:
             return at
         assert " is over: it is " in ended.err
@@ -81,20 +81,20 @@ def test_the_time_of_a_plan_that_waits_is_changed(actionplan: CommandLine) -> No
     assert "starts 2902-01-01" in actionplan.good("list")
     assert "is PENDING." in actionplan.good("start", "last")
     assert actionplan.plan().start_at is None
-    assert actionplan.inside("start", "last").code == 1
+    assert actionplan("start", "last").code == 1
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "2026-13-01", "-3d", "22:00", "999999999w"])
 def test_a_time_that_is_none_is_refused(actionplan: CommandLine, text: str) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
-    ended = actionplan.inside("start", "last", f"--at={text}")
+    ended = actionplan("start", "last", f"--at={text}")
     assert ended.code == 2
     assert f"{text!r} is neither a time such as 2026-11-28T22:00" in ended.err
 
 
 def test_a_time_that_is_over_is_refused(actionplan: CommandLine) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
-    ended = actionplan.inside("start", "last", "--at", "2020-01-01T10:00")
+    ended = actionplan("start", "last", "--at", "2020-01-01T10:00")
     assert ended.code == 1
     assert "at: 2020-01-01 10:00:00 UTC is over: it is " in ended.err
     assert actionplan.plan().state is PlanState.RECOMMENDED
@@ -118,7 +118,7 @@ def test_a_plan_that_fits_into_the_open_window_is_not_kept_waiting(actionplan: C
 
 def test_without_windows_there_is_none_to_start_in(actionplan: CommandLine) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
-    ended = actionplan.inside("start", "last", "--in-window")
+    ended = actionplan("start", "last", "--in-window")
     assert ended.code == 1
     assert "neither the plan nor [watcher_applier] has windows" in ended.err
 

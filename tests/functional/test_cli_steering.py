@@ -313,7 +313,7 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(
 ) -> None:
     actionplan.document("plan.yaml", {"name": "a", "action_type": "nop", "touches": ["node:n"]})
     actionplan.good("create", "plan.yaml")
-    ended = actionplan.inside(*words)
+    ended = actionplan(*words)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("Refused: ")
     assert sentence in ended.err
