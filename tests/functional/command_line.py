@@ -99,6 +99,7 @@ class CommandLine:
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.configuration = folder / "config" / "actionplan" / "watcher.conf"
         self.record = folder / "state" / "actionplan" / "actionplan.sqlite"

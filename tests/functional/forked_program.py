@@ -16,14 +16,23 @@ import sys
 import termios
 import threading
 import time
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from multiprocessing.reduction import DupFd
 from typing import Any
+from unittest import mock
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_IMPORTED = "cli.apply cli.program engines.taskflow_engine run.runner storage.sql"
-_CONTEXT.set_forkserver_preload([f"applier.{name}" for name in _IMPORTED.split()])
+#: What the first one imports; a command imports the rest.
+_IMPORTED = """
+applier.actions.nop applier.actions.shell applier.cli.apply applier.cli.program applier.cli.watch
+applier.cli.reporters.plan_table applier.cli.reporters.recap applier.configuration.check
+applier.engines.taskflow_engine applier.machines.local applier.operations.last_run
+applier.run.runner applier.storage.sql jsonschema_rs networkx planner.planners.weight
+planner.planning rich.console sqlalchemy.dialects.sqlite.pysqlite
+"""
+_CONTEXT.set_forkserver_preload(_IMPORTED.split())
 
 
 class ForkedProgram(subprocess.Popen[str]):
@@ -45,7 +54,9 @@ class ForkedProgram(subprocess.Popen[str]):
         self._process = _CONTEXT.Process(
             target=_run, args=(words, folder, environment, streams, in_new_session, self._before)
         )
-        self._process.start()
+        # Otherwise the copy would first run what is the main program here.
+        with mock.patch.dict(sys.modules, {"__main__": types.ModuleType("__main__")}):
+            self._process.start()
         self.pid = self._process.pid
         self._child_created = True
         self._close_pipe_fds(*pipes)
