@@ -6,16 +6,17 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import programs
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
-settings.register_profile("no-deadline", deadline=None)
-settings.register_profile("fast", deadline=None, max_examples=10)
-settings.load_profile("no-deadline")
+settings.register_profile("full", deadline=None)
+settings.register_profile("fast", settings.get_profile("full"), max_examples=10)
+settings.load_profile("fast")
 
 #: Not tests, and named like a module of Python's installation.
 collect_ignore = ["shifted_clock", "user_database"]
@@ -37,6 +38,12 @@ STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn
 
 #: The test that runs, if it is not marked as slow.
 _fast_test: pytest.Item | None = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in the packages alone: here are none, and each file would be read twice."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs all campaigns, one after another or at once, and says at the end which found something.
+"""Runs campaigns, one after another or at once, and says at the end which found something.
 
 ``python tests/campaign/all.py [--seconds S] [--at-once] [NAME...]``. Each begins nothing new after
-S seconds, and comes to the end of what it does. For a night: ``--seconds 28800 --at-once``.
+S seconds, and comes to the end of what it does. For a night: ``--seconds 28800 --at-once``. With
+``--minutes M`` they are drawn by lot for as long; what fails is then run once more, alone, with the
+same seed, and told as FLAKY if it passes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
@@ -85,27 +88,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CAMPAIGNS))
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each goes on")
-    parser.add_argument("--seed", type=int, default=1, help="another number makes other troubles")
+    parser.add_argument("--seed", type=int, help="another number makes other troubles")
     parser.add_argument("--at-once", action="store_true", help="not one after another")
+    parser.add_argument("--minutes", type=float, help="draw campaigns by lot for as long in all")
     given = parser.parse_args(arguments)
     names = given.names or list(CAMPAIGNS)
     unknown = sorted(set(names) - set(CAMPAIGNS))
     if unknown:
         parser.error(f"no campaign {', '.join(unknown)}; there are {', '.join(CAMPAIGNS)}")
-    lines = []
-    failed: list[Ended] = []
-    with ThreadPoolExecutor(len(names) if given.at_once else 1) as pool:
-        for ended in pool.map(lambda name: run(name, given.seconds, given.seed), names):
-            print(f"\n== Campaign: {ended.name}", ended.output, sep="\n", end="", flush=True)
-            how = "FAILED" if ended.failed else "ok"
-            lines.append(f"{ended.name:22} {how:7} {ended.took:5.0f} s")
-            failed += [ended] if ended.failed else []
-    print("\n== Campaigns", *lines, sep="\n")
+    seed = given.seed if given.seed is not None else int(time.time()) % 1_000_000
+    print(f"Seed {seed}", flush=True)
+    deadline = None
+    if given.minutes is not None:
+        random.Random(seed).shuffle(names)
+        deadline = time.monotonic() + 60 * given.minutes - given.seconds
+    runs = tried(names, seed, given.seconds, deadline, len(names) if given.at_once else 1)
+    failed = [ended for ended in runs if ended.failed]
+    again = {}
+    if given.minutes is not None:
+        again = {ended.name: shown(run(ended.name, given.seconds, seed)) for ended in failed}
+    print("\n== Campaigns")
+    for ended in runs:
+        how = "FAILED" if ended.failed else "ok"
+        print(f"{ended.name:22} {how:7} {ended.took:5.0f} s")
     # Again, so that who sees only the end of a long output sees the reason.
     for ended in failed:
+        flaky = ended.name in again and not again[ended.name].failed
         last = ended.output.splitlines()[-LAST_LINES:]
-        print(f"\n== Failed: {ended.name}", *last, sep="\n")
-    return 1 if failed else 0
+        title = f"FLAKY: {ended.name}" if flaky else f"Failed: {ended.name}"
+        print(f"\n== {title} (seed {seed})", *last, sep="\n")
+    return int(any(ended.name not in again or again[ended.name].failed for ended in failed))
+
+
+def tried(
+    names: Sequence[str], seed: int, seconds: float, deadline: float | None, at_once: int
+) -> list[Ended]:
+    """Run campaigns and print the output of each; begin none after the deadline."""
+
+    def begun(name: str) -> Ended | None:
+        return None if deadline and time.monotonic() > deadline else run(name, seconds, seed)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return [shown(ended) for ended in pool.map(begun, names) if ended]
+
+
+def shown(ended: Ended) -> Ended:
+    """Print the output of a campaign under its name, and return it."""
+    print(f"\n== Campaign: {ended.name}", ended.output, sep="\n", end="", flush=True)
+    return ended
 
 
 if __name__ == "__main__":

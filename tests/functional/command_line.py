@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as a person starts it: in processes of its own, with a home and a record of its own.
+"""The command line with a home and a record of its own, in this process or as a program.
 
 Whatever waits here waits for an event (a line, a state on record), and gives up after a while.
 """
@@ -17,21 +17,23 @@ import pty
 import pwd
 import re
 import select
-import signal
+import shlex
 import struct
 import subprocess
 import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from unittest import mock
 
 import yaml
+from forked_program import ForkedProgram
 
 from applier.cli.main import main
+from applier.cli.program import WAITS
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
 from planner.model import ActionPlan
@@ -52,19 +54,52 @@ class Ended(NamedTuple):
     err: str
 
 
-def _known_as(name: str) -> contextlib.AbstractContextManager[object]:
-    """Give the user of this process a name, as ``user_database`` does for other processes."""
-    real = pwd.getpwuid
-    return mock.patch("pwd.getpwuid", lambda uid: pwd.struct_passwd((name, *real(uid)[1:])))
+class _Stream(io.TextIOWrapper):
+    """A standard stream in memory, which encodes as one of a process does."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        super().__init__(io.BytesIO(data), encoding="utf-8", newline="", write_through=True)
+
+    def text(self) -> str:
+        """Return what was written."""
+        return cast("io.BytesIO", self.buffer).getvalue().decode()
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+@contextlib.contextmanager
+def _process_put_back() -> Iterator[None]:
+    """Put back what a command changes in its process: streams, hooks, logging, the collector."""
+    streams = sys.stdin, sys.stdout, sys.stderr
+    hooks = sys.excepthook, threading.excepthook
+    root, factory = logging.getLogger(), logging.getLogRecordFactory()
+    collect_after = gc.get_threshold()
+    level, handlers = root.level, list(root.handlers)
+    waits = logging.getLogger(WAITS)
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        sys.excepthook, threading.excepthook = hooks
+        for handler in set(root.handlers) - set(handlers):
+            handler.close()
+        root.handlers[:], waits.handlers[:] = handlers, []
+        root.setLevel(level)
+        logging.setLogRecordFactory(factory)
+        gc.set_threshold(*collect_after)
 
 
 class CommandLine:
     """Runs ``actionplan`` in a scratch folder; nothing of this machine's user is seen.
 
-    Calling it runs a command to its end.
+    Calling it runs a command in this process; ``program``, ``start`` and ``on_terminal`` run one in
+    a process of its own.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.configuration = folder / "config" / "actionplan" / "watcher.conf"
         self.record = folder / "state" / "actionplan" / "actionplan.sqlite"
@@ -103,60 +138,78 @@ class CommandLine:
         return file
 
     def __call__(self, *words: str, stdin: str | bytes = b"", **environment: str) -> Ended:
-        """Run a command without a terminal."""
+        """Run a command to its end in this process, without a terminal.
+
+        It is a hundred times cheaper than a start of the program. It has its own environment, user,
+        folder and streams; what else it changes in a process is put back.
+        """
+        given = {**self.environment, **environment}
+        user = pwd.struct_passwd((given["TEST_USER"], *pwd.getpwuid(os.getuid())[1:]))
+        streams = (_Stream(_bytes(stdin)), _Stream(), _Stream())
+        with (
+            mock.patch.dict(os.environ, given, clear=True),
+            mock.patch("pwd.getpwuid", return_value=user),
+            contextlib.chdir(self.folder),
+            _process_put_back(),
+        ):
+            sys.stdin, sys.stdout, sys.stderr = streams
+            code = main(words)
+        return Ended(code, *(stream.text() for stream in streams[1:]))
+
+    inside = __call__
+
+    def program(self, *words: str, stdin: str | bytes = b"", **environment: str) -> Ended:
+        """Run the program to its end: for what depends on a process and on how it is started."""
         ended = subprocess.run(
             [PROGRAM, *words],
             cwd=self.folder,
             env={**self.environment, **environment},
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            input=_bytes(stdin),
             capture_output=True,
             timeout=PATIENCE_S,
             check=False,
         )
         return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
-    def inside(self, *words: str, stdin: str | bytes = b"") -> Ended:
-        """Run a command in this process, which is quicker; streams are text in memory."""
-        data = stdin.encode() if isinstance(stdin, str) else stdin
-        root = logging.getLogger()
-        level, handlers, hook = root.level, list(root.handlers), sys.excepthook
-        collect_after = gc.get_threshold()
-        thread_hook, given = threading.excepthook, sys.stdin
-        out, err = io.StringIO(), io.StringIO()
-        sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
-        try:
-            with (
-                mock.patch.dict(os.environ, self.environment, clear=True),
-                _known_as(self.environment["TEST_USER"]),
-                contextlib.chdir(self.folder),
-                contextlib.redirect_stdout(out),
-                contextlib.redirect_stderr(err),
-            ):
-                code = main(words)
-        finally:
-            sys.stdin, sys.excepthook, threading.excepthook = given, hook, thread_hook
-            root.setLevel(level)
-            root.handlers[:] = handlers
-            gc.set_threshold(*collect_after)
-        return Ended(code, out.getvalue(), err.getvalue())
+    def shell(self, line: str) -> Ended:
+        """Run a line of bash, in which ``actionplan`` is the program."""
+        bash = ["bash", "-c", f'actionplan() {{ {PROGRAM} "$@"; }}; {line}']
+        ended = subprocess.run(
+            bash, cwd=self.folder, env=self.environment, capture_output=True, check=False
+        )
+        return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
     def good(self, *words: str, stdin: str | bytes = b"") -> str:
         """Do something that must succeed, to prepare or to look; gives what is printed."""
-        ended = self.inside(*words, stdin=stdin)
+        ended = self(*words, stdin=stdin)
         assert ended.code == 0, ended
         return ended.out
 
+    def transcript(self, *lines: str) -> str:
+        """Run command lines; gives each with what it prints, its exit code, and ~ for the home."""
+        told = []
+        for line in lines:
+            ended = self(*shlex.split(line))
+            told.append(f"$ actionplan {line}\n{ended.out}{ended.err}[{ended.code}]\n")
+        return "\n".join(told).replace(str(self.folder), "~")
+
+    def check_refusals(self, name: str, *lines: str) -> None:
+        """Compare with tests/cases/cli/NAME.txt what is said to command lines that are refused."""
+        told = self.transcript(*lines)
+        check_golden(name, told)
+        assert told.count("\n[0]\n") == 0
+        assert "Traceback" not in told
+
     def start(self, *words: str, **options: Any) -> Started:
-        """Start a command whose output is a pipe."""
+        """Start a command, in a process of its own, whose output is a pipe."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         return Started(
-            [PROGRAM, *words],
+            words,
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             text=True,
-            **options,
+            **pipes,
         )
 
     def on_terminal(self, *words: str, columns: int = 100) -> Terminal:
@@ -208,7 +261,7 @@ class CommandLine:
             raise AssertionError(f"wanted {state} {actions}, found {known}") from never
 
 
-class Started(subprocess.Popen[str]):
+class Started(ForkedProgram):
     """A command that was started; it does not outlive a test that failed while it ran."""
 
     def __exit__(self, kind: type[BaseException] | None, *given: Any) -> None:
@@ -282,21 +335,21 @@ class Terminal:
     def __init__(self, line: CommandLine, words: tuple[str, ...], columns: int) -> None:
         self.seen = ""
         environment = {k: v for k, v in line.environment.items() if k != "COLUMNS"}
-        size = struct.pack("HHHH", 40, columns, 0, 0)
-        self.pid, self._handle = pty.fork()
-        if self.pid == 0:
-            # Set by the other side, it might come after the program has looked.
-            fcntl.ioctl(0, termios.TIOCSWINSZ, size)
-            os.chdir(line.folder)
-            os.execve(PROGRAM, ["actionplan", *words], environment)  # noqa: S606
+        self._handle, of_program = pty.openpty()
+        fcntl.ioctl(of_program, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        own = dict.fromkeys(("stdin", "stdout", "stderr"), of_program)
+        self._program = Started(
+            words, cwd=line.folder, env=environment, start_new_session=True, **own
+        )
+        self.pid = self._program.pid
+        os.close(of_program)
 
     def __enter__(self) -> Terminal:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+        self._program.kill()
+        self._program.wait()
         self.hang_up()
 
     def wait_for(self, text: str) -> str:
@@ -326,9 +379,7 @@ class Terminal:
         """Read until the command ends; gives its exit code."""
         while self._handle >= 0 and self._read():
             pass
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return self._program.wait()
 
     def _read(self) -> bool:
         """Take in what there is; False once there will be nothing more."""

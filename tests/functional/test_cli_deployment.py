@@ -36,7 +36,7 @@ def written(actionplan: CommandLine, name: str, **fields: Any) -> str:
 
 
 def created(actionplan: CommandLine, *words: str) -> dict[str, Any]:
-    ended = actionplan.inside("create", *words, "--no-check-types", "-f", "json")
+    ended = actionplan("create", *words, "--no-check-types", "-f", "json")
     assert ended.code == 0, ended.err
     value: dict[str, Any] = json.loads(ended.out)
     return value
@@ -59,9 +59,7 @@ def test_a_part_is_chosen_by_nodes_and_tasks_and_completed(
 
 def test_of_many_nodes_those_of_like_names_are_told(actionplan: CommandLine) -> None:
     nodes = [{"uid": f"rack-{i}", "roles": ["a"]} for i in range(300)]
-    ended = actionplan.inside(
-        "create", written(actionplan, "many.yaml", nodes=nodes), "--node", "rack_7"
-    )
+    ended = actionplan("create", written(actionplan, "many.yaml", nodes=nodes), "--node", "rack_7")
     assert ended.code == 1
     near = "did you mean 'rack-7' or 'rack-97' or 'rack-87'?"
     known = "Known: 302 names, such as master, rack-0, rack-1"
@@ -81,9 +79,7 @@ def test_what_changed_since_a_plan_is_chosen(actionplan: CommandLine, file: str)
 
 
 def test_what_there_is_not_is_told_with_the_option(actionplan: CommandLine, file: str) -> None:
-    ended = actionplan.inside(
-        "create", file, "--no-check-types", "--node", "7", "--task", "kystone"
-    )
+    ended = actionplan("create", file, "--no-check-types", "--node", "7", "--task", "kystone")
     assert ended.err.splitlines() == [
         "Refused, 2 mistakes:",
         "  --node 7: only.nodes[0]: no node '7'; Known: 1, 2, master, sync",
@@ -96,7 +92,7 @@ def test_strict_refuses_what_matches_nothing(actionplan: CommandLine) -> None:
     tasks = [{**TASKS[1], "requires": ["begn"]}]
     file = written(actionplan, "typo.yaml", tasks=tasks)
     assert "no task is called 'begn'" in created(actionplan, file)["warnings"][-1]
-    ended = actionplan.inside("create", file, "--no-check-types", "--strict")
+    ended = actionplan("create", file, "--no-check-types", "--strict")
     assert ended.err == "Refused: typo.yaml:13: tasks[0].requires[0]: no task is called 'begn'\n"
 
 
@@ -106,10 +102,10 @@ def test_parts_are_of_deployments_that_are_yet_to_be_made(
     created(actionplan, file, "--out", "plan.json")
     too_late = "has no effect: this plan is already made; make a new one from its document"
     for words in (["apply", "last", "--yes"], ["create", "plan.json"], ["simulate", "last"]):
-        ended = actionplan.inside(*words, "--node", "1", "--node", "2")
+        ended = actionplan(*words, "--node", "1", "--node", "2")
         assert (ended.code, ended.err) == (1, f"Refused: --node 1,2: {too_late}\n")
     actionplan.document("solution.yaml", {"action_type": "nop"})
-    ended = actionplan.inside("create", "solution.yaml", "--fetch-deps")
+    ended = actionplan("create", "solution.yaml", "--fetch-deps")
     assert "Refused: --fetch-deps: only documents of kind 'deployment'" in ended.err
 
 

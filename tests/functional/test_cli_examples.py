@@ -18,7 +18,7 @@ FIRST = "etc/examples/host-maintenance.yaml"
 
 
 def test_each_document_is_listed_with_what_it_is(actionplan: CommandLine) -> None:
-    ended = actionplan.inside("example", "list", "-f", "json")
+    ended = actionplan("example", "list", "-f", "json")
     about = {row["name"]: row["what it is"] for row in json.loads(ended.out)}
     assert about[FIRST] == "Rack r1 gets new power supplies tonight"
     assert {"etc/watcher.conf.sample", "etc/actionplan-applier.service"} <= set(about)
@@ -77,7 +77,7 @@ def test_packages_without_their_files_say_so(
 
 @pytest.mark.parametrize("name", ["host-maintenance.yaml", "examples/host-maintenance.yaml", FIRST])
 def test_one_is_shown_by_its_name_or_its_path(actionplan: CommandLine, name: str) -> None:
-    ended = actionplan.inside("example", "show", name)
+    ended = actionplan("example", "show", name)
     assert ended.out == (ROOT / FIRST).read_text(encoding="utf-8")
 
 
@@ -92,13 +92,13 @@ def test_one_is_shown_by_its_name_or_its_path(actionplan: CommandLine, name: str
 def test_a_name_that_fits_none_or_several_is_answered_with_those_there_are(
     actionplan: CommandLine, words: tuple[str, ...], sentence: str
 ) -> None:
-    ended = actionplan.inside("example", *words)
+    ended = actionplan("example", *words)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"Refused: {sentence}")
 
 
 def test_all_are_copied_to_the_paths_that_the_documentation_names(actionplan: CommandLine) -> None:
-    ended = actionplan.inside("example", "copy")
+    ended = actionplan("example", "copy")
     assert ended.code == 0
     assert ended.err == f"Next: actionplan create {FIRST}\n"
     assert ended.out.splitlines() == list(examples.files())
@@ -108,7 +108,7 @@ def test_all_are_copied_to_the_paths_that_the_documentation_names(actionplan: Co
 
 
 def test_a_folder_of_them_is_copied_below_the_folder_that_is_named(actionplan: CommandLine) -> None:
-    ended = actionplan.inside("example", "copy", "events", "to try")
+    ended = actionplan("example", "copy", "events", "to try")
     copied = [n for n in examples.files() if n.startswith("etc/examples/events/")]
     assert ended.out.splitlines() == [f"to try/{name}" for name in copied]
     assert ended.err.startswith("Next: cd 'to try' && actionplan create etc/examples/events/")
@@ -118,7 +118,7 @@ def test_no_file_is_overwritten_and_then_none_is_copied(actionplan: CommandLine)
     own = actionplan.folder / "etc/examples/rolling-update.yaml"
     own.parent.mkdir(parents=True)
     own.write_text("mine", encoding="utf-8")
-    ended = actionplan.inside("example", "copy")
+    ended = actionplan("example", "copy")
     told = "Refused: nothing was copied, these exist: etc/examples/rolling-update.yaml\n"
     assert (ended.code, ended.out, ended.err) == (1, "", told)
     assert own.read_text(encoding="utf-8") == "mine"
@@ -127,6 +127,6 @@ def test_no_file_is_overwritten_and_then_none_is_copied(actionplan: CommandLine)
 
 def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(actionplan: CommandLine) -> None:
     (actionplan.folder / "file").touch()
-    ended = actionplan.inside("example", "copy", "solution.yaml", "file")
+    ended = actionplan("example", "copy", "solution.yaml", "file")
     told = "Refused: file/etc/examples/solution.yaml cannot be written: Not a directory\n"
     assert (ended.code, ended.out, ended.err) == (1, "", told)

@@ -57,7 +57,7 @@ def test_a_forecast_takes_the_time_of_the_simulated_nodes(simulated):
 
 def test_a_failure_that_is_none_is_refused_before_anything_runs(simulated):
     simulated.configure(simulated_nodes={"failures": "lots"})
-    ended = simulated.inside("apply", "plan.yaml", "--yes")
+    ended = simulated("apply", "plan.yaml", "--yes")
     assert ended.code == 1
     assert "[simulated_nodes] failures: 'lots' is neither a share" in ended.err
     assert simulated.plans() == []

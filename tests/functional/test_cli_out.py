@@ -27,7 +27,7 @@ def test_a_device_that_is_full_is_a_sentence_and_stays_a_device(
     before = os.stat("/dev/full")
     (actionplan.folder / "link").symlink_to("/dev/full")
     for place in ("link", "/dev/full"):
-        ended = actionplan.inside(*words, place)
+        ended = actionplan(*words, place)
         assert ended.code == 1
         assert ended.err == f"Refused: --out {place} cannot be written: No space left on device\n"
         assert stat.S_ISCHR(os.stat("/dev/full").st_mode)

@@ -42,23 +42,23 @@ def change(record: Path, statement: str) -> None:
 def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandLine) -> None:
     change(kept.record, "UPDATE actionplan_plan SET state = 'BOGUS' WHERE number = 1")
     good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
-    ended = kept.inside("list")
+    ended = kept("list")
     assert [line.split()[3] for line in ended.out.splitlines()[2:4]] == ["RECOMMENDED", "damaged"]
     wrong = f"plan {bad[:8]} is damaged: state 'BOGUS' is none of RECOMMENDED, PENDING, "
     assert ended.err.startswith(wrong.replace("plan", "Plan", 1))
     assert ended.err.endswith("; see: actionplan db check\n")
     for words in (("show",), ("apply", "--yes"), ("graph",)):
-        ended = kept.inside(*words, bad)
+        ended = kept(*words, bad)
         assert (ended.code, ended.err.startswith(f"Refused: {wrong}")) == (1, True)
     kept.good("show", good)
 
 
 def test_with_a_missing_table_nothing_is_run(kept: CommandLine) -> None:
     change(kept.record, "DROP TABLE actionplan_attempt")
-    ended = kept.inside("apply", "last", "--yes")
+    ended = kept("apply", "last", "--yes")
     assert ended.code == 1
     assert "is damaged: the table actionplan_attempt is missing; a copy made by" in ended.err
-    assert kept.inside("db", "check").out == "the table actionplan_attempt is missing\n"
+    assert kept("db", "check").out == "the table actionplan_attempt is missing\n"
     with closing(sqlite3.connect(kept.record)) as record:
         states = record.execute("SELECT DISTINCT state FROM actionplan_plan").fetchall()
     assert states == [("RECOMMENDED",)]
@@ -68,14 +68,14 @@ def test_a_damaged_plan_is_removed_once_the_question_is_answered(kept: CommandLi
     change(kept.record, "UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
     good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
     told = f"plan {bad[:8]} is damaged: its content was changed after it was saved"
-    ended = kept.inside("delete", bad, stdin="n\n")
+    ended = kept("delete", bad, stdin="n\n")
     assert (ended.code, ended.out.startswith(told)) == (1, True)
     assert ended.out.endswith("nobody follows them. [y/N] Not removed.\n")
-    assert kept.inside("db", "check").code == 1
-    ended = kept.inside("delete", bad, stdin="y\n")
+    assert kept("db", "check").code == 1
+    ended = kept("delete", bad, stdin="y\n")
     assert (ended.code, ended.out.splitlines()[-1][-28:]) == (0, " is removed from the record.")
     assert kept.good("list", "-f", "value", "-c", "uuid").split() == [good]
-    assert kept.inside("db", "check").code == 0
+    assert kept("db", "check").code == 0
 
 
 def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept: CommandLine) -> None:
@@ -99,19 +99,19 @@ def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept: CommandLine) -> 
     thread = threading.Thread(target=beat)
     thread.start()
     try:
-        ended = kept.inside("delete", bad, "--yes")
+        ended = kept("delete", bad, "--yes")
     finally:
         beats.set()
         thread.join()
     assert (ended.code, f"Run by ann on {socket.gethostname()}" in ended.err) == (1, True)
-    assert kept.inside("list", "--state", "ONGOING").code == 0
+    assert kept("list", "--state", "ONGOING").code == 0
 
 
 def test_the_check_ends_with_1_if_anything_is_wrong(kept: CommandLine) -> None:
     where = f"The record in sqlite:///{kept.record} is"
-    assert kept.inside("db", "check") == (0, f"{where} sound: 2 plans.\n", "")
+    assert kept("db", "check") == (0, f"{where} sound: 2 plans.\n", "")
     change(kept.record, "UPDATE actionplan_action SET parents = '{' WHERE position < 2")
-    ended = kept.inside("db", "check")
+    ended = kept("db", "check")
     assert (ended.code, ended.err) == (1, f"{where} damaged: 4 problems, 2 plans read.\n")
     assert ended.out.count(": parents is not JSON: ") == 4
 
@@ -125,12 +125,12 @@ def test_a_file_of_which_no_plan_can_be_read_is_damaged(
     with kept.record.open("r+b") as file:
         file.seek(place)
         file.write(damage)
-    ended = kept.inside("db", "check")
+    ended = kept("db", "check")
     assert ended.code == 1
     assert ended.out.startswith("no plan can be read: database disk image is malformed\n")
     assert "is damaged: " in ended.err
     assert "db check" not in ended.out + ended.err
-    assert "actionplan db check says where" in kept.inside("list").err
+    assert "actionplan db check says where" in kept("list").err
 
 
 def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
@@ -138,7 +138,7 @@ def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
 ) -> None:
     change(kept.record, "DELETE FROM actionplan_alembic_version")
     for words in (["list"], ["db", "check"], ["db", "upgrade"], ["create", str(EXAMPLE)]):
-        ended = kept.inside(*words)
+        ended = kept(*words)
         assert ended.code == 1
         assert ended.err == (
             f"Refused: sqlite:///{kept.record} is damaged: the version of its tables is missing; "

@@ -22,14 +22,14 @@ def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(
     actionplan: CommandLine, row: Mapping[str, Any]
 ) -> None:
     (actionplan.folder / "bad.yaml").write_text(row["document"], encoding="utf-8")
-    ended = actionplan.inside("create", "bad.yaml", *row.get("arguments", ()))
+    ended = actionplan("create", "bad.yaml", *row.get("arguments", ()))
     assert ended.err == row["message"]
     assert (ended.code, ended.out, actionplan.plans()) == (row.get("code", 1), "", [])
 
 
 def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine) -> None:
     (actionplan.folder / "cloud.yaml").write_text("hosts: {}\n", encoding="utf-8")
-    ended = actionplan.inside("simulator", "reset", "--from", "cloud.yaml")
+    ended = actionplan("simulator", "reset", "--from", "cloud.yaml")
     assert ended.err == (
         "Refused, 2 mistakes:\n"
         "  cloud.yaml:1: the field 'flavors' is missing\n"
@@ -39,7 +39,7 @@ def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine)
 
 def test_a_folder_is_not_written_over(actionplan: CommandLine) -> None:
     actionplan.document("p.yaml", {"action_type": "nop"})
-    ended = actionplan.inside("create", "p.yaml", "--dry-run", "--out", ".")
+    ended = actionplan("create", "p.yaml", "--dry-run", "--out", ".")
     assert ended.err == "Refused: --out . cannot be written: Is a directory\n"
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_is_named(actionplan: CommandLine, name: str)
     (actionplan.folder / "folder").mkdir()
     (actionplan.folder / "latin.yaml").write_bytes("name: Grüße\n".encode("latin-1"))
     (actionplan.folder / "broken.json").write_text('{"actions": [}', encoding="utf-8")
-    ended = actionplan.inside("create", name, stdin=b"\xff\xfe")
+    ended = actionplan("create", name, stdin=b"\xff\xfe")
     assert ended.err.startswith(f"Refused: {FILES[name]}")
     assert (ended.code, ended.out, actionplan.plans()) == (1, "", [])
 
@@ -97,7 +97,7 @@ def test_long_words_are_answered_with_a_short_sentence(
     actionplan: CommandLine, words: tuple[str, ...]
 ) -> None:
     actionplan.good("create", str(EXAMPLE))
-    ended = actionplan.inside(*words)
+    ended = actionplan(*words)
     assert ended.code in (1, 2)
     assert "bug" not in ended.err
     assert "LIKE" not in ended.err
@@ -135,14 +135,14 @@ def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
     actionplan: CommandLine,
 ) -> None:
     actionplan.document("a.yaml", {"name": "a", "action_type": "levitate"})
-    ended = actionplan.inside("apply", "a.yaml", "--yes", "--no-check-types")
+    ended = actionplan("apply", "a.yaml", "--yes", "--no-check-types")
     assert ended.code == 1
     assert "needs action types that no plugin offers: levitate. Known: " in ended.err
     assert "RECAP" not in ended.out
     assert actionplan.plans() == []
     actionplan.good("create", "a.yaml", "--no-check-types")
     assert actionplan.plan().state is PlanState.RECOMMENDED
-    assert actionplan.inside("apply", "last", "--yes").err == ended.err.replace(
+    assert actionplan("apply", "last", "--yes").err == ended.err.replace(
         ended.err.split()[2], actionplan.plan().uuid[:8]
     )
 
@@ -152,7 +152,7 @@ def test_a_state_folder_that_cannot_be_used_is_named(
     actionplan: CommandLine, words: tuple[str, ...]
 ) -> None:
     (actionplan.folder / "state").write_text("in the way", encoding="utf-8")
-    ended = actionplan.inside(*words)
+    ended = actionplan(*words)
     assert ended.code == 1
     assert ended.err.startswith(f"Refused: sqlite:///{actionplan.record}: cannot use the folder")
 
@@ -160,7 +160,7 @@ def test_a_state_folder_that_cannot_be_used_is_named(
 def test_a_record_that_is_none_is_left_alone(actionplan: CommandLine) -> None:
     actionplan.record.parent.mkdir(parents=True)
     actionplan.record.write_text("letters to my aunt" * 100, encoding="utf-8")
-    ended = actionplan.inside("list")
+    ended = actionplan("list")
     assert (ended.code, ended.out) == (1, "")
     assert "file is not a database; name another file in [actionplan] connection" in ended.err
     assert actionplan.record.read_text(encoding="utf-8").startswith("letters to my aunt")
@@ -171,7 +171,7 @@ def test_a_record_of_a_newer_release_is_left_alone(actionplan: CommandLine) -> N
     with sqlite3.connect(actionplan.record) as database:
         database.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")  # noqa: S608
     database.close()
-    ended = actionplan.inside("list")
+    ended = actionplan("list")
     assert ended.code == 1
     assert "have version 9999, of a newer release than this one" in ended.err
 
@@ -181,7 +181,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
 ) -> None:
     pytest.importorskip("psycopg")
     actionplan.configure(actionplan={"connection": "postgresql://me:secret@127.0.0.1:9/plans"})
-    ended = actionplan.inside("list")
+    ended = actionplan("list")
     assert ended.code == 1
     assert "postgresql://me:***@127.0.0.1:9/plans" in ended.err
     assert "secret" not in ended.err + ended.out
@@ -190,7 +190,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
 def test_a_simulator_file_that_is_damaged_is_named(actionplan: CommandLine) -> None:
     actionplan.simulator.parent.mkdir(parents=True)
     actionplan.simulator.write_text("{", encoding="utf-8")
-    ended = actionplan.inside("simulator", "show")
+    ended = actionplan("simulator", "show")
     assert ended.code == 1
     assert str(actionplan.simulator) in ended.err
     assert "Traceback" not in ended.err
@@ -247,12 +247,12 @@ def test_aliases_that_repeat_too_much_are_refused_and_nothing_is_stored(
     lines = ["a0: &a0 [lol, lol]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
     (actionplan.folder / "laugh.yaml").write_text("\n".join(lines), encoding="utf-8")
-    ended = actionplan.inside("create", "laugh.yaml")
+    ended = actionplan("create", "laugh.yaml")
     assert ended.code == 1
     assert ended.err == (
         "Refused: laugh.yaml:7: not YAML: aliases repeat more than 1,000,000 values\n"
     )
-    assert actionplan.inside("list", "-f", "json").out.strip() == "[]"
+    assert actionplan("list", "-f", "json").out.strip() == "[]"
 
 
 def test_many_mistakes_with_long_values_are_a_screen_and_not_a_book(
@@ -260,7 +260,7 @@ def test_many_mistakes_with_long_values_are_a_screen_and_not_a_book(
 ) -> None:
     wrong = ({"action_type": "nop", "input_parameters": {"message": ["x" * 5000]}},) * 500
     actionplan.document("plan.yaml", *wrong)
-    ended = actionplan.inside("create", "plan.yaml")
+    ended = actionplan("create", "plan.yaml")
     assert ended.code == 1
     lines = ended.err.splitlines()
     assert lines[0] == "Refused, 500 mistakes:"

@@ -61,7 +61,7 @@ def broken(actionplan: CommandLine) -> CommandLine:
     """Apply the example in a cloud where one termination of the second batch fails, once."""
     fault = {"operation": "delete", "target": "job-7", "times": 1, "message": "it is locked"}
     SimulatedCloud(actionplan.simulator).inject(fault)
-    ended = actionplan.inside("apply", EXAMPLE, "--yes")
+    ended = actionplan("apply", EXAMPLE, "--yes")
     assert ended.code == 5, ended
     return actionplan
 
@@ -71,7 +71,7 @@ def test_the_example_says_what_will_happen_and_it_does(actionplan: CommandLine) 
     assert "2 batches (2 x +5 -5), create first; never fewer than 10 in service" in said
     assert "never more than 15 members; 1 pause of 30 s, because ImageId of JobServer" in said
     assert "In all: at most 15 instances at once; it ends 38 s after its start" in said
-    ended = actionplan.inside("apply", EXAMPLE, "--yes")
+    ended = actionplan("apply", EXAMPLE, "--yes")
     assert ended.code == 0, ended
     now = jobs(actionplan)
     assert len(now) == 10
@@ -106,7 +106,7 @@ def test_resume_does_again_only_what_is_left(broken: CommandLine) -> None:
 def test_rollback_brings_back_the_members_that_were_changed(broken: CommandLine) -> None:
     gone = OLD - jobs(broken)
     broken.good("rollback", "last")
-    ended = broken.inside("apply", "last", "--yes")
+    ended = broken("apply", "last", "--yes")
     assert ended.code == 0, ended
     assert jobs(broken) == OLD
     (back,) = [p for p in broken.plans() if p.planner == "rollback"]
@@ -121,7 +121,7 @@ def test_a_gate_that_does_not_hold_stops_the_roll_after_its_batch(actionplan: Co
     gate = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
     text = documents.read(EXAMPLE).text
     (actionplan.folder / "roll.yaml").write_text(f"{text}\ngates: [{gate}]\n", encoding="utf-8")
-    assert actionplan.inside("apply", "roll.yaml", "--yes").code == 5
+    assert actionplan("apply", "roll.yaml", "--yes").code == 5
     assert jobs(actionplan) & OLD == OLD - FIRST
 
 
@@ -153,7 +153,7 @@ def test_bounds_are_checked_before_anything_starts(
 ) -> None:
     text = documents.read(EXAMPLE).text
     (actionplan.folder / "roll.yaml").write_text(f"{text}\n{line}\n", encoding="utf-8")
-    ended = actionplan.inside("apply", "roll.yaml", "--yes")
+    ended = actionplan("apply", "roll.yaml", "--yes")
     assert ended.code == 1
     assert sentence in ended.err
     assert actionplan.plans() == []
@@ -163,15 +163,15 @@ def test_bounds_are_checked_before_anything_starts(
 def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_called(
     actionplan: CommandLine, listed: bool
 ) -> None:
-    assert actionplan.inside("apply", EXAMPLE, "--yes").code == 0
+    assert actionplan("apply", EXAMPLE, "--yes").code == 0
     rolled = [{"id": i} for i in servers(actionplan)]
     document = {**example(), "parameters": {"NumInstances": 12}}
     document["old_parameters"] = {"NumInstances": 10, "ImageId": "jobs-2"}
     document["groups"] = {"JobServerGroup": {"members": rolled}} if listed else {}
     (actionplan.folder / "grow.yaml").write_text(json.dumps(document), encoding="utf-8")
-    ended = actionplan.inside("apply", "grow.yaml", "--yes")
+    ended = actionplan("apply", "grow.yaml", "--yes")
     assert ended.code == 0, ended
     assert len(jobs(actionplan)) == 12
     # The same document again finds itself done.
-    assert actionplan.inside("apply", "grow.yaml", "--yes").code == 0
+    assert actionplan("apply", "grow.yaml", "--yes").code == 0
     assert len(jobs(actionplan)) == 12

@@ -81,7 +81,7 @@ def test_a_plan_that_is_wrong_is_refused_with_its_line_and_not_stored(
     del value["digest"]
     change(value)
     (actionplan.folder / "plan.json").write_text(json.dumps(value, indent=1), encoding="utf-8")
-    ended = actionplan.inside(*verb, "plan.json")
+    ended = actionplan(*verb, "plan.json")
     assert (ended.code, actionplan.plans()) == (1, [])
     told = [line for line in ended.err.splitlines() if expected in line]
     assert told, ended.err
@@ -90,7 +90,7 @@ def test_a_plan_that_is_wrong_is_refused_with_its_line_and_not_stored(
 
 def test_apply_stores_nothing_that_it_then_refuses(actionplan: CommandLine) -> None:
     actionplan.document("plan.yaml", {"action_type": "from_elsewhere"})
-    ended = actionplan.inside("apply", "plan.yaml", "--yes", "--no-check-types")
+    ended = actionplan("apply", "plan.yaml", "--yes", "--no-check-types")
     assert ended.code == 1
     assert "needs action types that no plugin offers: from_elsewhere" in ended.err
     assert actionplan.plans() == []

@@ -109,7 +109,7 @@ def test_a_plan_that_was_shown_without_its_values_is_refused_as_a_plan(kept: Com
     (kept.folder / "shown.json").write_text(shown, encoding="utf-8")
     whole = (kept.folder / "plan.json").read_text(encoding="utf-8")
     assert (LITERAL in whole, LITERAL in shown) == (True, False)
-    ended = kept.inside("apply", "shown.json", "--yes")
+    ended = kept("apply", "shown.json", "--yes")
     assert (ended.code, ended.err) == (
         4,
         "Refused: shown.json:7: digest: values are hidden in this copy, which was shown; "

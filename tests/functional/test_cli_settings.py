@@ -46,7 +46,7 @@ def test_max_workers_comes_from_the_configuration_too(actionplan: CommandLine, w
 
 
 def test_create_says_that_max_workers_is_not_kept(actionplan: CommandLine, wide: str) -> None:
-    ended = actionplan.inside("create", wide, "--set", "max_workers=5", "-f", "json")
+    ended = actionplan("create", wide, "--set", "max_workers=5", "-f", "json")
     assert ended.err == (
         "Note: max_workers=5 is not stored in the plan; pass it to apply, or set it in "
         "[watcher_workflow_engines.taskflow].\n"
@@ -63,11 +63,11 @@ def test_on_failure_is_kept_in_the_plan_and_cannot_be_turned_round(
     actionplan.document("plan.yaml", {"name": "bad", **bad}, after, **actions)
     actionplan.good("create", "plan.yaml", "--set", "on_failure=continue")
     assert actionplan.plan().on_failure == "continue"
-    ended = actionplan.inside("apply", "last", "--yes", "--set", "on_failure=skip_descendants")
+    ended = actionplan("apply", "last", "--yes", "--set", "on_failure=skip_descendants")
     assert ended.code == 1
     assert "--set on_failure=skip_descendants: plan" in ended.err
     assert "was made with on_failure=continue; make a new one" in ended.err
-    assert actionplan.inside("apply", "last", "--yes").code == 3
+    assert actionplan("apply", "last", "--yes").code == 3
     actionplan.wait_for(PlanState.FAILED, after=ActionState.SUCCEEDED)
 
 
@@ -78,7 +78,7 @@ def test_what_only_planning_heeds_is_refused_for_a_plan_that_is_made(
     actionplan: CommandLine, wide: str, words: tuple[str, str]
 ) -> None:
     actionplan.good("create", wide)
-    ended = actionplan.inside("apply", "last", "--yes", *words)
+    ended = actionplan("apply", "last", "--yes", *words)
     assert ended.code == 1
     refused = f"Refused: {' '.join(words)}: has no effect: this plan is already made"
     assert ended.err.startswith(refused)
@@ -102,11 +102,11 @@ def test_a_saved_plan_is_applied_once_and_only_as_it_was_made(
     saved = (actionplan.folder / "plan.json").read_text(encoding="utf-8")
     changed = saved.replace('"duration": 0.05', '"duration": 0.5', 1)
     (actionplan.folder / "changed.json").write_text(changed, encoding="utf-8")
-    ended = actionplan.inside("apply", "changed.json", "--yes")
+    ended = actionplan("apply", "changed.json", "--yes")
     assert (ended.code, actionplan.plans()) == (4, [])
     assert "it was changed after it was made" in ended.err
     assert "RECAP" in actionplan.good("apply", "plan.json", "--yes")
-    again = actionplan.inside("apply", "plan.json", "--yes")
+    again = actionplan("apply", "plan.json", "--yes")
     assert again.code == 1
     assert "nothing of it is left to do; make a new one" in again.err
 
@@ -119,7 +119,7 @@ def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
     del other["digest"]
     other["actions"][0]["input_parameters"]["duration"] = 1
     (actionplan.folder / "other.json").write_text(json.dumps(other), encoding="utf-8")
-    ended = actionplan.inside("apply", "other.json", "--yes")
+    ended = actionplan("apply", "other.json", "--yes")
     assert ended.code == 4
     assert "is stored with other content: make the plan again" in ended.err
 
@@ -182,7 +182,7 @@ def test_config_show_hides_a_password_with_a_dollar_sign(actionplan: CommandLine
         actionplan={"connection": "postgresql://me:pa$swordfish@h/db"},
         workers={"broker": "amqp://me:x$tunafish@h//"},
     )
-    ended = actionplan.inside("config", "show", "-f", "json")
+    ended = actionplan("config", "show", "-f", "json")
     assert ended.code == 1
     assert "cannot be used" in ended.out
     assert not re.search("swordfish|tunafish", ended.out + ended.err)
@@ -193,7 +193,7 @@ def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
         actionplan={"connection": "nowhere", "simulator_speed": "fast"},
         watcher_workflow_engines__taskflow={"max_workers": "many"},
     )
-    ended = actionplan.inside("config", "show", "-f", "json")
+    ended = actionplan("config", "show", "-f", "json")
     found = {f"{r['section']}.{r['option']}": r["value"] for r in json.loads(ended.out)}
     assert found["actionplan.connection"].startswith("cannot be used: it is not sqlite:////PATH")
     assert found["actionplan.simulator_speed"].startswith("cannot be used: ")
@@ -205,7 +205,7 @@ def test_config_show_ends_with_the_mistakes_for_which_others_refuse_it(
     actionplan: CommandLine,
 ) -> None:
     actionplan.configure(actionplan={"connection": "$connection", "simulater": "x"})
-    ended = actionplan.inside("config", "show", "-f", "value")
+    ended = actionplan("config", "show", "-f", "value")
     assert ended.code == 1
     assert "cannot be used: it refers to itself" in ended.out
     first, second = ended.err.splitlines()
@@ -234,7 +234,7 @@ def test_a_configuration_file_that_cannot_be_read_is_named(
     (actionplan.folder / "nonsense").write_text("nonsense\n", encoding="utf-8")
     (actionplan.folder / "large").write_bytes(b"#" * (4 * 1024 * 1024 + 1))
     os.mkfifo(actionplan.folder / "pipe")
-    ended = actionplan.inside("--config-file", name, "list")
+    ended = actionplan("--config-file", name, "list")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("Refused: ")
     assert name in ended.err
@@ -243,7 +243,7 @@ def test_a_configuration_file_that_cannot_be_read_is_named(
 
 def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: CommandLine) -> None:
     actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": "many"})
-    ended = actionplan.inside("create", "-", "--dry-run", stdin="actions: []")
+    ended = actionplan("create", "-", "--dry-run", stdin="actions: []")
     assert (ended.code, ended.out) == (1, "")
     place = r"\[watcher_workflow_engines\.taskflow\] max_workers: "
     assert re.match(rf"Refused: {re.escape(str(actionplan.configuration))}:\d+: {place}", ended.err)
@@ -255,7 +255,7 @@ def test_a_plan_made_to_pause_stops_at_a_failure_and_says_so(actionplan: Command
     options = {"weights": {"shell": 90}, "parallelization": {"shell": 1}}
     actions = ({"name": "bad", **bad}, {"name": "after", "action_type": "nop"})
     actionplan.document("plan.yaml", *actions, options=options)
-    ended = actionplan.inside("apply", "plan.yaml", "--yes", "--set", "on_failure=pause")
+    ended = actionplan("apply", "plan.yaml", "--yes", "--set", "on_failure=pause")
     assert ended.code == 5
     plan = actionplan.plan()
     assert [a.state for a in plan.actions] == [ActionState.FAILED, ActionState.PENDING]

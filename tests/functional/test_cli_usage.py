@@ -114,7 +114,7 @@ def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: Co
 def test_a_wrong_command_line_is_answered_with_a_right_one(
     actionplan: CommandLine, words: list[str], answer: str
 ) -> None:
-    ended = actionplan.inside(*words)
+    ended = actionplan(*words)
     assert ended.err == answer
     assert (ended.code, ended.out, actionplan.record.exists()) == (2, "", False)
 
@@ -178,10 +178,10 @@ def test_what_was_planned_is_read_when_the_disk_of_the_record_is_full(
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
         for verb in (*verbs, "graph last -f mermaid", "watch last"):
-            ended = actionplan.inside(*verb.split())
+            ended = actionplan(*verb.split())
             assert (ended.code, ended.err) == (0, ""), verb
             assert ended.out, verb
-        ended = actionplan.inside("delete", "last", "--yes")
+        ended = actionplan("delete", "last", "--yes")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert ended.code == 1
@@ -231,6 +231,6 @@ def test_rows_come_in_every_format(actionplan: CommandLine) -> None:
     actionplan.good("create", "plan.yaml")
     for form in ("json", "yaml", "csv", "value", "table"):
         assert "web" in actionplan.good("list", "-f", form, "-c", "name")
-    ended = actionplan.inside("list", "-c", "nmae")
+    ended = actionplan("list", "-c", "nmae")
     assert ended.code == 1
     assert "-c nmae: no such column; did you mean 'name'? Known: actions, created" in ended.err

@@ -192,7 +192,7 @@ def test_a_reader_that_goes_away_gets_no_complaint(recorded: CommandLine) -> Non
 
 def test_a_plan_that_nobody_runs_is_refused(actionplan: CommandLine) -> None:
     actionplan.good("create", str(EXAMPLE))
-    ended = actionplan.inside(*FOLLOW)
+    ended = actionplan(*FOLLOW)
     assert (ended.code, ended.out) == (1, "")
     assert "is RECOMMENDED: nobody runs it." in ended.err
 

@@ -54,7 +54,7 @@ def api(actionplan: CommandLine, store: SqlStore) -> TestClient:
 
 def test_without_workers_the_list_says_where_actions_run(actionplan: CommandLine) -> None:
     assert "actions run in the appliers themselves" in actionplan.good("worker", "list")
-    ended = actionplan.inside("worker", "drain", "w1")
+    ended = actionplan("worker", "drain", "w1")
     assert (ended.code, "none is registered" in ended.err) == (1, True)
 
 
@@ -92,7 +92,7 @@ def test_a_worker_is_drained_once_and_the_history_says_by_whom(
 def test_an_unknown_worker_is_refused_with_those_that_there_are(
     actionplan: CommandLine, store: SqlStore
 ) -> None:
-    ended = actionplan.inside("worker", "drain", "site-b-3")
+    ended = actionplan("worker", "drain", "site-b-3")
     assert ended.code == 1
     assert "there is no worker 'site-b-3'" in ended.err
     assert "site-b-1" in ended.err

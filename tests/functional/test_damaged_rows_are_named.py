@@ -63,25 +63,25 @@ def test_each_list_shows_the_others_and_names_it(damaged: CommandLine) -> None:
         (("service", "list"), "ann", "pid"),
         (("worker", "list"), "ann", "queues"),
     ):
-        ended = damaged.inside(*words)
+        ended = damaged(*words)
         assert ended.code == 0
         assert there in ended.out
         assert ended.out.splitlines()[-1].count("damaged") == 1
         [told] = ended.err.splitlines()
         assert f"is damaged: {column} '{{' is not " in told
         assert told.endswith("; see: actionplan db check")
-        rows = json.loads(damaged.inside(*words, "-f", "json").out)
+        rows = json.loads(damaged(*words, "-f", "json").out)
         assert None in rows[-1].values()
-    ended = damaged.inside("action", "show", "last", "b")
+    ended = damaged("action", "show", "last", "b")
     assert (ended.code, "state '{' is none of" in ended.err) == (0, True)
 
 
 def test_a_report_and_an_export_have_all_the_rest(damaged: CommandLine) -> None:
-    page = damaged.inside("report", "last")
+    page = damaged("report", "last")
     assert (page.code, page.err) == (0, "")
     for name in ("attempt 1 of action", "entry 3 of", "request 2 is", "approval 2 is"):
         assert name in page.out.lower()
-    ended = damaged.inside("export", "last")
+    ended = damaged("export", "last")
     found = json.loads(ended.out)
     assert [len(found[part]) for part in ("attempts", "requests", "damaged")] == [1, 1, 3]
     assert ended.code == 1

@@ -26,7 +26,7 @@ class Site:
 
     def run(self, story: str) -> dict[str, Outcome | None]:
         """Run a story; gives how each action ended, None for those that did not run."""
-        ended = self._actionplan.inside("apply", str(STORIES / story), "--yes")
+        ended = self._actionplan("apply", str(STORIES / story), "--yes")
         assert ended.code == 0, ended
         self.told = ended.out
         return {a.label: a.outcome for a in self._actionplan.plans()[0].actions}

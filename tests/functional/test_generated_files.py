@@ -91,7 +91,8 @@ def test_a_release_gathers_the_fragments_in_the_change_log(tmp_path: Path) -> No
 
 
 def test_each_step_of_check_is_a_hook_and_no_hook_is_another_command() -> None:
-    text = (ROOT / "check").read_text(encoding="utf-8")
+    # What --all adds takes longer than a push should.
+    text = (ROOT / "check").read_text(encoding="utf-8").partition("\nelse\n")[0]
     steps = [
         quoted or plain for quoted, plain in re.findall(r"^ *step (?:'(.+?)'|(\w+)) ", text, re.M)
     ]

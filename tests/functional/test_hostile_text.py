@@ -268,7 +268,7 @@ def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> No
         ("-f", HOSTILE),
     ]
     for line in lines:
-        ended = hostile.inside(*words, *line)
+        ended = hostile(*words, *line)
         assert not bad(ended), (line, ended)
         assert ended.code in (0, 1, 2, 3, 4, 5), line
 
@@ -287,7 +287,7 @@ def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> No
 def test_what_is_no_verb_shows_no_hidden_character(
     hostile: CommandLine, words: tuple[str, ...]
 ) -> None:
-    ended = hostile.inside(*words)
+    ended = hostile(*words)
     assert not bad(ended), ended
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,9 +79,8 @@ def changed(draw: st.DrawFn, value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", KNOWN)
-@settings(max_examples=20, deadline=None)
-@given(data=st.data())
+@settings(max_examples=examples(20 * len(KNOWN)))
+@given(name=st.sampled_from(sorted(KNOWN)), data=st.data())
 def test_what_is_refused_is_explained_and_nothing_else_is(name: str, data: st.DataObject) -> None:
     schema, examples = KNOWN[name]
     value = data.draw(changed(data.draw(st.sampled_from(examples))))
@@ -88,10 +88,9 @@ def test_what_is_refused_is_explained_and_nothing_else_is(name: str, data: st.Da
     assert checking.compiled(schema)(value) == schema_errors.find(schema, value)
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_the_schemas_of_the_product_are_compiled(name: str, monkeypatch: Any) -> None:
+def test_the_schemas_of_the_product_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """None of them falls back to jsonschema, which would be slow."""
     monkeypatch.setattr(schema_errors, "find", None)
-    schema, examples = KNOWN[name]
-    check = checking.compiled(schema)
-    assert [check(example) for example in examples] == [[] for _ in examples]
+    for name, (schema, valid) in KNOWN.items():
+        check = checking.compiled(schema)
+        assert not any(check(example) for example in valid), name

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from applier.cli import set_ranges
 from applier.errors import ConfigurationError
 from applier.machines import address
@@ -81,25 +79,29 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_ascii_digits_are_read(reader: str) -> None:
-    read, text = READERS[reader]
-    read(text.format("12"))
+def is_read(read: Callable[[str], object], text: str) -> bool:
+    try:
+        read(text)
+    except (ValueError, InvalidInput, ConfigurationError, conditions.InvalidCondition):
+        return False
+    return True
 
 
-@pytest.mark.parametrize("digits", OTHER_DIGITS)
-@pytest.mark.parametrize("reader", READERS)
-def test_other_digits_are_refused(reader: str, digits: str) -> None:
-    read, text = READERS[reader]
-    with pytest.raises((ValueError, InvalidInput, ConfigurationError, conditions.InvalidCondition)):
-        read(text.format(digits))
+def test_ascii_digits_are_read_and_no_others() -> None:
+    wrong = [
+        (name, digits)
+        for name, (read, text) in READERS.items()
+        for digits in ("12", *OTHER_DIGITS)
+        if is_read(read, text.format(digits)) != (digits == "12")
+    ]
+    assert not wrong
 
 
-@pytest.mark.parametrize("digits", OTHER_DIGITS)
-def test_other_digits_are_text_where_any_text_is_accepted(digits: str) -> None:
-    assert _natural(digits) == [(1, digits)]
+def test_other_digits_are_text_where_any_text_is_accepted() -> None:
     assert _natural("9" * 5000)[0] == (0, int("9" * 18))
-    assert set_ranges.expand([f"a={digits}..{digits}"]) == ([], [(f"a={digits}..{digits}",)])
+    for digits in OTHER_DIGITS:
+        assert _natural(digits) == [(1, digits)]
+        assert set_ranges.expand([f"a={digits}..{digits}"]) == ([], [(f"a={digits}..{digits}",)])
 
 
 #: Digits of the kernel, not of people.

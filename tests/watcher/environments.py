@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,13 +80,11 @@ def make(environment: Environment) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_made(environment):
             return
-        # What is complete is brought up to date; what was cut off is begun anew.
-        anew = () if stamp.exists() else ("--clear",)
         stamp.unlink(missing_ok=True)
-        _run(sys.executable, "-m", "venv", *anew, str(environment.folder))
-        pip = (str(environment.python), "-m", "pip", "--quiet", "--disable-pip-version-check")
+        uv = (sys.executable, "-m", "uv", "--quiet")
+        _run(*uv, "venv", "--clear", "--python", sys.executable, str(environment.folder))
         chosen = ("--constraint", str(environment.constraints), *environment.requirements)
-        _run(*pip, "install", "--no-input", *chosen)
+        _run(*uv, "pip", "install", "--python", str(environment.python), *chosen)
         stamp.write_text(_digest(environment))
 
 
@@ -137,24 +136,26 @@ def _run(*command: str) -> None:
         check=False,
     )
     if ended.returncode:
-        # pip says only before its last lines that it reached nobody.
         last = "\n".join(ended.stdout.splitlines()[-3:]) or "it printed nothing"
         raise NotMade(f"{' '.join(command[:4])} ... ended with {ended.returncode}: {last}")
 
 
 def main() -> int:
-    """Make all environments; return 1 if one could not be made."""
-    failed = 0
-    for environment in (WATCHER, NOVA, CINDER, IRONIC):
-        began = time.monotonic()
-        try:
-            make(environment)
-        except NotMade as error:
-            print(error)
-            failed = 1
-        else:
-            print(f"{environment.folder.name}: {time.monotonic() - began:.0f} s")
-    return failed
+    """Make all environments, two at a time; return 1 if one could not be made."""
+    with ThreadPoolExecutor(2) as pool:
+        return int(not all(pool.map(_made, (WATCHER, NOVA, CINDER, IRONIC))))
+
+
+def _made(environment: Environment) -> bool:
+    """Make an environment and print how long it took, or why it cannot be made."""
+    began = time.monotonic()
+    try:
+        make(environment)
+    except NotMade as error:
+        print(error, flush=True)
+        return False
+    print(f"{environment.folder.name}: {time.monotonic() - began:.0f} s", flush=True)
+    return True
 
 
 if __name__ == "__main__":

@@ -42,23 +42,19 @@ def parts(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any], set[
             yield from parts(inside, f"{path}.{key}")
 
 
-def numbers(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the path and the schema of each number in a schema."""
-    for place, part, kinds in parts(schema, path):
-        # A text or a number is a name: 3 is the uid "3".
-        if {"integer", "number"} & kinds and "string" not in kinds:
-            yield place, part
-
-
 #: A pattern that every text of some length breaks.
 BOUNDED = re.compile(r"\^(?:[^*+{]|\{[0-9]+(?:,[0-9]+)?\})*\$")
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_text_of_a_schema_has_a_largest_length(name: str) -> None:
+def all_parts() -> Iterator[tuple[str, Mapping[str, Any], set[str]]]:
+    for name, schema in SCHEMAS.items():
+        yield from parts(schema, name)
+
+
+def test_every_text_of_a_schema_has_a_largest_length() -> None:
     without = [
         path
-        for path, schema, kinds in parts(SCHEMAS[name], name)
+        for path, schema, kinds in all_parts()
         if "string" in kinds
         and not ({"maxLength", "enum", "const"} & schema.keys())
         and not BOUNDED.fullmatch(schema.get("pattern", ""))
@@ -66,23 +62,24 @@ def test_every_text_of_a_schema_has_a_largest_length(name: str) -> None:
     assert not without
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_free_name_of_a_schema_has_a_largest_length(name: str) -> None:
+def test_every_free_name_of_a_schema_has_a_largest_length() -> None:
     without = [
         path
-        for path, schema, _ in parts(SCHEMAS[name], name)
+        for path, schema, _ in all_parts()
         if isinstance(schema.get("additionalProperties"), dict)
         and not ({"maxLength", "enum"} & schema.get("propertyNames", {}).keys())
     ]
     assert not without
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_number_of_a_schema_has_a_range(name: str) -> None:
+def test_every_number_of_a_schema_has_a_range() -> None:
     without = [
         path
-        for path, schema in numbers(SCHEMAS[name], name)
-        if not ("maximum" in schema and {"minimum", "exclusiveMinimum"} & set(schema))
+        for path, schema, kinds in all_parts()
+        # A text or a number is a name: 3 is the uid "3".
+        if {"integer", "number"} & kinds
+        and "string" not in kinds
+        and not ("maximum" in schema and {"minimum", "exclusiveMinimum"} & set(schema))
     ]
     assert not without
 
@@ -92,15 +89,16 @@ FIELDS = ("estimate_s", "timeout_s", "retries")
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("number", HUGE)
-def test_a_number_out_of_its_range_is_refused_with_its_line(field: str, number: str) -> None:
-    text = f"actions:\n  - action_type: nop\n    {field}: {number}\n"
-    for source, written in (
-        ("a.yaml", text),
-        ("a.json", f'{{"actions":\n [{{"action_type": "nop",\n "{field}": {number}}}]}}'),
-    ):
-        with pytest.raises(InvalidInput, match=rf"^{source}:3: actions\[0\]\.{field}: .* than "):
-            make_plan(documents.parse(written, source))
+def test_a_number_out_of_its_range_is_refused_with_its_line(field: str) -> None:
+    for number in HUGE:
+        text = f"actions:\n  - action_type: nop\n    {field}: {number}\n"
+        for source, written in (
+            ("a.yaml", text),
+            ("a.json", f'{{"actions":\n [{{"action_type": "nop",\n "{field}": {number}}}]}}'),
+        ):
+            sentence = rf"^{source}:3: actions\[0\]\.{field}: .* than "
+            with pytest.raises(InvalidInput, match=sentence):
+                make_plan(documents.parse(written, source))
 
 
 @pytest.mark.parametrize(

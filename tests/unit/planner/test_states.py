@@ -23,7 +23,6 @@ from planner.states import (
 )
 
 TABLES = {ActionState: ACTION_TRANSITIONS, PlanState: PLAN_TRANSITIONS}
-PAIRS = [(old, new, who) for states in TABLES for old, new, who in product(states, states, Who)]
 ACTION_ROWS = {
     "OPERATOR": {
         ("PENDING", "SKIPPED"),
@@ -96,17 +95,20 @@ PLAN_ROWS = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "who"), PAIRS, ids=lambda s: f"{type(s).__name__[0]}.{s}")
+@pytest.mark.parametrize(("states", "rows"), [(ActionState, ACTION_ROWS), (PlanState, PLAN_ROWS)])
 def test_a_change_is_allowed_exactly_when_it_is_one_of_these(
-    old: StrEnum, new: StrEnum, who: Who
+    states: type[StrEnum], rows: dict[str, set[tuple[str, str]]]
 ) -> None:
-    rows = ACTION_ROWS if isinstance(new, ActionState) else PLAN_ROWS
-    if (str(old), str(new)) in rows[who]:
-        check("it", "u1", old, new, who)
-    else:
-        with pytest.raises(InvalidTransition) as refused:
+    wrong = []
+    for old, new, who in product(states, states, Who):
+        accepted = None
+        try:
             check("it", "u1", old, new, who)
-        assert refused.value.accepted == sources(new, who)
+        except InvalidTransition as refused:
+            accepted = refused.accepted
+        if accepted != (None if (old, new) in rows[who] else sources(new, who)):
+            wrong.append((old, new, who, accepted))
+    assert not wrong
 
 
 def test_the_states_of_plans_and_actions_do_not_mix() -> None:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -27,11 +29,6 @@ NUMBERS = [
     for group, option in OPTIONS
     if isinstance(option.type, cfg.types.Integer | cfg.types.Float)
 ]
-
-
-def name_of(found: object) -> str:
-    """Return the name of an option for the title of a test."""
-    return found.name if isinstance(found, cfg.Opt) else str(found)
 
 
 class Read:
@@ -69,41 +66,52 @@ def misspelt(name: str) -> str:
     return name[: i - 1] + name[i] + name[i - 1] + name[i + 1 :]
 
 
-@pytest.mark.parametrize(("section", "option"), OPTIONS, ids=name_of)
-def test_a_misspelt_option_is_refused_in_every_section(
-    read: Read, section: str, option: cfg.Opt
-) -> None:
-    wrong = misspelt(option.name)
-    (mistake,) = read.refused(f"[{section}]\n{wrong} = 1\n")
-    assert mistake.startswith(f"2: [{section}] {wrong}: no such option; did you mean ")
-    assert f"'{option.name}'" in mistake.partition("Known")[0]
+def in_sections(values: Iterable[tuple[str, str, str]]) -> tuple[str, list[str]]:
+    """Return a configuration with a section for each value, and the place of each value."""
+    lines, places = [], []
+    for section, name, value in values:
+        lines += [f"[{section}]", f"{name} = {value}"]
+        places.append(f"{len(lines)}: [{section}] {name}: ")
+    return "\n".join(lines), places
 
 
-@pytest.mark.parametrize("section", sorted({section for section, _ in OPTIONS}))
-def test_a_misspelt_section_is_refused(read: Read, section: str) -> None:
-    group, dot, name = section.rpartition(".")
-    wrong = f"{group}{dot}{misspelt(name)}"
-    if wrong in {s for s, _ in OPTIONS}:
-        return
-    (mistake,) = read.refused(f"[{wrong}]\na = 1\n") if len(name) > 3 else (None,)
-    assert mistake is None or f"[{wrong}] a: no such section; did you mean" in mistake
+def unlike(said: list[str], expected: list[str]) -> list[tuple[str | None, str | None]]:
+    """Return the mistakes that do not begin as expected, each with what was expected."""
+    pairs = zip_longest(said, expected)
+    return [(s, e) for s, e in pairs if s is None or e is None or not s.startswith(e)]
 
 
-@pytest.mark.parametrize("text", ["１２", "1_0", "١", "nan", "inf", "-1", "9" * 320, "1e308", "x"])
-@pytest.mark.parametrize(("section", "option"), NUMBERS, ids=name_of)
-def test_a_number_that_cannot_be_is_refused(
-    read: Read, section: str, option: cfg.Opt, text: str
-) -> None:
-    (mistake,) = read.refused(f"[{section}]\n\n{option.name} = {text}\n")
-    assert mistake.startswith(f"3: [{section}] {option.name}: ")
+def test_a_misspelt_option_is_refused_in_every_section(read: Read) -> None:
+    text, places = in_sections((s, misspelt(option.name), "1") for s, option in OPTIONS)
+    said = read.refused(text)
+    assert not unlike(said, [f"{place}no such option; did you mean " for place in places])
+    meant = [mistake.partition("Known")[0] for mistake in said]
+    assert not [
+        (option.name, text)
+        for (_, option), text in zip(OPTIONS, meant, strict=True)
+        if f"'{option.name}'" not in text
+    ]
 
 
-@pytest.mark.parametrize(("section", "option"), OPTIONS, ids=name_of)
-def test_an_option_that_refers_to_itself_is_refused(
-    read: Read, section: str, option: cfg.Opt
-) -> None:
-    (mistake,) = read.refused(f"[{section}]\n{option.name} = ${section}.{option.name}\n")
-    assert mistake.startswith(f"2: [{section}] {option.name}: ")
+def test_a_misspelt_section_is_refused(read: Read) -> None:
+    sections = {section for section, _ in OPTIONS}
+    split = [section.rpartition(".") for section in sorted(sections)]
+    wrong = {f"{group}{dot}{misspelt(name)}" for group, dot, name in split if len(name) > 3}
+    text, places = in_sections((section, "a", "1") for section in sorted(wrong - sections))
+    assert not unlike(read.refused(text), [f"{p}no such section; did you mean" for p in places])
+
+
+def test_a_number_that_cannot_be_is_refused(read: Read) -> None:
+    wrong = []
+    for number in ("１２", "1_0", "١", "nan", "inf", "-1", "9" * 320, "1e308", "x"):
+        text, places = in_sections((s, option.name, number) for s, option in NUMBERS)
+        wrong += unlike(read.refused(text), places)
+    assert not wrong
+
+
+def test_an_option_that_refers_to_itself_is_refused(read: Read) -> None:
+    text, places = in_sections((s, o.name, f"${s}.{o.name}") for s, o in OPTIONS)
+    assert not unlike(read.refused(text), places)
 
 
 def test_references_to_each_other_and_to_nothing_are_refused(read: Read) -> None:

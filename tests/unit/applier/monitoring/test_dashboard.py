@@ -84,9 +84,9 @@ def expressions() -> list[str]:
     return [target["expr"] for panel in panels for target in panel["targets"]]
 
 
-@pytest.mark.parametrize("expression", expressions())
-def test_an_expression_asks_for_what_is_offered(expression: str) -> None:
-    assert list(wrong(expression, offered())) == []
+def test_an_expression_asks_for_what_is_offered() -> None:
+    known = offered()
+    assert not [(one, found) for one in expressions() if (found := list(wrong(one, known)))]
 
 
 def test_the_dashboard_shows_every_metric() -> None:

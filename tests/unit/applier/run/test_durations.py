@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from applier.run.durations import Durations, PastDurations, estimates
@@ -48,14 +50,14 @@ def test_what_the_plan_says_comes_first_then_the_record_then_the_type(action, se
     assert (found.seconds["a"], dict(found.known_from)) == (seconds, {source: 1})
 
 
-@pytest.mark.parametrize("state", [ActionState.PENDING, ActionState.SUCCEEDED])
-@pytest.mark.parametrize("recorded", [True, False])
-@pytest.mark.parametrize("estimate_s", [7, None])
 @pytest.mark.parametrize("name", ["migrate", "resize", "nop", JOIN])
-def test_durations_are_known_unless_one_is_based_on_nothing(name, estimate_s, recorded, state):
-    plan = plan_of(Action(uuid="a", action_type=name, estimate_s=estimate_s, state=state))
-    known = past().are_known(plan, recorded=recorded)
-    assert known is not bool(past().of(plan, recorded=recorded).known_from.get("nothing"))
+def test_durations_are_known_unless_one_is_based_on_nothing(name):
+    states = (ActionState.PENDING, ActionState.SUCCEEDED)
+    for estimate_s, recorded, state in product((7, None), (True, False), states):
+        plan = plan_of(Action(uuid="a", action_type=name, estimate_s=estimate_s, state=state))
+        is_known = past().are_known(plan, recorded=recorded)
+        nothing = past().of(plan, recorded=recorded).known_from.get("nothing")
+        assert is_known is not bool(nothing), (estimate_s, recorded, state)
 
 
 def test_what_has_ended_and_joins_take_no_time_and_are_not_counted():

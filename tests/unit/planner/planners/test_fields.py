@@ -93,23 +93,19 @@ def test_a_field_that_is_required_is_named_when_it_is_missing(case: Mapping[str,
     assert not wrong
 
 
-PLACES = [
-    pytest.param(case, entry, id=f"{name}: {path_text(tuple(entry['at']))}")
-    for name, case in CASES.items()
-    for entry in case["values"]
-]
-
-
-@pytest.mark.parametrize(("case", "entry"), PLACES)
-def test_a_value_is_accepted_or_refused_with_its_place(
-    case: Mapping[str, Any], entry: Mapping[str, Any]
-) -> None:
-    at = entry["at"]
-    assert [value for value in entry["accepted"] if refused(case, at, value)] == []
-    for value in entry["refused"]:
-        said = refused(case, at, value)
-        assert said, value
-        assert all(text.startswith(path_text(tuple(at))) for text in said), said
+@EACH_CASE
+def test_a_value_is_accepted_or_refused_with_its_place(case: Mapping[str, Any]) -> None:
+    wrong = []
+    for entry in case["values"]:
+        at, place = entry["at"], path_text(tuple(entry["at"]))
+        for value in entry["accepted"]:
+            if said := refused(case, at, value):
+                wrong.append((place, value, said))
+        for value in entry["refused"]:
+            said = refused(case, at, value)
+            if not said or not all(text.startswith(place) for text in said):
+                wrong.append((place, value, said))
+    assert not wrong
 
 
 @EACH_CASE

@@ -19,37 +19,36 @@ from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
 
 FOLDER = Path(__file__).parents[4] / "cases" / "functions"
 CASES = {file.stem: documents.read(file).value for file in sorted(FOLDER.glob("*.yaml"))}
-RESULTS = [
-    pytest.param(case, result, id=f"{name}: {result['of']}")
-    for name, case in CASES.items()
-    for result in case["results"]
-]
+EACH_CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-@pytest.mark.parametrize(("case", "result"), RESULTS)
+@EACH_CASE
 def test_a_function_gives_its_value_or_says_what_is_wrong(
-    case: Mapping[str, Any], result: Mapping[str, Any]
+    case: Mapping[str, Any], subtests: pytest.Subtests
 ) -> None:
-    resolver = Resolver(case, case.get("given", {}), ("new",), case.get("hidden", ()))
-    found = resolver.value(result["of"], ("here",))
-    said = [str(mistake) for mistake in resolver.mistakes]
-    if "is" in result:
-        assert (said, found, type(found)) == ([], result["is"], type(result["is"]))
-        return
-    assert said == [f"new.here{text}" for text in result["wrong"]]
-    assert found is UNRESOLVED or isinstance(found, dict)
+    for result in case["results"]:
+        with subtests.test(of=result["of"]):
+            resolver = Resolver(case, case.get("given", {}), ("new",), case.get("hidden", ()))
+            found = resolver.value(result["of"], ("here",))
+            said = [str(mistake) for mistake in resolver.mistakes]
+            if "is" in result:
+                assert (said, found, type(found)) == ([], result["is"], type(result["is"]))
+            else:
+                assert said == [f"new.here{text}" for text in result["wrong"]]
+                assert found is UNRESOLVED or isinstance(found, dict)
 
 
-NOT_EVALUATED = [(case, name) for case in CASES.values() for name in case.get("not_evaluated", ())]
-
-
-@pytest.mark.parametrize(("case", "name"), NOT_EVALUATED, ids=[name for _, name in NOT_EVALUATED])
-def test_a_function_that_is_not_evaluated_is_refused(case: Mapping[str, Any], name: str) -> None:
-    resolver = Resolver(case, {}, ())
-    assert resolver.value({name: []}, ()) is UNRESOLVED
-    (mistake,) = resolver.mistakes
-    assert mistake.text.startswith(f"no function {name!r}; ")
-    assert Resolver({}, {}, ()).value({name: []}, ()) == {name: []}
+@EACH_CASE
+def test_a_function_that_is_not_evaluated_is_refused(
+    case: Mapping[str, Any], subtests: pytest.Subtests
+) -> None:
+    for name in case.get("not_evaluated", ()):
+        with subtests.test(name):
+            resolver = Resolver(case, {}, ())
+            assert resolver.value({name: []}, ()) is UNRESOLVED
+            (mistake,) = resolver.mistakes
+            assert mistake.text.startswith(f"no function {name!r}; ")
+            assert Resolver({}, {}, ()).value({name: []}, ()) == {name: []}
 
 
 def test_the_parameters_that_are_used_or_declared_are_known() -> None:

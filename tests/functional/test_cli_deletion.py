@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``delete``, ``undelete`` and ``purge``: no plan goes without a question or without its report."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from command_line import PATIENCE_S, CommandLine, Ended, wait_until
+
+from planner.states import PlanState
+
+PURGE = ("purge", "--older-than", "0m", "--yes")
+KEEP = (*PURGE, "--keep-reports")
+
+
+@pytest.fixture
+def ended(actionplan: CommandLine) -> CommandLine:
+    """Return a command line with two plans that have ended."""
+    actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
+    for _ in range(2):
+        actionplan.good("apply", "plan.yaml", "--yes")
+    return actionplan
+
+
+def uuids(line: CommandLine) -> set[str]:
+    """Return the plans on record."""
+    return {plan.uuid for plan in line.plans()}
+
+
+def verbs(line: CommandLine, *words: str) -> list[str]:
+    """Return the verbs of a history."""
+    return [row["verb"] for row in json.loads(line.good("history", *words, "-f", "json"))]
+
+
+def test_a_plan_is_removed_softly_and_brought_back(actionplan: CommandLine) -> None:
+    actionplan.good("create", actionplan.document("p.yaml", {"name": "a", "action_type": "nop"}))
+    uuid = actionplan.plan().uuid
+    asked = actionplan("delete", "last", stdin="n\n")
+    assert (asked.code, actionplan.plan().state) == (1, PlanState.RECOMMENDED)
+    question, answer = asked.out.split("[y/N]")
+    assert question.strip() == f"Delete plan {uuid[:8]}, RECOMMENDED?"
+    assert answer.strip() == "Not deleted. To delete it without a question, add --yes."
+    assert actionplan.good("delete", "last", "--yes").splitlines() == [
+        f"Plan {uuid[:8]} is DELETED.",
+        f"To bring it back: actionplan undelete {uuid}",
+    ]
+    assert actionplan.good("list") == "No plans. To make one: actionplan create FILE\n"
+    assert uuid[:8] in actionplan.good("list", "--state", "deleted")
+    assert "DELETED" in actionplan.good("show", uuid)
+    actionplan.good("undelete", uuid, "--reason", "too early")
+    assert uuid[:8] in actionplan.good("list")
+    assert verbs(actionplan, uuid) == ["create", "delete", "undelete"]
+
+
+def test_old_plans_are_deleted_for_good_after_a_question(ended: CommandLine) -> None:
+    ended.good("create", "plan.yaml")
+    nothing = ended.good("purge", "--older-than", "1d")
+    assert re.fullmatch(r"No plan ended or was deleted before .* UTC\.\n", nothing)
+    asked = ended("purge", "--older-than", "0m", stdin="\n")
+    assert asked.code == 1
+    assert asked.out.startswith("Delete 2 plans for good that ended or were deleted before ")
+    assert len(ended.plans()) == 3
+    assert ended.good(*PURGE) == "2 plans deleted for good.\n"
+    assert ended.plan().state is PlanState.RECOMMENDED
+    assert verbs(ended) == ["create", "purge"]
+    assert re.search(r" - +purge ", ended.good("history"))
+    assert ended("db", "check").code == 0
+    for wrong in ("90", "-1d", "٣d", "2026-03-01", "999999999w"):
+        refused = ended("purge", f"--older-than={wrong}", "--yes")
+        assert (refused.code, "is not an age such as 12h, 90d or 8w" in refused.err) == (2, True)
+
+
+# Reports that a purge keeps
+
+
+def kill_where_a_report_is_about_to_be_whole() -> None:
+    """Let the process be killed when it gives a file its name."""
+    os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_purge_that_was_killed_leaves_nothing_to_the_next_one(ended: CommandLine) -> None:
+    before, folder = uuids(ended), ended.folder / "kept" / "reports"
+    with ended.start(*KEEP, "kept/reports", before=kill_where_a_report_is_about_to_be_whole) as one:
+        assert one.wait() == -signal.SIGKILL
+    (left,) = folder.iterdir()
+    assert left.name.startswith(".new-report-")
+    assert uuids(ended) == before
+    (folder / ".new-of-others").touch()
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # What another purge writes right now stays.
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        assert ended.good(*KEEP, "kept/reports") == "2 plans deleted for good.\n"
+    finally:
+        os.close(handle)
+    assert left.exists()
+    ended.good("apply", "plan.yaml", "--yes")
+    before |= uuids(ended)
+    ended.good(*KEEP, "kept/reports")
+    names = {".new-of-others", *(f"{uuid}.html" for uuid in before)}
+    assert {path.name for path in folder.iterdir()} == names
+    for uuid in before:
+        assert uuid in (folder / f"{uuid}.html").read_text(encoding="utf-8")
+
+
+def test_no_report_is_lost_when_two_purge_at_once_and_one_was_killed(ended: CommandLine) -> None:
+    ended.good("apply", "plan.yaml", "--yes")
+    before, folder = uuids(ended), ended.folder / "reports"
+
+    def kept() -> set[str]:
+        return {path.stem for path in folder.glob("*.html")}
+
+    with ended.start(*KEEP, "reports") as killed:
+        wait_until(kept)
+        killed.kill()
+    assert before - uuids(ended) <= kept()
+    left = len(ended.plans())
+    both = [ended.start(*KEEP, "reports") for _ in range(2)]
+    told = [one.communicate(timeout=PATIENCE_S)[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    deleted = [re.fullmatch(r"(\d) plans? deleted for good\.\n", text) for text in told]
+    assert sum(int(found[1]) for found in deleted if found) == left
+    assert (ended.plans(), kept()) == ([], before)
+
+
+def test_reports_in_the_folder_of_the_record_keep_nobody_out(ended: CommandLine) -> None:
+    folder = ended.record.parent
+    with closing(sqlite3.connect(ended.record, isolation_level=None)) as database:
+        # The purge writes its reports, and waits before it deletes.
+        database.execute("BEGIN IMMEDIATE")
+        with ended.start(*KEEP, str(folder)) as purge:
+            wait_until(lambda: len([*folder.glob("*.html")]) == 2)
+            with ended.start("list", "-f", "value", "-c", "uuid") as listed:
+                assert len(listed.communicate()[0].split()) == 2
+            database.execute("ROLLBACK")
+            out, err = purge.communicate(timeout=PATIENCE_S)
+    assert (purge.returncode, out) == (0, "2 plans deleted for good.\n"), err
+
+
+def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended: CommandLine) -> None:
+    with closing(sqlite3.connect(ended.record)) as database, database:
+        database.execute("UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
+    good, bad = ended.good("list", "-f", "value", "-c", "uuid").split()
+    purged = ended(*KEEP, "kept")
+    assert (purged.code, purged.out) == (1, "1 plan deleted for good.\n")
+    (told,) = purged.err.splitlines()
+    assert told.startswith(f"Not deleted: plan {bad[:8]} is damaged: its content was changed")
+    assert told.endswith(f"no report of it can be made; see: actionplan delete {bad[:8]}")
+    assert [path.name for path in (ended.folder / "kept").iterdir()] == [f"{good}.html"]
+    assert ended.good("list", "-f", "value", "-c", "uuid").split() == [bad]
+
+
+@pytest.fixture
+def disk(ended: CommandLine) -> Iterator[Path]:
+    """Return a folder on a small disk."""
+    folder = ended.folder / "kept"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.needs("mount")
+def test_on_a_disk_that_is_full_or_read_only_no_plan_goes_without_its_report(
+    ended: CommandLine, disk: Path
+) -> None:
+    before = uuids(ended)
+    with suppress(OSError), open(disk / "rest", "wb", buffering=0) as rest:
+        while rest.write(b"\0" * 4096):
+            pass
+    _refused(ended(*KEEP, "kept"), "No space left on device")
+    assert {path.name for path in disk.iterdir()} == {"rest"}
+    (disk / "rest").unlink()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    _refused(ended(*KEEP, "kept"), "Read-only file system")
+    assert uuids(ended) == before
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    ended.good(*KEEP, "kept")
+    assert {path.stem for path in disk.iterdir()} == before
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_any_plan_goes(ended: CommandLine) -> None:
+    before = uuids(ended)
+    for folder, why in (("plan.yaml", "File exists"), ("plan.yaml/kept", "Not a directory")):
+        purged = ended(*KEEP, folder)
+        assert (purged.code, purged.out) == (1, "")
+        (told,) = purged.err.splitlines()
+        assert told.endswith(f"--keep-reports {folder} cannot be made: {why}")
+    assert uuids(ended) == before
+
+
+def _refused(purged: Ended, why: str) -> None:
+    """Check that a purge has told in one sentence which report it could not write."""
+    assert (purged.code, purged.out) == (1, "0 plans deleted for good.\n")
+    (told,) = purged.err.splitlines()
+    assert "--keep-reports kept/" in told
+    assert told.endswith(f".html cannot be written: {why}")

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts on the command line: facts, drains, the state of a host, what a plan would find now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+import pytest
+import yaml
+from command_line import EXAMPLE, CommandLine, check_golden, wait_until
+
+from applier.clouds.simulated import SimulatedCloud
+from planner.states import ActionState, PlanState
+
+WEB = {f"web-{n}": f"6a1f0001-0000-4000-8000-00000000000{n}" for n in (1, 2, 3)}
+MOVE = {
+    "action_type": "migrate",
+    "resource_id": WEB["web-1"],
+    "input_parameters": {"migration_type": "live", "source_node": "compute-1"},
+}
+
+
+@pytest.fixture
+def cloud(actionplan: CommandLine) -> SimulatedCloud:
+    """Return the cloud that the command line works on."""
+    return SimulatedCloud(actionplan.simulator, speed=1000)
+
+
+def move(cloud: SimulatedCloud, name: str, host: str) -> None:
+    """Move an instance, as somebody else would."""
+    cloud.migrate(WEB[name], host, True, Event())
+
+
+def drained(actionplan: CommandLine, *words: str) -> dict[str, Any]:
+    """Return the document of a drain that must succeed."""
+    document: dict[str, Any] = yaml.safe_load(actionplan.good("drain", *words))
+    return document
+
+
+def created(actionplan: CommandLine, *words: str) -> None:
+    """Store the plan of a drain."""
+    actionplan.good("create", "-", stdin=actionplan.good("drain", *words))
+
+
+def state_of(actionplan: CommandLine, host: str) -> dict[str, Any]:
+    """Return the state of a host in the last plan."""
+    value: dict[str, Any] = json.loads(
+        actionplan.good("show", "last", "--node", host, "-f", "json")
+    )
+    return value
+
+
+# Facts
+
+
+def test_facts_are_written_and_planned_with(actionplan: CommandLine) -> None:
+    found = json.loads(actionplan.good("facts", "-f", "json"))
+    assert found["cloud"] == "simulated"
+    assert found["hosts"]["compute-1"]["free"]["vcpus"] == 6
+    assert actionplan.good("facts", "--out", "facts.yaml") == ""
+    written = yaml.safe_load((actionplan.folder / "facts.yaml").read_text())
+    assert {**written, "at": ""} == {**found, "at": ""}
+    suspend = {"action_type": "turn_host_to_acpi_s3_state", "resource_id": "compute-1"}
+    resize = {**MOVE, "action_type": "resize", "input_parameters": {"flavor": "m1.large"}}
+    file = actionplan.document("plan.yaml", resize, suspend)
+    planned = ("create", file, "--planner", "workload_stabilization", "-f", "json")
+    assert "host is missing" in actionplan(*planned).err
+    plan = json.loads(actionplan.good(*planned, "--facts-from", "simulated"))
+    assert len(plan["actions"]) == 2
+
+
+def test_facts_from_elsewhere_are_refused(actionplan: CommandLine) -> None:
+    for cloud, fields, answer in (
+        ("simulated", {"facts": {"hosts": {"c": {}}}}, "the document has facts already"),
+        ("simulated", {"kind": "events"}, "only documents of kind 'solution' have facts"),
+        ("openstack", {}, "the configured cloud is simulated"),
+        ("simulatd", {}, "did you mean 'simulated'?"),
+    ):
+        file = actionplan.document("plan.yaml", MOVE, **fields)
+        ended = actionplan("create", file, "--facts-from", cloud)
+        assert (ended.code, ended.out, answer in ended.err) == (1, "", True), cloud
+    assert not actionplan.plans()
+
+
+# Drains
+
+
+def test_a_host_is_drained_switched_off_and_taken_back(
+    actionplan: CommandLine, cloud: SimulatedCloud
+) -> None:
+    created(actionplan, "compute-1", "--power-off", "--reason", "new fans")
+    before = actionplan.good("show", "last", "--node", "compute-1")
+    assert "web-1  ACTIVE: its move has not started\n" in before
+    assert "Safe to power off: no: 3 instances on it; its service is enabled" in before
+    actionplan.good("apply", "last", "--yes")
+    state = state_of(actionplan, "compute-1")
+    assert (len(state["left"]), state["remains"], state["power"]) == (3, [], "off")
+    assert state["safe_to_power_off"]
+    assert cloud.service("compute-1") == {"status": "disabled", "reason": "new fans"}
+    entered = actionplan.good("show", "last", "--node", "compute-3")
+    assert "cache-1  ACTIVE: no action of the plan moves it\n" in entered
+    ended = actionplan("show", "last", "--node", "compute-11")
+    assert (ended.code, "there is no such host; did you mean" in ended.err) == (1, True)
+    actionplan.good("undrain", "compute-1", "--out", "back.yaml")
+    actionplan.good("create", "back.yaml")
+    actionplan.good("apply", "last", "--yes")
+    assert cloud.host("compute-1")["power"] == "on"
+    assert cloud.service("compute-1")["status"] == "enabled"
+
+
+def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(
+    actionplan: CommandLine, cloud: SimulatedCloud
+) -> None:
+    created(actionplan, "compute-1", "compute-2")
+    cloud.delete_instance("6a1f0005-0000-4000-8000-000000000001", Event())
+    cloud.set_service_status("compute-4", "disabled", None, Event())
+    shown = actionplan.good("show", "last", "--node", "compute-4")
+    assert "Remains: 0 instances\nSafe to power off: no: move-web-1 is PENDING" in shown
+    cloud.set_service_status("compute-4", "enabled", None, Event())
+    cloud.inject({"operation": "migrate", "target": "web-2", "message": "no route"})
+    assert actionplan("apply", "last", "--yes").code == 3
+    state = state_of(actionplan, "compute-1")
+    assert {left["name"] for left in state["left"]} == {"web-1", "web-3"}
+    assert [(r["name"], r["why"]) for r in state["remains"]] == [
+        ("web-2", "its move is FAILED: no route")
+    ]
+    assert not state["safe_to_power_off"]
+    assert state["not_safe_because"] == ["1 instance on it"]
+
+
+def test_the_plan_disables_first_then_moves_then_powers_off(actionplan: CommandLine) -> None:
+    created(actionplan, "compute-1", "compute-2", "--power-off")
+    plan = actionplan.plan()
+    assert plan.name == "drain-2-hosts"
+    names = {a.uuid: a.name for a in plan.actions}
+    assert {a.name: {names[u] for u in a.needs} for a in plan.actions} == {
+        "disable-compute-1": set(),
+        "disable-compute-2": set(),
+        **{f"move-{name}": {"disable-compute-1"} for name in WEB},
+        **{f"move-{name}": {"disable-compute-2"} for name in ("db-1", "db-2", "app-1")},
+        "power-off-compute-1": {f"move-{name}" for name in WEB},
+        "power-off-compute-2": {"move-db-1", "move-db-2", "move-app-1"},
+    }
+    assert not plan.warnings
+
+
+def test_what_is_stopped_moves_cold_and_nothing_moves_onto_a_drained_host(
+    actionplan: CommandLine,
+) -> None:
+    document = drained(actionplan, "compute-3", "compute-4")
+    moves = {
+        a["input_parameters"]["resource_name"]: a["input_parameters"]
+        for a in document["actions"]
+        if a["action_type"] == "migrate"
+    }
+    assert moves["batch-1"]["migration_type"] == "cold"
+    assert moves["cache-1"]["migration_type"] == "live"
+    assert {m["destination_node"] for m in moves.values()} <= {"compute-1", "compute-2"}
+    assert document["facts"]["cloud"] == "simulated"
+
+
+def test_what_does_not_fit_stays_and_is_explained(
+    actionplan: CommandLine, cloud: SimulatedCloud
+) -> None:
+    room = {"vcpus": 4, "ram_mb": 4096, "disk_gb": 40}
+    instance = {"host": "a", "flavor": "one"}
+    world: dict[str, Any] = {
+        "hosts": {"a": room, "b": {**room, "vcpus": 3}},
+        "flavors": {"one": {"vcpus": 2, "ram_mb": 2048, "disk_gb": 20}},
+        "instances": {
+            f"00000000-0000-4000-8000-00000000000{n}": {"name": name, **instance}
+            for n, name in enumerate("xy", 1)
+        },
+    }
+    SimulatedCloud.reset(actionplan.simulator, world)
+    ended = actionplan("drain", "a", "--power-off")
+    assert ended.code == 1
+    assert "stays on a: no host that is enabled and up has room for it: it needs 2" in ended.err
+    assert [a["name"] for a in yaml.safe_load(ended.out)["actions"]] == ["disable-a", "move-x"]
+    left = drained(actionplan, "a", "--power-off", "--scheduler")
+    names = [a["name"] for a in left["actions"]]
+    assert names == ["disable-a", "move-x", "move-y", "power-off-a"]
+    assert "destination_node" not in left["actions"][2]["input_parameters"]
+    assert cloud.service("a")["status"] == "enabled"
+    other, members = "00000000-0000-4000-8000-000000000009", list(world["instances"])[:1]
+    world["hosts"]["b"] = room
+    world["instances"] = {members[0]: {"name": "x", **instance}}
+    world["instances"][other] = {"name": "z", **instance, "host": "b"}
+    group = {"name": "pair", "policy": "anti-affinity", "members": [*members, other]}
+    SimulatedCloud.reset(actionplan.simulator, {**world, "server_groups": {"g": group}})
+    ended = actionplan("drain", "a")
+    assert (ended.code, "as many of server group pair as it may" in ended.err) == (1, True)
+
+
+def test_hosts_that_do_not_exist_are_all_named(actionplan: CommandLine) -> None:
+    for verb in ("drain", "undrain"):
+        ended = actionplan(verb, "compute-7", "compute-1", "nowhere", "--out", "x.yaml")
+        assert (ended.code, ended.out) == (1, "")
+        assert "compute-7: there is no compute service" in ended.err
+        assert "nowhere: there is no compute service" in ended.err
+        assert not (actionplan.folder / "x.yaml").exists()
+
+
+def test_a_drain_that_was_killed_halfway_ends_with_every_instance_moved_once(
+    actionplan: CommandLine, cloud: SimulatedCloud
+) -> None:
+    created(actionplan, "compute-1", "--power-off")
+    pending = actionplan("action", "force-complete", "last", "move-web-1")
+    assert (pending.code, "only ONGOING migrations" in pending.err) == (1, True)
+    cloud.inject({"operation": "migrate", "target": "web-3", "kind": "hang", "times": 1})
+    with actionplan.start("apply", "last", "--yes") as process:
+        wait_until(lambda: any("web-3" in work["what"] for work in cloud.snapshot()["ongoing"]))
+        ended = actionplan("action", "force-complete", "last", "move-web-3")
+        assert (ended.code, "cannot complete a migration at once" in ended.err) == (1, True)
+        process.kill()
+    before = {name: cloud.instance(uuid)["host"] for name, uuid in WEB.items()}
+    assert before == {"web-1": "compute-2", "web-2": "compute-3", "web-3": "compute-1"}
+    actionplan.good("resume", "last")
+    actionplan.good("apply", "last", "--yes")
+    tries = {a.name: a.attempts for a in actionplan.plan().actions if a.action_type == "migrate"}
+    assert tries == {"move-web-1": 1, "move-web-2": 1, "move-web-3": 2}
+    assert state_of(actionplan, "compute-1")["safe_to_power_off"]
+
+
+# A cloud that is not as planned
+
+
+def test_a_plan_that_the_cloud_does_not_fit_any_more_is_refused(
+    actionplan: CommandLine, cloud: SimulatedCloud
+) -> None:
+    created(actionplan, "compute-1")
+    move(cloud, "web-1", "compute-4")
+    cloud.delete_instance(WEB["web-2"], Event())
+    cloud.set_service_status("compute-3", "disabled", "smoke", Event())
+    for words in (("apply", "last", "--yes"), ("start", "last")):
+        ended = actionplan(*words)
+        assert ended.code == 4
+        assert "  web-1 is on compute-4, and was planned to leave compute-1\n" in ended.out
+        assert "  web-2 does not exist, and is to be changed by move-web-2\n" in ended.out
+        assert "  compute-3, where instances are to go, is disabled (smoke)\n" in ended.out
+        assert "run it nevertheless with --accept-drift" in ended.err
+    assert actionplan.plan().state is PlanState.RECOMMENDED
+    assert cloud.service("compute-1")["status"] == "enabled"
+    assert "not as planned:\n" in actionplan.good("start", "last", "--accept-drift")
+    assert actionplan("apply", "last", "--yes", "--accept-drift").code == 3
+    assert {a.name: a.state for a in actionplan.plan().actions} == {
+        "disable-compute-1": ActionState.SUCCEEDED,
+        "move-web-1": ActionState.SKIPPED,
+        "move-web-2": ActionState.SKIPPED,
+        "move-web-3": ActionState.FAILED,
+    }
+
+
+def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(
+    actionplan: CommandLine, cloud: SimulatedCloud
+) -> None:
+    cloud.set_service_status("compute-3", "disabled", None, Event())
+    enabled = {"action_type": "change_nova_service_state", "resource_id": "compute-3"}
+    there_and_back = [("compute-1", "compute-3"), ("compute-3", "compute-4")]
+    moves = (
+        {**MOVE, "input_parameters": {"migration_type": "live", **dict(zip(ends, way, strict=True))}}
+        for ends, way in ((("source_node", "destination_node"), way) for way in there_and_back)
+    )
+    enable = {**enabled, "input_parameters": {"state": "enabled"}}
+    actionplan.good("apply", actionplan.document("plan.yaml", enable, *moves), "--yes")
+    assert cloud.instance(WEB["web-1"])["host"] == "compute-4"
+    move(cloud, "web-1", "compute-1")
+    created(actionplan, "compute-1")
+    move(cloud, "web-1", "compute-2")
+    actionplan.good("apply", "last", "--yes")
+    plan = actionplan.plans()[0]
+    assert [a.state for a in plan.actions if a.name == "move-web-1"] == [ActionState.SKIPPED]
+
+
+def test_the_question_says_how_old_the_plan_is(actionplan: CommandLine) -> None:
+    created(actionplan, "compute-1")
+    with actionplan.on_terminal("apply", "last") as terminal:
+        seen = terminal.wait_for("[y/N]")
+        assert "ago; the cloud is as planned." in seen
+        assert "3 of 18 instances" in seen
+        terminal.type("n\n")
+        assert terminal.end() == 1
+
+
+# A run that changes nothing
+
+
+@pytest.fixture
+def changed(actionplan: CommandLine, cloud: SimulatedCloud) -> Callable[..., None]:
+    """Return a function that changes fields of the simulated cloud: TABLE__KEY=fields."""
+
+    def change(**changes: dict[str, Any]) -> None:
+        cloud.snapshot()  # It makes the file.
+        world = json.loads(actionplan.simulator.read_text())
+        for name, fields in changes.items():
+            table, key = name.split("__")
+            for entry, values in world[table].items():
+                if key in (entry.replace("-", "_"), values.get("name", "").replace("-", "_")):
+                    values.update(fields)
+        actionplan.simulator.write_text(json.dumps(world))
+
+    return change
+
+
+def test_a_dry_run_tells_what_is_to_do_and_changes_nothing(actionplan: CommandLine) -> None:
+    before = actionplan.good("simulator", "show")
+    check_golden("dry_run", actionplan.good("apply", str(EXAMPLE), "--dry-run"))
+    assert actionplan.plans() == []
+    assert actionplan.good("simulator", "show") == before
+    actionplan.good("create", str(EXAMPLE))
+    actionplan.good("apply", "last", "--dry-run")
+    assert actionplan.plan().state is PlanState.RECOMMENDED
+    actionplan.good("apply", "last", "--yes")
+    ended = actionplan("apply", "last", "--dry-run")
+    assert (ended.code, "nothing of it is left to do" in ended.err) == (1, True)
+
+
+def test_a_dry_run_tells_what_is_done_what_moved_and_what_is_refused(
+    actionplan: CommandLine, changed: Callable[..., None]
+) -> None:
+    changed(
+        instances__web_1={"host": "compute-3"},
+        instances__db_1={"host": "compute-1"},
+        services__compute_1={"status": "disabled"},
+        hosts__compute_2={"power": "off"},
+    )
+    ended = actionplan("apply", str(EXAMPLE), "--dry-run")
+    check_golden("dry_run_moved", ended.out)
+    assert (ended.code, actionplan.plans()) == (4, [])
+    sleep = {"name": "wait", "action_type": "sleep", "input_parameters": {"duration": 1}}
+    file = actionplan.document("sleep.yaml", sleep)
+    assert "1 action: 1 not checked." in actionplan.good("apply", file, "--dry-run")

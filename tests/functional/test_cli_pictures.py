@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``graph`` and ``report``: what is drawn and told, what is left out, where it goes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import signal
+import subprocess
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from api_client import client_of, configured
+from command_line import EXAMPLE, CommandLine, Gate, wait_until
+
+CHAIN = tuple({"name": n, "action_type": "nop"} for n in ("1/first", "1/second", "2/third"))
+FAILS = {
+    "name": "<script>alert(1)</script>",
+    "action_type": "shell",
+    "input_parameters": {"argv": ["sh", "-c", "echo '<b>& all that was said'; exit 3"]},
+}
+
+
+@pytest.fixture
+def chain(actionplan: CommandLine) -> CommandLine:
+    """Three actions, one after another."""
+    actionplan.document("chain.yaml", *CHAIN, name="chain")
+    return actionplan
+
+
+def titles(text: str) -> list[str]:
+    """The titles of the bars of a timeline."""
+    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
+    return [str(e[0].text) for e in root.iter() if e.get("role") == "img"]
+
+
+# Graphs
+
+
+def test_a_graph_is_drawn_whole_and_in_part(chain: CommandLine) -> None:
+    text = chain.good("graph", str(EXAMPLE), "-f", "svg")
+    found = [e.text for e in ElementTree.fromstring(text).iter() if e.tag.endswith("}title")]  # noqa: S314
+    assert found[0] == "host-maintenance: RECOMMENDED"
+    assert "PENDING: move-web-1\nmove web-1 from compute-1 to compute-3" in found
+    assert chain.good("graph", str(EXAMPLE), "-f", "svg", "--out", "plan.svg") == ""
+    assert (chain.folder / "plan.svg").read_text(encoding="utf-8") == text
+    some = chain.good("graph", "chain.yaml", "-f", "mermaid", "--task", "first|third")
+    lines = [line.strip() for line in some.splitlines()[1:]]
+    # What is left out still orders the rest.
+    assert [
+        line for line in lines if line.split()[0] not in ("%%", "classDef", "linkStyle")
+    ] == [
+        'a0["1/first<br/>nop<br/>PENDING"]:::PENDING',
+        'a2["2/third<br/>nop<br/>PENDING"]:::PENDING',
+        "a0 --> a2",
+    ]
+    chain.good("apply", "chain.yaml", "--yes")
+    one = chain.good("graph", "last", "-f", "mermaid", "--node", "^1$", "--state", "SUCCEEDED")
+    assert ("first" in one, "second" in one, "third" in one) == (True, True, False)
+    several = ("--state", "FAILED", "--state", "SUCCEEDED")
+    assert "3 actions" in chain.good("graph", "last", *several)
+    ended = chain("graph", "chain.yaml", "-f", "svg", "--state", "FAILED")
+    assert (ended.code, ended.err) == (0, "Note: no action matches; the picture is empty.\n")
+
+
+def test_a_picture_that_cannot_be_made_is_refused(chain: CommandLine) -> None:
+    chain.check_refusals(
+        "graph_refused",
+        "graph chain.yaml --out nowhere/plan.dot",
+        "graph chain.yaml --lanes type",
+        "graph chain.yaml --node [ --task (",
+        "graph chain.yaml --state BROKEN",
+        "report chain.yaml -o nowhere/report.html",
+    )
+
+
+# Timelines
+
+
+def test_the_timeline_of_a_document_is_a_forecast_from_0(chain: CommandLine) -> None:
+    sleep = {"action_type": "sleep", "input_parameters": {"duration": 2}}
+    chain.document("naps.yaml", {"name": "a", **sleep}, {"name": "b", **sleep}, name="naps")
+    words = ("graph", "naps.yaml", "-f", "timeline")
+    text = chain.good(*words)
+    assert "expected to take 4s" in text
+    first, second = titles(text)
+    assert first.startswith("a: PENDING")
+    assert "expected 0s to 2s (2s)" in first
+    assert "waited 2s, order: a" in second
+    assert len(titles(chain.good(*words, "--task", "b"))) == 1
+    for kind, lanes in (("node", ["1", "2"]), ("type", ["nop"]), ("worker", ["not started"])):
+        text = chain.good("graph", "chain.yaml", "-f", "timeline", "--lanes", kind)
+        assert re.findall('class="lane" role="group"><title>(.*?)<', text) == lanes
+
+
+def test_the_timeline_of_an_ended_plan_has_local_times(chain: CommandLine) -> None:
+    chain.document("fails.yaml", *CHAIN, {**FAILS, "name": "f"}, name="f")
+    chain("apply", "fails.yaml", "--yes")
+    ended = chain.program("graph", "last", "-f", "timeline", TZ="Asia/Tokyo")
+    assert (ended.code, ended.err) == (0, "")
+    assert "local time (UTC+0900)" in ended.out
+    by_name = {title.partition("\n")[0]: title for title in titles(ended.out)}
+    assert by_name.keys() == {*(f"{a['name']}: SUCCEEDED" for a in CHAIN), "f: FAILED"}
+    assert "planned" in by_name["f: FAILED"]
+    # A saved plan has its times in it.
+    saved = chain.good("show", "last", "-f", "json")
+    (chain.folder / "saved.json").write_text(saved, encoding="utf-8")
+    assert "f: FAILED" in chain.good("graph", "saved.json", "-f", "timeline")
+
+
+def test_the_timeline_of_a_run_says_what_is_known_until_now_and_later_who_paused_it(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    def by_name() -> dict[str, str]:
+        text = actionplan.good("graph", "last", "-f", "timeline")
+        return {title.partition(":")[0]: title for title in titles(text)}
+
+    assert ">now</text>" in actionplan.good("graph", "last", "-f", "timeline")
+    found = by_name()
+    assert found.keys() == {"first", "second", "third", "fourth"}
+    assert "first: ONGOING" in found["first"]
+    assert "second: PENDING\n" in found["second"]
+    assert "\nexpected " in found["second"]
+    actionplan.good("pause", "last", "--reason", "too hot")
+    # Nobody can tell when the request is read; after this, the plan is paused for certain.
+    running.send_signal(signal.SIGINT)
+    gate.let_go()
+    assert running.wait() == 5
+    actionplan.good("apply", "last", "--yes")
+    assert "pause: the end of the pause by operator: too hot" in by_name()["second"]
+    assert "waits for the plan to go on" in actionplan.good("report", "last")
+
+
+def test_after_a_run_the_timeline_still_says_that_another_plan_was_waited_for(
+    actionplan: CommandLine, gate: Gate
+) -> None:
+    touches = {"touches": ["node:compute-1"]}
+    actionplan.document("one.yaml", gate.action("gate") | touches, name="one")
+    actionplan.document("two.yaml", {"name": "b", "action_type": "nop", **touches}, name="two")
+    with actionplan.start("apply", "one.yaml", "--yes") as first:
+        gate.wait()
+        with actionplan.start("apply", "two.yaml", "--yes") as second:
+            wait_until(lambda: "for node:compute-1, on which" in actionplan("why", "two", "b").out)
+            gate.let_go()
+            assert second.wait() == 0
+        assert first.wait() == 0
+    [about] = titles(actionplan.good("graph", "two", "-f", "timeline"))
+    assert "other plan: node:compute-1, on which plan one of operator worked" in about
+    assert "waits for another plan" in actionplan.good("report", "two")
+
+
+# Reports
+
+
+class Page(HTMLParser):
+    """Reads a page: its text, shapes, shapes without a title, addresses and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text, self.addresses, self.shapes, self.untitled = "", [], 0, 0
+        self.scripts, self._tag, self._awaits_title = 0, "", False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag says."""
+        self._tag = tag
+        self.scripts += tag == "script"
+        self.addresses += [v for k, v in attrs if k in ("src", "href", "action", "data") and v]
+        self.untitled += self._awaits_title and tag != "title"
+        self._awaits_title = dict(attrs).get("role") == "img"
+        self.shapes += self._awaits_title
+
+    def handle_data(self, data: str) -> None:
+        """Note a text that is shown."""
+        if self._tag not in ("style", "script"):
+            self.text += data
+
+
+def section(text: str, name: str) -> str:
+    """Return the part of a page with an id."""
+    found = re.search(rf'<section id="{name}".*?</section>', text, re.DOTALL)
+    assert found, name
+    return found[0]
+
+
+def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(
+    chain: CommandLine,
+) -> None:
+    chain.good("create", "chain.yaml")
+    chain.document("night.yaml", *CHAIN, FAILS, name="chain")
+    assert chain("apply", "night.yaml", "--yes").code == 3
+    text = chain.good("report", "last")
+    page = Page(text)
+    assert "4 actions: 3 changed, 1 failed. Took " in page.text
+    assert "exit code 3" in section(text, "left")
+    assert "Run failed actions again: actionplan resume" in section(text, "left")
+    assert text.index('<section id="left"') < text.index('<section id="facts"')
+    rows = section(text, "actions")
+    assert "&lt;b&gt;&amp; all that was said" in rows
+    assert "try 1: FAILED" in rows
+    assert "&lt;script&gt;alert(1)" in rows
+    assert "1 added" in section(text, "differences")
+    assert "operator" in section(text, "history")
+    assert (page.scripts, page.untitled, page.shapes >= 5) == (1, 0, True)
+    assert all(address.startswith("#") for address in page.addresses)
+    assert not re.search(r"url\((?!#)|@import| style=| on\w+=", text)
+    for kind in ("style", "script"):
+        [inside] = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{kind}-src &#39;sha256-{digest}&#39;" in text
+    api = client_of(configured(chain))
+    answer = api.simulate_get("/v2/plans/last/report.html")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    made = re.compile(r"Made by ActionPlan at [^.]*")
+    assert made.sub("", answer.text) == made.sub("", text)
+    assert api.simulate_get("/v2/plans/nope/report.html").status_code == 404
+
+
+def test_a_report_of_a_file_is_a_forecast_that_names_each_guard(actionplan: CommandLine) -> None:
+    assert actionplan.good("report", str(EXAMPLE), "-o", "before.html") == ""
+    text = (actionplan.folder / "before.html").read_text(encoding="utf-8")
+    assert "11 actions, nothing has run. Expected to take" in Page(text).text
+    assert not re.search("budget|probe|Window|radius", section(text, "facts"))
+    actionplan.configure(
+        watcher_applier={
+            "failure_budget": "3 in 1h",
+            "health_probe": "https://monitor.example.org/healthy",
+            "windows": "sat 22:00-04:00 UTC",
+            "approvals": 1,
+        }
+    )
+    guards = {"failure_budget": ["shell=50%"], "blast_radius": {"hosts": "20%", "instances": 2}}
+    file = actionplan.document("guarded.yaml", *CHAIN, guards=guards)
+    facts = section(actionplan.good("report", file), "facts")
+    for name, value in (
+        ("Failure budget", "shell=50%, 3 in 1h; once more actions fail, nothing new starts, and "),
+        ("Health probe", "https://monitor.example.org/healthy; if it fails, nothing new starts"),
+        ("Window", "sat 22:00-04:00 UTC; at other times no action starts"),
+        ("Blast radius", "at most hosts 20 %, instances 2"),
+        ("Approvals", "needs 1 approval"),
+    ):
+        assert f"<dt>{name}</dt><dd>{value}" in facts
+    assert actionplan.plans() == []
+
+
+def test_an_approval_is_in_the_time_zone_of_the_history(chain: CommandLine) -> None:
+    chain.good("create", "chain.yaml")
+    chain.good("approve", "last", "--reason", "looked at <it>")
+    found = section(chain.program("report", "last", TZ="Etc/GMT-12").out, "history")
+    approved = r"Approved by operator at ([-\d]+ [:\d]+) \S+: looked at &lt;it&gt;"
+    entry = r"<td[^>]*>([-\d]+ [:\d]+)</td><td>approve</td>"
+    first, second = (re.findall(pattern, found) for pattern in (approved, entry))
+    assert len(first) == 1
+    assert first == second
+
+
+def test_a_report_of_a_thousand_actions_stays_below_a_megabyte(actionplan: CommandLine) -> None:
+    actions = (
+        {
+            "name": f"compute-{i // 10}/a-task-with-a-long-name-{i % 10}",
+            "action_type": "shell",
+            "touches": [f"node:compute-{i // 10}"],
+            "input_parameters": {"argv": ["sh", "-c", f"echo {i}; " + "true " * 20]},
+        }
+        for i in range(1000)
+    )
+    text = actionplan.good("report", actionplan.document("many.yaml", *actions, name="many"))
+    assert len(text.encode()) < 1_000_000
+    assert text.count('<tr id="r') == 1000

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan that somebody runs, seen and steered from another terminal; before, and afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+import pytest
+from command_line import EXAMPLE, CommandLine, Gate
+
+from planner.states import ActionState, PlanState
+
+DONE = ActionState.SUCCEEDED
+NOP = {"name": "a", "action_type": "nop", "touches": ["node:n"]}
+STOP = {"action_type": "stop", "resource_id": "6a1f0001-0000-4000-8000-000000000001"}
+
+
+def short(actionplan: CommandLine) -> str:
+    """Return the beginning of the plan's uuid."""
+    return actionplan.plan().uuid[:8]
+
+
+def runner(process: subprocess.Popen[str]) -> str:
+    """Name the process as the program does, whatever this host is called."""
+    return rf"operator on \S+, process {process.pid}"
+
+
+def history(actionplan: CommandLine, *words: str) -> list[dict[str, Any]]:
+    """Return the entries of a history."""
+    entries: list[dict[str, Any]] = json.loads(actionplan.good("history", *words, "-f", "json"))
+    return entries
+
+
+# A plan under way
+
+
+def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    out = actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
+    assert "has been asked to skip third." in out
+    lines = actionplan.good("show", "last").splitlines()
+    assert "ONGOING" in lines[0]
+    assert re.fullmatch(f"Run by {runner(running)}", lines[2])
+    assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[3])
+    time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    assert re.fullmatch(f"Requested: skip third, by operator at {time}: moved by hand", lines[4])
+    assert "nobody runs it" not in actionplan.good("list")
+    uuid = short(actionplan)
+    ended = actionplan("apply", "last", "--yes")
+    assert (ended.code, ended.out) == (1, "")
+    assert re.fullmatch(
+        f"Refused: plan {uuid} is ONGOING: {runner(running)} runs it. "
+        f"Look: actionplan show {uuid}. Stop it: actionplan cancel {uuid}\n",
+        ended.err,
+    )
+    for words, why in (
+        (("action", "skip", "last", "first", "--reason", "x"), "first is ONGOING: only PENDING"),
+        (("delete", "last"), f"cancel it first (actionplan cancel {uuid})"),
+        (("export", "last"), "only one that nobody runs can be exported"),
+    ):
+        ended = actionplan(*words)
+        assert (ended.code, ended.out, why in ended.err) == (1, "", True), ended
+    assert "first runs since" in actionplan.good("why", "last", "first")
+    assert actionplan.good("why", "last", "second").splitlines() == [
+        "second waits:",
+        "  for first, running",
+    ]
+    # Nobody can tell when the request is read; paused and gone on with, it has been for certain.
+    running.send_signal(signal.SIGINT)
+    gate.let_go()
+    assert running.wait() == 5
+    actionplan.good("apply", "last", "--yes")
+    actionplan.wait_for(PlanState.SUCCEEDED, second=DONE, third=ActionState.SKIPPED, fourth=DONE)
+    row = json.loads(actionplan.good("action", "show", "last", "third", "-f", "json"))
+    assert "moved by hand" in row["status_message"]
+
+
+def test_cancel_reaches_whoever_runs_the_plan(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    out = actionplan.good("cancel", "last", "--reason", "wrong night", "--debug")
+    uuid = short(actionplan)
+    line = f"Plan {uuid} is ONGOING: {runner(running)} runs it, and has been asked to cancel it.\n"
+    assert re.fullmatch(line, out)
+    assert running.wait() == 5
+    cancelled = ActionState.CANCELLED
+    actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled, fourth=cancelled)
+
+
+def test_pause_reaches_whoever_runs_the_plan_and_who_watches_it(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    out = actionplan.good("pause", "last", "--reason", "network work")
+    assert "has been asked to pause it." in out
+    with actionplan.start("watch", "last") as watched:
+        # Once the request has been read nothing starts; to be sure of that the plan tells so.
+        running.send_signal(signal.SIGINT)
+        gate.let_go()
+        assert running.wait() == 5
+        assert watched.wait() == 5
+    actionplan.wait_for(PlanState.PAUSED, first=DONE, second=ActionState.PENDING)
+    assert "is PAUSED already" in actionplan.good("pause", "last")
+
+
+def test_limits_reach_whoever_runs_the_plan(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    words = ("--limit", "node:*=1", "--max-workers", "2", "--reason", "slow disks")
+    out = actionplan.good("set", "last", *words)
+    assert "has been asked for node:*=1, max_workers=2." in out
+    shown = actionplan.good("show", "last")
+    assert "Requested: limit node:*=1 max_workers=2, by operator" in shown
+    assert "at most 2 at once; limits: node:* 1 (planned: none)" in shown
+    value = json.loads(actionplan.good("show", "last", "-f", "json"))
+    assert value["limits_now"] == {"node:*": 1, "max_workers": 2}
+    gate.let_go()
+    assert running.wait() == 0
+    assert "planned: none" not in actionplan.good("show", "last")
+    assert "limits_now" not in json.loads(actionplan.good("show", "last", "-f", "json"))
+
+
+def test_an_action_that_runs_can_be_aborted(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    out = actionplan.good("action", "abort", "last", "first", "--reason", "it hangs")
+    assert "has been asked to abort first." in out
+    running.wait()
+    plan = actionplan.wait_for(first=ActionState.CANCELLED)
+    assert plan.state is PlanState.FAILED
+
+
+def test_of_two_that_start_at_once_one_runs_the_plan(actionplan: CommandLine, gate: Gate) -> None:
+    actionplan.document("plan.yaml", gate.action("first"))
+    actionplan.good("create", "plan.yaml")
+    started = (actionplan.start("apply", "last", "--yes") for _ in range(2))
+    with next(started) as one, next(started) as other:
+        gate.wait()
+        pid = actionplan.claimant().pid
+        first, second = (one, other) if one.pid == pid else (other, one)
+        assert first.pid == pid
+        _, told = second.communicate()
+        assert second.returncode == 1
+        assert re.search(f"{runner(first)} runs it", told)
+        gate.let_go()
+        assert first.wait() == 0
+
+
+def test_why_names_who_holds_the_limit(actionplan: CommandLine, gate: Gate) -> None:
+    two = ({**gate.action(name), "touches": ["node:n"]} for name in ("first", "other"))
+    options = {"parallelization": {"shell": 2}}
+    actionplan.document("p.yaml", *two, options=options, limits={"node:*": 1})
+    with actionplan.start("apply", "p.yaml", "--yes") as process:
+        gate.wait()
+        names = {a.state: str(a.name) for a in actionplan.plan().actions}
+        holder, waits = names[ActionState.ONGOING], names[ActionState.PENDING]
+        out = actionplan.good("why", "last", waits)
+        assert f"for token node:n (at most 1 at once), held by {holder}" in out
+        gate.leave_open()
+        gate.let_go()
+        assert process.wait() == 0
+
+
+# Watching
+
+
+def test_a_plan_that_waits_is_watched_from_its_start_to_its_end(
+    actionplan: CommandLine, gate: Gate
+) -> None:
+    actionplan.document("p.yaml", gate.action("first"), NOP, options={"weights": {"shell": 90}})
+    actionplan.good("create", "p.yaml")
+    told = actionplan.good("start", "last").splitlines()
+    assert told[1].startswith(f"Plan {short(actionplan)}")
+    assert told[1].endswith(" is PENDING. No applier service reports on this record:")
+    with actionplan.start("watch", "last") as watching:
+        assert watching.stdout
+        lines = [watching.stdout.readline() for _ in range(4)]
+        assert lines[0].startswith("Cloud: simulated: nothing real is touched")
+        assert "To run the plan here:" in lines[1]
+        assert lines[2].startswith("actionplan apply ")
+        assert "plan PENDING" in lines[3]
+        with actionplan.start("apply", "last", "--yes") as process:
+            assert "plan ONGOING" in watching.stdout.readline()
+            assert "start      first" in watching.stdout.readline()
+            gate.let_go()
+            assert process.wait() == 0
+        out, err = watching.communicate()
+    assert (watching.returncode, err) == (0, "")
+    assert "SUCCEEDED (changed) [2/2] a" in out
+    assert "RECAP" in out
+
+
+def test_a_watch_that_is_interrupted_leaves_the_plan_alone(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    with actionplan.start("watch", "last") as watching:
+        assert watching.stdout
+        watching.stdout.readline()
+        watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        out, _ = watching.communicate()
+    assert (watching.returncode, "Stopped watching" in out) == (130, True)
+    with actionplan.on_terminal("watch", "last") as terminal:
+        terminal.wait_for("0/4 ended")
+        gate.let_go()
+        terminal.wait_for("RECAP")
+        assert terminal.end() == 0
+    assert running.wait() == 0
+
+
+# A process that was killed
+
+
+def test_a_process_that_was_killed_is_told_from_one_that_runs(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    with actionplan.start("watch", "last") as watching:
+        assert watching.stdout
+        watching.stdout.readline()
+        running.kill()
+        running.wait()
+        out, _ = watching.communicate()
+    assert watching.returncode == 5
+    assert "Nobody runs it any more. Continue it: actionplan resume" in out
+    assert "that process is gone: it crashed or was killed" in actionplan.good("show", "last")
+    listed = actionplan.good("list").splitlines()
+    assert "ONGOING, nobody runs it" in listed[2]
+    assert listed[4:] == [f"Continue it: actionplan resume {short(actionplan)}"]
+    assert actionplan.good("list", "-f", "value", "-c", "state") == "ONGOING\n"
+    ended = actionplan("apply", "last", "--yes")
+    assert (ended.code, "that process is gone" in ended.err) == (1, True)
+    assert actionplan.good("cancel", "last").splitlines() == [
+        f"Plan {short(actionplan)} is CANCELLED: the process that ran it is gone.",
+        "  first is CANCELLED: aborted: its command was ended",
+    ]
+    assert actionplan.plan().state is PlanState.CANCELLED
+
+
+def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    running.kill()
+    running.wait()
+    real = "Cloud: simulated: nothing real is touched, except by shell"
+    out = actionplan.good("resume", "last", "--dry-run").splitlines()
+    assert (out[0], out[-1]) == ("0 actions done, 1 to verify first, 3 to do.", real)
+    assert actionplan.plan().state is PlanState.ONGOING
+    out = actionplan.good("resume", "last", "--reason", "power is back").splitlines()
+    assert ("is PENDING. Run it: actionplan apply" in "\n".join(out), out[-1]) == (True, real)
+    # A shell command that was killed cannot be verified: it is in doubt, the operator is asked.
+    (pid,) = (actionplan.record.parent / "jobs").glob("*/pid")
+    os.killpg(int(pid.read_text().split()[0]), signal.SIGKILL)
+    gate.leave_open()
+    assert actionplan("apply", "last", "--yes").code == 5
+    plan = actionplan.wait_for(PlanState.FAILED, first=ActionState.UNKNOWN)
+    assert "action set PLAN first --state" in str(plan.actions[0].status_message)
+    words = ("action", "set", "last", "first", "--state", "succeeded", "--reason", "looked")
+    assert "first is SUCCEEDED." in actionplan.good(*words)
+    actionplan.good("resume", "last")
+    actionplan.good("apply", "last", "--yes")
+    plan = actionplan.wait_for(PlanState.SUCCEEDED, first=DONE, fourth=DONE)
+    assert plan.actions[0].attempts == 1
+
+
+@pytest.mark.long
+def test_what_somebody_runs_is_not_resumed(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    for words in ((), ("--dry-run",)):
+        ended = actionplan("resume", "last", *words)
+        assert (ended.code, ended.out) == (1, "")
+        watched, refused = ended.err.splitlines()
+        assert "may be alive: waiting for its next heartbeat, for up to 30s" in watched
+        assert refused.startswith("Refused: ")
+    assert actionplan.plan().state is PlanState.ONGOING
+    gate.let_go()
+    assert running.wait() == 0
+
+
+# A plan that nobody runs
+
+
+def test_each_change_is_in_the_history_with_who_and_why(actionplan: CommandLine) -> None:
+    assert actionplan.good("history").startswith("No changes are on record.")
+    actionplan.good("create", str(EXAMPLE))
+    actionplan.good("action", "skip", "last", "move-db-1", "--reason", "by hand\u202e")
+    actionplan.good("start", "last")
+    actionplan("cancel", "last", "--reason", "wrong hosts", LOGNAME="ada")
+    found = history(actionplan, "last")
+    assert [entry["verb"] for entry in found] == ["create", "skip", "start", "cancel"]
+    assert {entry["who"] for entry in found} == {"operator"}
+    assert [entry["why"] for entry in found] == [None, "by hand\u202e", None, "wrong hosts"]
+    shown = actionplan.good("history", "last")
+    assert ("move-db-1" in shown, "\u202e" in shown) == (True, False)
+    assert history(actionplan, "--limit", "1") == found[3:]
+
+
+def test_skip_names_what_needs_the_action_and_counts_the_rest(actionplan: CommandLine) -> None:
+    needs = {"a": "", "b": "a", "c": "a", "d": "b", "e": "d", "f": ""}
+    uuids = {name: str(uuid5(NAMESPACE_OID, name)) for name in needs}
+    actions = [
+        {"uuid": uuids[n], "name": n, "action_type": "nop", "needs": [uuids[m] for m in before]}
+        for n, before in needs.items()
+    ]
+    uuid = str(uuid5(NAMESPACE_OID, "plan"))
+    plan = {"version": "2.0", "uuid": uuid, "planner": "weight", "actions": actions}
+    actionplan.good("create", "-", stdin=json.dumps(plan))
+    out = actionplan.good("action", "skip", "last", "a", "--reason", "x")
+    assert out.splitlines() == [
+        "a will count as done for the actions that need it:",
+        "  b, c",
+        "  and, through these, 2 more",
+        f"Plan {uuid[:8]}: a is SKIPPED.",
+    ]
+    assert "No action needs f." in actionplan.good("action", "skip", "last", "f", "--reason", "x")
+
+
+def test_every_try_is_shown_with_what_it_printed(actionplan: CommandLine) -> None:
+    tried = "test -e there && echo found || { echo missing; exit 3; }"
+    shell = {"action_type": "shell", "input_parameters": {"command": tried}}
+    retried = {"command": "test -e again || { touch again; exit 3; }"}
+    again = {**shell, "name": "again", "retries": 1, "input_parameters": retried}
+    actionplan.document("plan.yaml", {"name": "a", **shell}, again)
+    ended = actionplan("apply", "plan.yaml", "--yes", "--set", "on_failure=continue")
+    assert (ended.code, "retry: again: " in ended.out) == (3, True)
+    assert "SUCCEEDED (changed) [2/2] again" in ended.out
+    actionplan.good("resume", "last")
+    (actionplan.folder / "there").touch()
+    actionplan.good("apply", "last", "--yes")
+    out = actionplan.good("action", "show", "last", "a")
+    for text in ("attempt 1", "FAILED (failed)", "  | missing", "attempt 2", "  | found"):
+        assert text in out
+    tries = json.loads(actionplan.good("action", "show", "last", "a", "-f", "json"))
+    assert [t["state"] for t in tries["attempts_made"]] == ["FAILED", "SUCCEEDED"]
+
+
+def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.good("apply", actionplan.document("plan.yaml", {"name": "halt", **STOP}), "--yes")
+    done = actionplan.plan().uuid
+    assert actionplan("resume", done).code == 1
+    assert f"It undoes what plan {done[:8]} did." in actionplan.good("rollback", "last")
+    made = actionplan.plans()[0]
+    assert (made.state, len(made.actions)) == (PlanState.RECOMMENDED, 1)
+    actionplan.good("apply", made.uuid, "--yes")
+    undone = actionplan.plans()[1]
+    assert [(a.state, a.status_message) for a in undone.actions] == [
+        (ActionState.REVERTED, f"undone (rollback plan {made.uuid[:8]})")
+    ]
+    again = actionplan("rollback", undone.uuid)
+    assert (again.code, "nothing that it did can be undone" in again.err) == (1, True)
+    for words in (("start", done), ("apply", done, "--yes")):
+        told = actionplan(*words)
+        assert (told.code, f"actionplan resume {done[:8]}" in told.err) == (1, True)
+    assert "0 actions done, 0 to verify first, 1 to do." in actionplan.good("resume", done)
+    actionplan.good("apply", done, "--yes")
+    (plan,) = (plan for plan in actionplan.plans() if plan.uuid == done)
+    assert (plan.state, plan.actions[0].state) == (PlanState.SUCCEEDED, DONE)
+
+
+def test_a_maintenance_is_rolled_back_though_its_host_was_disabled(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.good("apply", str(EXAMPLE), "--yes")
+    actionplan.good("rollback", "last")
+    assert [entry["verb"] for entry in history(actionplan)] == [
+        *("create", "start", "apply", "rollback")
+    ]
+    actionplan.good("apply", "last", "--yes")
+    back, done = actionplan.plans()
+    assert back.state is PlanState.SUCCEEDED
+    states = {a.action_type: a.state for a in done.actions}
+    assert states["change_nova_service_state"] is ActionState.REVERTED
+    assert states["migrate"] is ActionState.REVERTED
+
+
+def test_what_makes_no_sense_is_refused_with_a_sentence(actionplan: CommandLine) -> None:
+    actionplan.good("create", actionplan.document("plan.yaml", NOP))
+    actionplan.check_refusals(
+        "steering_refused",
+        "pause last",
+        "set last --max-workers 2",
+        "set last",
+        "set last --limit type:nopp=1",
+        "set last --limit type:nop",
+        "action abort last a",
+        "action force-complete last a",
+        "watch last",
+        "resume last --dry-run",
+        "action set last a --state failed --reason x",
+        "undelete last",
+        "start last --at tomorrow",
+        "start last --at 2020-01-01T10:00",
+        "start last --in-window",
+    )
+    assert actionplan.plan().state is PlanState.RECOMMENDED
