@@ -261,7 +261,10 @@ def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(
     enabled = {"action_type": "change_nova_service_state", "resource_id": "compute-3"}
     there_and_back = [("compute-1", "compute-3"), ("compute-3", "compute-4")]
     moves = (
-        {**MOVE, "input_parameters": {"migration_type": "live", **dict(zip(ends, way, strict=True))}}
+        {
+            **MOVE,
+            "input_parameters": {"migration_type": "live", **dict(zip(ends, way, strict=True))},
+        }
         for ends, way in ((("source_node", "destination_node"), way) for way in there_and_back)
     )
     enable = {**enabled, "input_parameters": {"state": "enabled"}}

@@ -135,8 +135,8 @@ def test_broken_lines_fit_and_nothing_is_lost(text, width) -> None:
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_a_table_uses_the_width_of_the_terminal(columns) -> None:
+def test_a_table_uses_the_width_of_the_terminal() -> None:
     sentence = "one word " * 60
-    lines = written(columns, rows(("a", "nop", "FAILED", sentence)))
-    assert columns - len("word ") <= max(map(cell_len, lines)) <= columns
+    for columns in WIDTHS:
+        lines = written(columns, rows(("a", "nop", "FAILED", sentence)))
+        assert columns - len("word ") <= max(map(cell_len, lines)) <= columns

@@ -21,28 +21,23 @@ def test_every_verb_stands_in_one_group() -> None:
     assert sorted(listed) == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_verb_explains_itself_within_100_columns(run: Run, name: str) -> None:
-    code, out, err = run("help", *name.split())
-    assert (code, err) == (0, "")
-    assert max(map(len, out.splitlines())) <= 100
-    assert re.search(r"^[A-Z].+", out.split("\n\n")[1])
-    assert run(*name.split(), "--help")[1] == out
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_verb_has_examples_that_parse(run: Run, name: str) -> None:
-    out = run("help", *name.split())[1]
-    lines = re.findall(r"^  actionplan (.*)$", out.partition("Examples:")[2], re.MULTILINE)
-    assert lines
+def test_every_verb_explains_itself_within_100_columns_with_examples_that_parse(run: Run) -> None:
     program = Program()
-    for line in lines:
-        words = shlex.split(re.split(r" [|>] ", line)[0])
-        _, rest = program.parser.parse_known_args(words)
-        verb, found, arguments = program.command_manager.find_command(rest)
-        assert found == name
-        command = verb(program, None, cmd_name=found)
-        assert command.get_parser(f"actionplan {found}").parse_args(arguments)
+    for name in NAMES:
+        code, out, err = run("help", *name.split())
+        assert (code, err) == (0, "")
+        assert max(map(len, out.splitlines())) <= 100, name
+        assert re.search(r"^[A-Z].+", out.split("\n\n")[1]), name
+        assert run(*name.split(), "--help")[1] == out
+        lines = re.findall(r"^  actionplan (.*)$", out.partition("Examples:")[2], re.MULTILINE)
+        assert lines, name
+        for line in lines:
+            words = shlex.split(re.split(r" [|>] ", line)[0])
+            _, rest = program.parser.parse_known_args(words)
+            verb, found, arguments = program.command_manager.find_command(rest)
+            assert found == name
+            command = verb(program, None, cmd_name=found)
+            assert command.get_parser(f"actionplan {found}").parse_args(arguments), line
 
 
 def test_help_of_a_beginning_lists_what_begins_so(run: Run) -> None:

@@ -73,13 +73,11 @@ def test_the_command_that_lists_all_has_the_filters(run: Run, kept: list[str]) -
     assert out.endswith(f"1 older plan not listed. To list all: {again}\n")
 
 
-@pytest.mark.parametrize("time", ["yesterday", "2026-02-30", "٣d", "7", "", "99999999999999w"])
-def test_a_time_that_is_none_is_refused(
-    run: Run, capsys: pytest.CaptureFixture[str], time: str
-) -> None:
-    with pytest.raises(SystemExit):
-        run("list", f"--since={time}")
-    assert "is neither a time such as 2026-03-01" in capsys.readouterr().err
+def test_a_time_that_is_none_is_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    for time in ("yesterday", "2026-02-30", "٣d", "7", "", "99999999999999w"):
+        with pytest.raises(SystemExit):
+            run("list", f"--since={time}")
+        assert "is neither a time such as 2026-03-01" in capsys.readouterr().err, time
 
 
 def test_clouds_have_a_column_where_one_is_not_simulated(run: Run, store: Store) -> None:
@@ -93,13 +91,11 @@ def test_clouds_have_a_column_where_one_is_not_simulated(run: Run, store: Store)
     assert [plan["cloud"] for plan in listed] == ["toy:east", "simulated"]
 
 
-@pytest.mark.parametrize("words", [["--all"], ["--limit", "27"], ["--limit", "99"]])
-def test_nothing_is_said_where_nothing_is_left_out(
-    run: Run, kept: list[str], words: list[str]
-) -> None:
-    _, out, err = run("list", *words)
-    assert rows(out) == kept
-    assert "not listed" not in out + err
+def test_nothing_is_said_where_nothing_is_left_out(run: Run, kept: list[str]) -> None:
+    for words in ("--all", "--limit 27", "--limit 99"):
+        _, out, err = run("list", *words.split())
+        assert rows(out) == kept
+        assert "not listed" not in out + err
 
 
 def test_json_has_the_same_rows_and_no_prose(run: Run, kept: list[str]) -> None:

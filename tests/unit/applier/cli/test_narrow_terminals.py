@@ -8,6 +8,8 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -78,27 +80,33 @@ def a_plan(name: str = "move-web-1", state: ActionState = ActionState.PENDING) -
     )
 
 
-@pytest.mark.parametrize("columns", [30, 40, 60, 72, 79, 80, 81, 99])
-@pytest.mark.parametrize("name", ["move-web-1", "switch-off-compute-1", "batch-1/terminate-" * 3])
-def test_a_plan_keeps_every_word(columns, name, on_terminal) -> None:
-    def write(stream: Terminal) -> None:
-        plan_table.show(a_plan(name), stream)
+@pytest.fixture
+def check_fit(on_terminal: Callable[..., list[str]]) -> Callable[..., None]:
+    """Return a check that a writer keeps to each of some widths, and writes the same in all."""
 
-    lines = on_terminal(columns, write)
-    assert max(map(cell_len, lines)) <= columns
-    assert letters(lines) == letters(on_terminal(100, write))
+    def check(write: Callable[[Terminal], object], *widths: int) -> None:
+        wide = letters(on_terminal(100, write))
+        for columns in widths:
+            lines = on_terminal(columns, write)
+            assert max(map(cell_len, lines)) <= columns
+            assert letters(lines) == wide
+
+    return check
 
 
-@pytest.mark.parametrize("columns", [40, 60, 80])
-def test_a_list_keeps_its_last_column(columns, on_terminal) -> None:
+def test_a_plan_keeps_every_word(check_fit) -> None:
+    for name in ("move-web-1", "switch-off-compute-1", "batch-1/terminate-" * 3):
+        made = a_plan(name)
+        check_fit(partial(plan_table.show, made), 30, 40, 60, 72, 79, 80, 81, 99)
+
+
+def test_a_list_keeps_its_last_column(check_fit) -> None:
     write = rows(
         ("a91b8ab2", "switch-off-compute-1", "change_node_power_state", "FAILED", "failed", "2s",
          "compute-4 has no room for db-2: needs 4 vcpus, 2 free"),
         ("a91b8ab3", "b", "nop", "FAILED_DEPENDENCIES", "", "-", "needs db-2"),
     )  # fmt: skip
-    lines = on_terminal(columns, write)
-    assert max(map(cell_len, lines)) <= columns
-    assert letters(lines) == letters(on_terminal(100, write))
+    check_fit(write, 40, 60, 80)
 
 
 @given(
@@ -118,15 +126,15 @@ def test_no_table_of_rows_is_cut_off(given_rows, columns) -> None:
     assert letters(lines) == letters([told, head])
 
 
-@pytest.mark.parametrize("columns", [50, 60, 80])
-def test_a_bar_stands_in_one_line(columns, on_terminal) -> None:
+def test_a_bar_stands_in_one_line(on_terminal) -> None:
     made = a_plan("batch-1/terminate-" * 4)
     takes = dict.fromkeys((a.uuid for a in made.actions), 5.0)
     found = forecast(made.actions, takes, Concurrency(limits={}, max_workers=2))
-    lines = on_terminal(columns, lambda stream: timeline.show(made, found, stream))
-    bars = re.findall("##+", "\n".join(lines))
-    assert bars == ["#" * (columns // 5)] * 2
-    assert max(map(cell_len, lines)) <= columns
+    for columns in (50, 60, 80):
+        lines = on_terminal(columns, partial(timeline.show, made, found))
+        bars = re.findall("##+", "\n".join(lines))
+        assert bars == ["#" * (columns // 5)] * 2
+        assert max(map(cell_len, lines)) <= columns
 
 
 @pytest.mark.parametrize(("actions", "told"), [(61, "the first 60 critical"), (60, "")])
@@ -143,8 +151,7 @@ def test_what_is_left_out_of_a_forecast_is_told(actions, told) -> None:
     assert (f"only {told} ones" in out.getvalue()) is bool(told)
 
 
-@pytest.mark.parametrize("columns", [40, 60, 80])
-def test_the_nodes_of_a_deployment_fit(columns, on_terminal) -> None:
+def test_the_nodes_of_a_deployment_fit(check_fit) -> None:
     states = [ActionState.SUCCEEDED, ActionState.FAILED, ActionState.FAILED_DEPENDENCIES]
     states += [ActionState.CANCELLED, ActionState.SKIPPED, ActionState.UNKNOWN]
     actions = tuple(
@@ -154,13 +161,7 @@ def test_the_nodes_of_a_deployment_fit(columns, on_terminal) -> None:
     made = ActionPlan(
         uuid="12345678-9", planner="deployment", actions=actions, state=PlanState.FAILED
     )
-
-    def write(stream: Terminal) -> None:
-        deployment_table.show(made, stream)
-
-    lines = on_terminal(columns, write)
-    assert max(map(cell_len, lines)) <= columns
-    assert letters(lines) == letters(on_terminal(100, write))
+    check_fit(partial(deployment_table.show, made), 40, 60, 80)
 
 
 def test_an_action_is_told_in_the_width_that_there_is() -> None:
@@ -169,25 +170,23 @@ def test_an_action_is_told_in_the_width_that_there_is() -> None:
     assert max(map(len, lines)) <= 50
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("service", "list"),
-        ("event", "list"),
-        ("event", "subscription", "list"),
-        ("planner", "show", "weight"),
-        ("action", "type", "show", "shell"),
-        ("--help",),
-    ],
+VERBS = (
+    "service list",
+    "event list",
+    "event subscription list",
+    "planner show weight",
+    "action type show shell",
+    "--help",
 )
-@pytest.mark.parametrize("columns", [80, 100, 120, 200])
-@pytest.mark.usefixtures("run")
-def test_what_a_verb_writes_fits(
-    words: tuple[str, ...], columns: int, on_terminal: Callable[..., list[str]]
-) -> None:
-    def write(stream: Terminal) -> None:
-        Program(stdout=stream, stderr=io.StringIO()).run(words)
 
-    written = on_terminal(columns, write)
-    assert written
-    assert max(map(cell_len, written)) <= columns
+
+@pytest.mark.usefixtures("run")
+def test_what_a_verb_writes_fits(on_terminal: Callable[..., list[str]]) -> None:
+    for words, columns in product(VERBS, (80, 100, 120, 200)):
+
+        def write(stream: Terminal, words: str = words) -> None:
+            Program(stdout=stream, stderr=io.StringIO()).run(words.split())
+
+        written = on_terminal(columns, write)
+        assert written
+        assert max(map(cell_len, written)) <= columns, words

@@ -81,12 +81,12 @@ def test_without_all_estimates_no_total_is_given() -> None:
     ]
 
 
-@pytest.mark.parametrize("rows", [60, 61])
-def test_a_long_plan_is_shown_by_wave_unless_all_is_asked_for(rows: int) -> None:
-    made = plan(*(action(f"a{i}") for i in range(rows)))
-    assert ("a59" in shown(made)) is (rows == 60)
-    assert "a59" in shown(made, whole=True)
-    assert (f"{rows} x nop" in shown(made)) is (rows == 61)
+def test_a_long_plan_is_shown_by_wave_unless_all_is_asked_for() -> None:
+    for rows in (60, 61):
+        made = plan(*(action(f"a{i}") for i in range(rows)))
+        assert ("a59" in shown(made)) is (rows == 60)
+        assert "a59" in shown(made, whole=True)
+        assert (f"{rows} x nop" in shown(made)) is (rows == 61)
 
 
 def test_once_begun_a_plan_shows_states_instead_of_reasons() -> None:
@@ -180,18 +180,15 @@ def test_what_a_pause_left_over_is_named_as_such() -> None:
     assert lines == ["Left to do: a0, a1, a2, a3, a4, a5, a6, a7, +2"]
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        (PlanState.PAUSED, ["Continue: actionplan apply 12345678"]),
-        (PlanState.FAILED, ["actionplan action list 12345678 --state FAILED"]),
-        (PlanState.SUCCEEDED, []),
-    ],
-)
-def test_the_end_says_how_to_go_on(state: PlanState, words: list[str]) -> None:
-    text = "\n".join(next_steps(plan(action("a"), state=state)))
-    assert all(word in text for word in words)
-    assert bool(text) is bool(words)
+def test_the_end_says_how_to_go_on() -> None:
+    for state, command in (
+        (PlanState.PAUSED, "actionplan apply 12345678"),
+        (PlanState.FAILED, "actionplan action list 12345678 --state FAILED"),
+        (PlanState.SUCCEEDED, ""),
+    ):
+        text = "\n".join(next_steps(plan(action("a"), state=state)))
+        assert command in text
+        assert bool(text) is bool(command)
 
 
 def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
@@ -396,17 +393,13 @@ def test_a_stream_that_fails_is_written_to_in_peace() -> None:
     recap.show(plan(action("a")), 1.0, stream)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(None, "-"), (0.04, "0.0s"), (59.6, "1m00s"), (60, "1m00s"), (3599.9, "1h00m")],
-)
-def test_durations_round_to_the_next_unit(seconds: float | None, text: str) -> None:
-    assert duration(seconds) == text
+def test_durations_round_to_the_next_unit() -> None:
+    texts = {None: "-", 0.04: "0.0s", 59.6: "1m00s", 60: "1m00s", 3599.9: "1h00m"}
+    assert {seconds: duration(seconds) for seconds in texts} == texts
 
 
-@pytest.mark.parametrize("letter", ["ß", "漢", "\N{SNOWMAN}", "é"])
-def test_letters_of_any_script_stay(letter: str) -> None:
-    assert one_line(f"a{letter}b") == f"a{letter}b"
+def test_letters_of_any_script_stay() -> None:
+    assert one_line("aß漢\N{SNOWMAN}éb") == "aß漢\N{SNOWMAN}éb"
 
 
 def test_what_a_plan_brings_stands_above_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 from applier.operations import creation
 from planner.errors import InvalidInput
 
-OPTIONS = [
+OPTIONS: list[tuple[list[str], dict[str, Any]]] = [
     (["ordering=slots"], {"ordering": "slots"}),
     (["ordering=slots", "ordering=chunks"], {"ordering": "chunks"}),
     (["migrate.weights=3"], {"weights": {"migrate": "3"}}),
@@ -20,11 +20,10 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("texts", "options"), OPTIONS)
-def test_a_setting_becomes_an_option(texts: list[str], options: dict[str, Any]) -> None:
-    read = creation.read_settings(texts)
-    assert read.options == options
-    assert read.planning == texts
+def test_a_setting_becomes_an_option() -> None:
+    for texts, options in OPTIONS:
+        read = creation.read_settings(texts)
+        assert (read.options, read.planning) == (options, texts)
 
 
 def test_what_concerns_the_run_is_no_option_of_a_planner() -> None:
@@ -46,13 +45,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("text", WRONG)
-def test_a_wrong_setting_is_named_with_what_is_accepted(text: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        creation.read_settings([text])
-    (mistake,) = refused.value.mistakes
-    assert mistake.place == f"--set {text}"
-    assert WRONG[text] in mistake.text
+def test_a_wrong_setting_is_named_with_what_is_accepted() -> None:
+    for text, accepted in WRONG.items():
+        with pytest.raises(InvalidInput) as refused:
+            creation.read_settings([text])
+        (mistake,) = refused.value.mistakes
+        assert mistake.place == f"--set {text}"
+        assert accepted in mistake.text
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -61,7 +60,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert len(refused.value.mistakes) == 2
 
 
-@pytest.mark.parametrize("texts", [["w=nop:1", "nop.w=2"], ["nop.w=2", "w=nop:1"]])
-def test_an_option_is_set_as_a_whole_or_by_type(texts: list[str]) -> None:
-    with pytest.raises(InvalidInput, match="w is set for all types and for single ones"):
-        creation.read_settings(texts)
+def test_an_option_is_set_as_a_whole_or_by_type() -> None:
+    for texts in (["w=nop:1", "nop.w=2"], ["nop.w=2", "w=nop:1"]):
+        with pytest.raises(InvalidInput, match="w is set for all types"):
+            creation.read_settings(texts)
