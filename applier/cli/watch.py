@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from applier.run.liveness import SilenceWatch
 
 #: Seconds between two reads of the record.
-_INTERVAL_S = 1.0
+INTERVAL_S = 1.0
 _GOING = (PlanState.PENDING, *claim.RUNNING)
 
 
@@ -138,7 +138,7 @@ class Watch(Verb):
                 if (text := worker_lines.waits_in_vain(self.session.store, plan)) != told:
                     progress.tell(text or ALL_SERVED)
                     told = text
-                never.wait(_INTERVAL_S)
+                never.wait(INTERVAL_S)
                 known, plan = plan, self.session.store.load_plan(plan.uuid)
 
     def _told(self, plan: ActionPlan, *, events: TextIO) -> ActionPlan:
@@ -160,7 +160,7 @@ class Watch(Verb):
                 return plan
             # After the end of the plan, events are read without a pause until none is left.
             if not is_over and not reader.has_more:
-                never.wait(_INTERVAL_S)
+                never.wait(INTERVAL_S)
 
     def _is_lost(self, plan: ActionPlan, silence: SilenceWatch) -> bool:
         """Return whether the claimant has died; False for a plan that is not running.

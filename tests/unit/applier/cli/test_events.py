@@ -124,7 +124,7 @@ def test_numbers_and_dead_events_exclude_each_other(
 ) -> None:
     with pytest.raises(SystemExit):
         run(*LIST, "--dead", "--after", "3")
-    assert "argument --after: not allowed with argument --dead" in capsys.readouterr().err
+    assert "not allowed with argument --dead" in capsys.readouterr().err
 
 
 def test_a_sentence_says_why_there_are_none(run: Run, store: Store) -> None:
@@ -132,7 +132,7 @@ def test_a_sentence_says_why_there_are_none(run: Run, store: Store) -> None:
     store.save_plan(plan)
     code, out, err = run(*LIST)
     assert (code, err) == (0, "")
-    assert out.startswith("No events are kept: nobody subscribes to them.\nTo subscribe: ")
+    assert out.startswith("No events are kept: nobody subscribes")
     assert run(*LIST, "nightly")[1].startswith("No events of this plan are kept: nobody ")
     assert run(*LIST, "--dead")[1] == "No events were given up.\n"
     store.subscribe("readers", now=NOW, until=NOW - timedelta(seconds=1))
@@ -196,17 +196,17 @@ def test_a_receiver_that_is_away_says_so_first(run: Run, store: Store) -> None:
 
 
 def test_a_subscription_is_removed_by_its_name(run: Run, store: Store) -> None:
-    assert run(*SUBSCRIPTIONS)[1].startswith("Nobody subscribes to events.\nTo subscribe: ")
+    assert run(*SUBSCRIPTIONS)[1].startswith("Nobody subscribes to events.\n")
     code, out, err = run(*REMOVE, "webhook ops")
     assert (code, out) == (1, "")
-    assert err == "Refused: webhook ops: no such subscription; Known: none\n"
+    assert err.startswith("Refused: webhook ops: ")
+    assert err.endswith("Known: none\n")
     store.subscribe("webhook ops", now=NOW)
     _, _, err = run(*REMOVE, "webhook op")
-    assert err == (
-        "Refused: webhook op: no such subscription; "
-        "did you mean 'webhook ops'? Known: webhook ops\n"
-    )
-    assert run(*REMOVE, "webhook ops") == (0, "The subscription 'webhook ops' is removed.\n", "")
+    assert err.endswith("did you mean 'webhook ops'? Known: webhook ops\n")
+    code, out, err = run(*REMOVE, "webhook ops")
+    assert (code, err) == (0, "")
+    assert "'webhook ops' is removed" in out
     assert store.subscriptions() == []
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_event_is_listed_beside_the_others_with_a_sentence(
     spoilt("UPDATE actionplan_event SET data = '{' WHERE number = 2")
     code, out, err = run(*LIST, "-f", form)
     assert code == 0
-    assert err.startswith("Event 2 is damaged: data '{' is not JSON: ")
+    assert err.startswith("Event 2 is damaged: data '{' is ")
     assert err.count("\n") == 1
     assert len(set(before.splitlines()) - set(out.splitlines())) >= 1
     assert ("damaged" in out) is (form == "table")
