@@ -154,6 +154,7 @@ def test_whole_released_sets_are_planned(name: str) -> None:
 @pytest.mark.parametrize("by_role", [False, True])
 def test_a_generated_set_of_their_size_is_planned(by_role: bool) -> None:
     tasks = fuel_tasks.generated()
+    assert (len(tasks), sum(fuel_tasks.shape(tasks)["links"].values())) == (175, 635)
     check_whole(fuel_tasks.without_versions(tasks) if by_role else tasks, by_role=by_role)
 
 
