@@ -73,7 +73,6 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("entry", OURS, ids=lambda entry: entry.name)
 @settings(
-    max_examples=settings.default.max_examples,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
