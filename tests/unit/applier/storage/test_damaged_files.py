@@ -221,6 +221,7 @@ while True:
 
 class TestBackup:
     @pytest.mark.slow
+    @pytest.mark.long
     def test_copies_made_while_another_process_writes_are_whole(self, tmp_path, url):
         SqlStore(url).close()
         sizes = []
