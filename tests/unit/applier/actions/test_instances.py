@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop, shelve, delete, start and unshelve: what they find done, refuse and change."""
+"""Stop, shelve, delete, start, unshelve and resize: what they find done, refuse and change."""
 
 from __future__ import annotations
 
 import pytest
 
 from applier.actions.delete import Delete
+from applier.actions.resize import Resize
 from applier.actions.shelve import Shelve
 from applier.actions.start import Start
 from applier.actions.stop import Stop
@@ -60,3 +61,18 @@ def test_a_start_is_undone_by_a_stop(context, cloud, stop, web_1):
     assert work.revert(stop) is Outcome.CHANGED
     assert cloud.instance(web_1["resource_id"])["status"] == "SHUTOFF"
     assert work.revert(stop) is Outcome.OK
+
+
+def test_a_resize_gives_the_instance_its_flavor(context, cloud, stop, gone, web_1):
+    work = Resize({**web_1, "flavor": "m1.large"}, context)
+    work.precheck()
+    assert work.execute(stop) is Outcome.CHANGED
+    assert cloud.instance(web_1["resource_id"])["flavor"] == "m1.large"
+    with pytest.raises(AlreadyDone, match=r"web-1 is m1\.large already"):
+        work.precheck()
+    with pytest.raises(AlreadyDone, match="web-9"):
+        Resize({**gone, "flavor": "m1.large"}, context).precheck()
+    with pytest.raises(ActionFailed, match=r"m9\.huge: there is no such"):
+        Resize({**web_1, "flavor": "m9.huge"}, context).precheck()
+    assert Resize.describe({**web_1, "flavor": "m1.large"}) == "resize web-1 to m1.large"
+    assert Resize.touches(web_1) == (Touch(f"instance:{web_1['resource_id']}"),)
