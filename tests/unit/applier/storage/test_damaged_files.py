@@ -229,7 +229,7 @@ class TestBackup:
             [sys.executable, "-c", WRITER, url], stdout=subprocess.PIPE, text=True
         ) as writer:
             try:
-                for number in range(5):
+                for number in range(3):
                     for _ in range(3):
                         assert writer.stdout.readline() == "saved\n"
                     copy = tmp_path / f"copy-{number}"
