@@ -16,7 +16,7 @@ FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - 
 
 
 class TemporaryStore(SqlStore):
-    """A store whose record is a copy of an empty SQLite file.
+    """A store whose record is a copy of an empty SQLite file, ``path``.
 
     The empty file is made once per process. Closing a store removes its file. Use it with
     :func:`contextlib.closing`; in a property test, a new one for each example.
@@ -24,9 +24,9 @@ class TemporaryStore(SqlStore):
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="actionplan-", dir=FOLDER)
-        path = Path(self._folder.name, "plans.db")
-        path.write_bytes(empty_record())
-        super().__init__(f"sqlite:///{path}")
+        self.path = Path(self._folder.name, "plans.db")
+        self.path.write_bytes(empty_record())
+        super().__init__(f"sqlite:///{self.path}")
 
     def close(self) -> None:
         """Close the connections and remove the file; the store must not be used afterwards."""

@@ -72,11 +72,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("entry", OURS, ids=lambda entry: entry.name)
-@settings(
-    max_examples=settings.default.max_examples,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_planning_never_raises_whatever_the_parameters_are(entry, data):
     action = entry.load()

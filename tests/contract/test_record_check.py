@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -40,14 +42,25 @@ BAD, GOOD = "00000000-0000-4000-8000-00000000000b", "00000000-0000-4000-8000-000
 
 @pytest.fixture(params=["sqlite", *SERVERS])
 def url(request, tmp_path):
-    """A record with a sound plan and one that a test damages."""
-    if request.param == "sqlite":
-        (tmp_path / "plans.db").write_bytes(empty_record())
-        url = f"sqlite:///{tmp_path}/plans.db"
-    else:
+    """A record with a sound plan and one that a test damages; it is emptied afterwards."""
+    url = f"sqlite:///{tmp_path}/plans.db"
+    if request.param != "sqlite":
         url = request.getfixturevalue(request.param)
         schema_version.upgrade(url)
-        empty(url)
+    fill(url)
+    yield url
+    # Other tests use the database of a server, too.
+    empty(url)
+
+
+def fill(url):
+    """Leave the two plans, and nothing else; the file of SQLite is copied the second time."""
+    file = Path(url.removeprefix("sqlite:///"))
+    filled = file.with_suffix(".filled")
+    if filled.exists():
+        shutil.copy(filled, file)
+        return
+    empty(url)
     with closing(SqlStore(url)) as store:
         store.save_plan(new_plan("b1", "b2", uuid=GOOD))
         plan = new_plan("a1", "a2", uuid=BAD)
@@ -55,13 +68,15 @@ def url(request, tmp_path):
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
         store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
-    yield url
-    # Other tests use the database of a server, too.
-    empty(url)
+    if url.startswith("sqlite:///"):
+        shutil.copy(file, filled)
 
 
 def empty(url):
     """Remove all plans and services; what was damaged is sound again."""
+    if url.startswith("sqlite:///"):
+        Path(url.removeprefix("sqlite:///")).write_bytes(empty_record())
+        return
     run(url, *(sa.delete(table) for table in reversed(metadata.sorted_tables)))
     run(url, sa.insert(turn).values(number=1))
 
@@ -178,34 +193,31 @@ def test_a_sound_record_has_no_problems(url):
     assert (found.plans, found.problems) == (2, [])
 
 
-@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.said)
-def test_what_is_wrong_is_found_and_hides_no_other_plan(url, damage):
+def test_what_is_wrong_is_found_hides_no_other_plan_and_is_removed_whole(url, subtests):
+    for damage in DAMAGE:
+        with subtests.test(damage.said):
+            fill(url)
+            require_found_and_removed(url, damage)
+
+
+def require_found_and_removed(url, damage):
+    """Damage the record; the check says so, the sound plan is read, the other one removed."""
     with closing(SqlStore(url)) as store:
         uuids = [action.uuid for action in store.load_plan(BAD).actions]
-    run(url, damage.statement(*uuids))
-    problems = check(url).problems
-    assert any(damage.said in problem for problem in problems), problems
-    with closing(SqlStore(url)) as store:
+        run(url, damage.statement(*uuids))
+        problems = check(url).problems
+        assert any(damage.said in problem for problem in problems), problems
         assert len(store.load_plan(GOOD).actions) == 2
         listed = {plan.uuid: plan for plan in store.list_plans()}
         assert listed.keys() == {BAD, GOOD}
         assert (listed[GOOD].damage, listed[GOOD].state) == (None, PlanState.RECOMMENDED)
         if damage.loads:
             store.load_plan(BAD)
-        if damage.loads is not False:
             return
-        with pytest.raises(DamagedRecord, match=re.escape(damage.said)) as caught:
-            store.load_plan(BAD)
-        assert str(caught.value).startswith(f"plan {BAD[:8]} is damaged: ")
-
-
-@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.said)
-def test_a_plan_that_cannot_be_loaded_is_removed_whole(url, damage):
-    with closing(SqlStore(url)) as store:
-        uuids = [action.uuid for action in store.load_plan(BAD).actions]
-        run(url, damage.statement(*uuids))
-        if damage.loads is True:
-            return
+        if damage.loads is False:
+            with pytest.raises(DamagedRecord, match=re.escape(damage.said)) as caught:
+                store.load_plan(BAD)
+            assert str(caught.value).startswith(f"plan {BAD[:8]} is damaged: ")
         with pytest.raises(PlanConflict, match="is not damaged"):
             store.remove_damaged_plan(GOOD)
         store.remove_damaged_plan(BAD)

@@ -70,6 +70,7 @@ def store(url) -> Iterator[Store]:
 @pytest.mark.parametrize("url", ["sqlite", *SERVERS], indirect=True)
 class TestSqlStore(StoreContract):
     @pytest.mark.slow
+    @pytest.mark.long
     def test_of_several_processes_at_once_exactly_one_comes_first(self, url):
         with closing(SqlStore(url)) as store:
             uuids, own = [], []

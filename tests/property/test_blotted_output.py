@@ -82,7 +82,7 @@ WRITTEN = {
 @pytest.mark.parametrize(
     "form", [pytest.param(f, marks=[pytest.mark.slow] if f == "bash" else []) for f in WRITTEN]
 )
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @example(middle="\x7f")
 @example(middle="'\"")
 @example(middle="~#!{a,b}$x`\\\n\t\x01")

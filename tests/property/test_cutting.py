@@ -57,7 +57,7 @@ def by_the_letter(count: int, fixed: Edges, loose: Edges, roots: set[int]) -> li
             return found
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 @given(graphs(), st.sampled_from([0, cutting._PATIENCE]))
 def test_the_edges_cut_are_those_of_the_rule(
     given_graph: tuple[int, Edges, Edges, set[int]], patience: int
@@ -105,7 +105,7 @@ def deep_graphs(draw: st.DrawFn) -> tuple[int, Edges]:
     return count, {(i, i + 1) for i in range(count - 1) if i not in gone} | jumps
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(graphs().map(lambda it: (it[0], it[2])) | deep_graphs())
 def test_dominators_are_those_of_networkx(given_graph: tuple[int, Edges]) -> None:
     count, edges = given_graph

@@ -21,9 +21,7 @@ from planner.planners.deployment import alternatives, message, task_links
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import check_planner, plan
 
-FLEETING = settings(
-    max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck)
-)
+FLEETING = settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
 ROLES = ["a", "b", "ab"]
 IDS = ["t0", "t1", "t2", "t3", "u0", "u1", "s0", "s1"]
 

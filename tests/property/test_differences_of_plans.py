@@ -20,9 +20,9 @@ from planner.differences.links import is_join
 from planner.differences.plans import PlanDifference, difference
 from planner.model import Action, ActionPlan
 
-OFTEN = settings(max_examples=examples(150), deadline=None)
+OFTEN = settings(max_examples=examples(150))
 #: Plans of the strategy take long to draw.
-SELDOM = settings(max_examples=examples(25), deadline=None)
+SELDOM = settings(max_examples=examples(25))
 seeds = st.integers(0, 10**6)
 
 

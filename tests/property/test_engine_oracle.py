@@ -119,7 +119,7 @@ def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, Action
         return {a.uuid: ActionEnd(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(plans(), st.integers(0, 1000), st.booleans())
 def test_the_engines_agree(plan, seed, joins):
     theirs, ours = Journal(seed), Journal(seed)

@@ -26,7 +26,6 @@ from planner.testing import check_planner, plan
 
 SETTINGS = settings(
     max_examples=examples(150),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 FAILURES = {Outcome.FAILED, Outcome.ERROR}

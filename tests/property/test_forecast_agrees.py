@@ -147,7 +147,7 @@ def engine_times(plan, durations, workers, ranks):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 1_000_000), st.booleans())
 def test_what_was_predicted_is_what_runs(workers, seed, pauses):
     plan = random_plan(seed)

@@ -30,7 +30,7 @@ def partly_run(seed: int) -> list[Action]:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 1_000_000))
 def test_no_order_takes_less_than_the_bound(workers: int, seed: int) -> None:
     actions, chance = partly_run(seed), random.Random(seed)

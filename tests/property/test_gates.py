@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from applier.scheduling.gates import PATIENCE, Gates
 
 NEVER = 10**9
-often = settings(max_examples=examples(200), deadline=None)
+often = settings(max_examples=examples(200))
 seeds = st.integers(0, 1_000_000)
 
 

@@ -376,9 +376,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
 
 TestLifeOfAPlan = pytest.mark.slow(LifeOfAPlan.TestCase)
-TestLifeOfAPlan.settings = settings(
-    max_examples=examples(400), stateful_step_count=40, deadline=None
-)
+TestLifeOfAPlan.settings = settings(max_examples=examples(400), stateful_step_count=40)
 
 
 def test_a_plan_that_was_cut_off_and_cancelled_has_nothing_open():

@@ -16,7 +16,7 @@ from planner.problems.drain import drain
 from planner.problems.placement import ROOM, need_of, place
 
 pytestmark = pytest.mark.slow
-often = settings(max_examples=examples(300), deadline=None)
+often = settings(max_examples=examples(300))
 HOSTS = ("a", "b", "c", "d", "e")
 POLICIES = ("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity")
 

@@ -27,9 +27,7 @@ INSTANCES = [f"0000000{i}-0000-4000-8000-000000000000" for i in range(4)]
 VOLUMES = [f"1000000{i}-0000-4000-8000-000000000000" for i in range(2)]
 HOSTS = ["c1", "c2", "c3"]
 FACTS = {"instances": {uuid: {"host": HOSTS[i % 3]} for i, uuid in enumerate(INSTANCES)}}
-FLEETING = settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+FLEETING = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 instances, hosts = st.sampled_from(INSTANCES), st.sampled_from(HOSTS)
 
@@ -358,7 +356,7 @@ def ancestors(links: Mapping[int, Sequence[int]]) -> dict[int, set[int]]:
     return found
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(demands())
 def test_a_need_is_dropped_only_where_parents_and_kept_needs_stand_against_it(
     found: tuple[list[tuple[int, ...]], list[Need]],

@@ -17,9 +17,7 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import plan
 
-FLEETING = settings(
-    max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck)
-)
+FLEETING = settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
 ROLES = ["a", "b", "c"]
 #: At most so many nodes of a group at once.
 STRATEGIES = {

@@ -22,9 +22,7 @@ from planner.planners.rolling_update.planner import RollingUpdatePlanner
 from planner.states import ActionState, Outcome
 from planner.testing import check_planner, plan
 
-QUICK = settings(
-    max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+QUICK = settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
 CREATE, DELETE = "create_instance", "delete_instance"
 
 
@@ -305,7 +303,7 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(inner, (*path, key))
 
 
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.booleans())
 def test_whatever_a_template_holds_it_is_planned_or_refused_with_sentences(
     data: st.DataObject, heat: bool
@@ -446,7 +444,7 @@ def _stopped_somewhere(made: ActionPlan, data: st.DataObject) -> list[Action]:
     return ended
 
 
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
 def test_one_budget_holds_over_several_groups(
     one: int, other: int, largest: int, budget: int

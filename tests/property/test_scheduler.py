@@ -23,7 +23,7 @@ from planner.states import OPEN, ActionState
 
 seeds = st.integers(0, 1_000_000)
 policies = st.sampled_from([OnFailure.SKIP_DESCENDANTS, OnFailure.CONTINUE])
-often = settings(max_examples=examples(150), deadline=None)
+often = settings(max_examples=examples(150))
 
 
 def in_state_of(
@@ -200,7 +200,7 @@ def test_what_goes_on_from_an_earlier_run_holds_what_it_held(seed, policy, numbe
 
 @pytest.mark.parametrize("policy", [OnFailure.SKIP_DESCENDANTS, OnFailure.PAUSE])
 @given(seed=seeds)
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_pausing_on_failure_starts_nothing_after_the_failure(policy, seed):
     plan = random_plan(seed)
     drive = Drive(plan, seed, on_failure=policy)

@@ -160,7 +160,7 @@ class Troubles:
                 assert action.action_type != JOIN
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 1_000_000))
 def test_whatever_comes_between_no_rule_is_broken_and_all_actions_end(seed: int) -> None:
     troubles = Troubles(random_plan(seed), seed)

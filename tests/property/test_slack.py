@@ -15,7 +15,7 @@ from applier.scheduling.gates import Concurrency
 from planner.model import JOIN, Action, Trigger
 from planner.states import Outcome
 
-OFTEN = settings(max_examples=examples(150), deadline=None)
+OFTEN = settings(max_examples=examples(150))
 
 
 @st.composite

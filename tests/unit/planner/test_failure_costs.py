@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.scheduling.verdict import ActionEnd
@@ -70,7 +70,6 @@ def test_a_plan_in_which_nothing_needs_anything_has_no_costs() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40))
-@settings(max_examples=150)
 def test_it_agrees_with_the_rules_of_failure(seed: int, size: int) -> None:
     plan = without_handlers(random_plan(seed, size))
     costs = FailureCosts(plan.actions)

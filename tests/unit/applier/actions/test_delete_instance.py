@@ -48,9 +48,9 @@ def test_without_a_definition_it_cannot_be_created_again(context, stop, web_1):
         work.revert(stop)
 
 
-def test_a_name_that_several_have_is_refused(context, cloud, stop):
+def test_a_name_that_several_have_is_refused(context, cloud, tmp_path):
     cloud.reset(
-        cloud._file.path,
+        tmp_path / "cloud.json",
         {
             "hosts": {"a": {"vcpus": 2, "ram_mb": 2, "disk_gb": 2}},
             "flavors": {"f": {"vcpus": 1, "ram_mb": 1, "disk_gb": 1}},

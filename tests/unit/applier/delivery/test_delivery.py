@@ -8,6 +8,7 @@ import threading
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
@@ -45,6 +46,14 @@ def store(tmp_path):
         yield opened
 
 
+@pytest.fixture
+def now(monkeypatch):
+    """Seconds of the clock of deliveries, which stands until a test changes them."""
+    seconds = [0.0]
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: seconds[0])
+    return seconds
+
+
 def deliver(store, receiver, holder="me"):
     return EventDelivery(
         store,
@@ -54,6 +63,19 @@ def deliver(store, receiver, holder="me"):
         clock=partial(datetime.now, UTC),
         ending=threading.Event(),
     )
+
+
+@pytest.fixture
+def receiver():
+    return Receiver()
+
+
+@pytest.fixture
+def mine(store, receiver, now):
+    """Return a delivery that has subscribed."""
+    found = deliver(store, receiver)
+    found.step()
+    return found
 
 
 def test_events_arrive_once_and_in_order(store, monkeypatch):
@@ -86,9 +108,7 @@ def test_a_damaged_event_and_a_damaged_subscription_hold_up_no_other(store, tmp_
     assert caplog.text.count("ops: event 2 is damaged: data '{' is not JSON") == 1
 
 
-def test_a_second_process_waits_until_the_first_is_silent(store, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+def test_a_second_process_waits_until_the_first_is_silent(store, now):
     first, second = Receiver(), Receiver()
     mine, yours = deliver(store, first), deliver(store, second, "you")
     mine.step()
@@ -116,12 +136,7 @@ def test_a_second_process_waits_until_the_first_is_silent(store, monkeypatch):
     assert 4 not in first.got
 
 
-def test_a_receiver_that_is_away_is_tried_again_later(store, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
-    receiver = Receiver()
-    mine = deliver(store, receiver)
-    mine.step()
+def test_a_receiver_that_is_away_is_tried_again_later(store, receiver, mine, now):
     happen(store, 2)
     receiver.answer = Away("no route")
     mine.step()
@@ -136,12 +151,7 @@ def test_a_receiver_that_is_away_is_tried_again_later(store, monkeypatch):
     assert store.subscriptions()[0].away is None
 
 
-def test_a_batch_that_fails_as_a_whole_is_delivered_again(store, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
-    receiver = Receiver()
-    mine = deliver(store, receiver)
-    mine.step()
+def test_a_batch_that_fails_as_a_whole_is_delivered_again(store, receiver, mine, now):
     happen(store, 2)
     receiver.at_end = Away("disk full")
     mine.step()
@@ -153,12 +163,7 @@ def test_a_batch_that_fails_as_a_whole_is_delivered_again(store, monkeypatch):
     assert store.subscriptions()[0].delivered == 2
 
 
-def test_a_plan_that_is_refused_waits_and_others_go_on(store, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
-    receiver = Receiver()
-    mine = deliver(store, receiver)
-    mine.step()
+def test_a_plan_that_is_refused_waits_and_others_go_on(store, receiver, mine, now):
     refused = happen(store, 2)
     receiver.answer = EventRefused("400")
     mine.step()
@@ -174,9 +179,7 @@ def test_a_plan_that_is_refused_waits_and_others_go_on(store, monkeypatch):
     assert store.subscriptions()[0].held_back == {}
 
 
-def test_held_events_that_take_long_come_from_one_process(store, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+def test_held_events_that_take_long_come_from_one_process(store, now):
     first, second = Receiver(), Receiver()
     mine, yours = deliver(store, first), deliver(store, second, "you")
     mine.step()
@@ -199,28 +202,16 @@ def test_held_events_that_take_long_come_from_one_process(store, monkeypatch):
     assert second.got == []
 
 
-def test_a_process_that_is_killed_in_a_batch_delivers_it_again(store):
-    receiver = Receiver()
-    mine = deliver(store, receiver)
-    mine.step()
+def test_a_process_that_is_killed_in_a_batch_delivers_it_again(store, receiver, mine):
     happen(store, 2)
-    with monkey_killed(mine), pytest.raises(SystemExit):
-        mine.step()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "record_delivery", Mock(side_effect=SystemExit))
+        with pytest.raises(SystemExit):
+            mine.step()
     assert receiver.got == [1, 2]
     again = deliver(store, receiver)  # the same holder: its restart
     again.step()
     assert receiver.got == [1, 2, 1, 2]
-
-
-@contextmanager
-def monkey_killed(mine):
-    """End the process before the deliveries are on record."""
-
-    def killed(_):
-        raise SystemExit
-
-    mine._record = killed
-    yield
 
 
 @contextmanager

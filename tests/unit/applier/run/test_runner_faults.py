@@ -8,7 +8,6 @@ import threading
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import Mock
 
@@ -157,7 +156,7 @@ def test_a_plan_with_a_damaged_request_is_paused_and_says_why(trial, store, halt
         store.add_request("plan", Request(verb="pause", who="ann"), now=NOW)
         if more:
             store.add_request("plan", Request(verb=more, who="ann"), now=NOW)
-        with closing(sqlite3.connect(Path(store._folder.name, "plans.db"))) as file, file:
+        with closing(sqlite3.connect(store.path)) as file, file:
             file.execute("UPDATE actionplan_request SET created_at = 'x' WHERE verb = 'pause'")
         return Outcome.CHANGED
 
@@ -172,7 +171,7 @@ def test_a_plan_with_a_damaged_attempt_that_it_needs_is_refused(trial, store):
     """Whether "a" was interrupted decides how it runs again."""
     crash(store, CHAIN, "a", state=ActionState.PENDING)
     one = trial(CHAIN, inner=store)
-    with closing(sqlite3.connect(Path(store._folder.name, "plans.db"))) as file, file:
+    with closing(sqlite3.connect(store.path)) as file, file:
         file.execute("UPDATE actionplan_attempt SET outcome = '{'")
     assert "attempt 1 of action a" in str(one.broken())
     assert one.plan().state is PlanState.PENDING

@@ -12,7 +12,6 @@ import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -476,7 +475,7 @@ def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, cap
         if death < resume.DEATHS:
             trial.store.resume_plan(plan.uuid, [], now=now)
     trial.store.add_request(plan.uuid, Request(verb="skip", who="ann"), now=now)
-    with closing(sqlite3.connect(Path(trial.store._folder.name, "plans.db"))) as file, file:
+    with closing(sqlite3.connect(trial.store.path)) as file, file:
         assert file.execute(damage).rowcount > 0
     trial.pending()
     with trial:

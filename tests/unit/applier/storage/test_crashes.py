@@ -43,6 +43,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_every_batch_that_it_was_told_of_and_none_in_halves(tmp_path):
     chance, sure = random.Random(4), []
     for number in range(ROUNDS):

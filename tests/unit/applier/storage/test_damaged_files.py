@@ -221,6 +221,7 @@ while True:
 
 class TestBackup:
     @pytest.mark.slow
+    @pytest.mark.long
     def test_copies_made_while_another_process_writes_are_whole(self, tmp_path, url):
         SqlStore(url).close()
         sizes = []
@@ -228,7 +229,7 @@ class TestBackup:
             [sys.executable, "-c", WRITER, url], stdout=subprocess.PIPE, text=True
         ) as writer:
             try:
-                for number in range(5):
+                for number in range(3):
                     for _ in range(3):
                         assert writer.stdout.readline() == "saved\n"
                     copy = tmp_path / f"copy-{number}"

@@ -179,6 +179,7 @@ class TestFile:
         store.save_plan(plan)
 
     @pytest.mark.slow
+    @pytest.mark.long
     def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
         script = (
             "import os, signal\n"
@@ -365,6 +366,7 @@ class TestCost:
         assert store.held_by_others(other.uuid) == []
         assert time.process_time() - began < 5  # all together one, on an idle machine
 
+    @pytest.mark.long
     def test_durations_are_found_among_a_hundred_thousand_attempts(self, store):
         numbered = range(100_000)
         row = {"plan": "p", "state": "SUCCEEDED", "number": 1, "output": "x" * 200}
@@ -381,6 +383,7 @@ class TestCost:
         assert [len(durations) for durations in found.values()] == [500, 0, 500]
         assert min(took) < 0.05  # a few milliseconds, on an idle machine
 
+    @pytest.mark.long
     def test_ten_thousand_actions_are_saved_and_loaded_in_seconds(self, store):
         chunk, members = (), []
         for first in range(0, 10_000, 200):

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 
 from applier.contracts import Claimant, JobOffer, Report, Verified
 from applier.engines.environment import ActionEnvironment
@@ -40,7 +39,7 @@ OUT_S, LONG_S = -600.0, 600.0
 
 def change(store: TemporaryStore, statement: str, *values: str) -> None:
     """Write what a store would not write."""
-    file = Path(store._folder.name, "plans.db")
+    file = store.path
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(statement, values)
 

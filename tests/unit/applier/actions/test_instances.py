@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stop, shelve, delete, start, unshelve and resize: what they find done, refuse and change."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.actions.delete import Delete
+from applier.actions.resize import Resize
+from applier.actions.shelve import Shelve
+from applier.actions.start import Start
+from applier.actions.stop import Stop
+from applier.actions.unshelve import Unshelve
+from applier.contracts import Verified
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import Touch
+from planner.states import Outcome
+
+#: Each type with the status of an instance before and after it; None is an instance that is gone.
+KINDS = [
+    (Stop, "ACTIVE", "SHUTOFF"),
+    (Shelve, "ACTIVE", "SHELVED"),
+    (Delete, "ACTIVE", None),
+    (Start, "SHUTOFF", "ACTIVE"),
+    (Unshelve, "SHELVED", "ACTIVE"),
+]
+
+
+@pytest.mark.parametrize(("kind", "before", "after"), KINDS)
+def test_it_is_done_afterwards_and_not_before(context, cloud, stop, web_1, kind, before, after):
+    if before != "ACTIVE":
+        cloud.set_instance_status(web_1["resource_id"], before, stop)
+    work = kind(web_1, context)
+    work.precheck()
+    assert work.verify() is Verified.NOT_DONE
+    assert work.execute(stop) is Outcome.CHANGED
+    found = cloud.instance(web_1["resource_id"])
+    assert (found and found["status"]) == after
+    assert work.verify() is Verified.DONE
+    with pytest.raises(AlreadyDone, match=after or "does not exist"):
+        work.precheck()
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _, _ in KINDS])
+def test_its_words_and_touches_and_an_instance_that_is_gone_is_done(context, gone, web_1, kind):
+    assert kind.describe(web_1) == f"{kind.TYPE} web-1"
+    assert kind.describe({"resource_id": "6a1f"}) == f"{kind.TYPE} 6a1f"
+    assert kind.touches(web_1) == (Touch(f"instance:{web_1['resource_id']}"),)
+    with pytest.raises(AlreadyDone, match="web-9"):
+        kind(gone, context).precheck()
+
+
+def test_one_that_is_shelved_is_not_started(context, cloud, stop, web_1):
+    cloud.set_instance_status(web_1["resource_id"], "SHELVED", stop)
+    with pytest.raises(ActionFailed, match="web-1 is SHELVED"):
+        Start(web_1, context).precheck()
+
+
+def test_a_start_is_undone_by_a_stop(context, cloud, stop, web_1):
+    work = Start(web_1, context)
+    assert work.revert(stop) is Outcome.CHANGED
+    assert cloud.instance(web_1["resource_id"])["status"] == "SHUTOFF"
+    assert work.revert(stop) is Outcome.OK
+
+
+def test_a_resize_gives_the_instance_its_flavor(context, cloud, stop, gone, web_1):
+    work = Resize({**web_1, "flavor": "m1.large"}, context)
+    work.precheck()
+    assert work.execute(stop) is Outcome.CHANGED
+    assert cloud.instance(web_1["resource_id"])["flavor"] == "m1.large"
+    with pytest.raises(AlreadyDone, match=r"web-1 is m1\.large already"):
+        work.precheck()
+    with pytest.raises(AlreadyDone, match="web-9"):
+        Resize({**gone, "flavor": "m1.large"}, context).precheck()
+    with pytest.raises(ActionFailed, match=r"m9\.huge: there is no such"):
+        Resize({**web_1, "flavor": "m9.huge"}, context).precheck()
+    assert Resize.describe({**web_1, "flavor": "m1.large"}) == "resize web-1 to m1.large"
+    assert Resize.touches(web_1) == (Touch(f"instance:{web_1['resource_id']}"),)
