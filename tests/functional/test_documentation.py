@@ -49,7 +49,17 @@ def has_commands(page: Path) -> bool:
 # Outputs
 
 
-@pytest.mark.parametrize("page", list(filter(has_commands, PAGES)), ids=name_of)
+#: Their commands start services and programs of shells for many seconds.
+LONG = ("ask-over-http", "drain-a-host", "run-the-service", "when-it-goes-wrong-at-night")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long if page.stem in LONG else (), id=name_of(page))
+        for page in filter(has_commands, PAGES)
+    ],
+)
 def test_every_command_prints_what_the_page_says(page, tmp_path):
     reader = Reader(tmp_path, SPEED)
     try:
