@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
+
+from forked_program import ForkedProgram
 
 ROOT = Path(__file__).resolve().parents[2]
 #: First words of commands that a page may show and that are not run.
@@ -185,8 +188,11 @@ class Reader:
                     os.kill(int(process.name), signal.SIGKILL)
 
     def _ended(self, text: str) -> subprocess.CompletedProcess[str]:
-        with subprocess.Popen(
-            ["/bin/sh", "-c", text],
+        # A shell is started where a command needs one.
+        is_plain = text.startswith("actionplan ") and not set(text) & set("|&;<>$`*")
+        words = shlex.split(text)[1:] if is_plain else ["/bin/sh", "-c", text]
+        with (ForkedProgram if is_plain else subprocess.Popen)(
+            words,
             cwd=self.checkout,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -196,6 +202,8 @@ class Reader:
             start_new_session=True,
         ) as process:
             out, _ = process.communicate(timeout=PATIENCE_S)
+        if is_plain and process.returncode == -signal.SIGKILL:
+            out += "Killed\n"  # as a shell says
         return subprocess.CompletedProcess(text, process.returncode, out)
 
     def change(self, change: Change) -> None:

@@ -25,8 +25,6 @@ from schemathesis.specs.openapi.checks import (
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 
-pytestmark = pytest.mark.slow
-
 EXAMPLES = settings(
     max_examples=15,
     deadline=None,
@@ -88,6 +86,7 @@ def test_the_description_is_valid_and_complete(api: TestClient) -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.long
 def test_answers_are_as_described(api: TestClient) -> None:
     schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", api.app, headers={"Host": HOST})
     operations = [found.ok() for found in schema.get_all_operations()]
@@ -107,13 +106,11 @@ def test_answers_are_as_described(api: TestClient) -> None:
         check()
 
 
-def test_a_thousand_bad_requests_leave_the_record_as_it_was(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_bad_requests_leave_the_record_as_it_was(api: TestClient, actionplan: CommandLine) -> None:
     before = actionplan.good("show", "kept", "-f", "json")
     paths = sorted(api.simulate_get("/v2/openapi.json").json["paths"])
     chance, seen = random.Random(16), set()
-    for _ in range(1000):
+    for _ in range(300):
         path = chance.choice(paths).replace("{plan}", chance.choice(PLANS))
         path = path.replace("{action}", chance.choice(ACTIONS)).replace("{name}", "nope")
         path = path.replace("{new}", chance.choice(PLANS))

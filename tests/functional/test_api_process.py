@@ -16,12 +16,19 @@ from urllib.parse import urlsplit
 
 import bcrypt
 import pytest
-from api_client import PROGRAM, api_process, configured
+from api_client import JSON, PROGRAM, api_process, client_of, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
 
-pytestmark = pytest.mark.slow
+from applier import configuration
+from applier.api import routing
+from applier.api.server import Server
+from applier.assembly import Assembly
+from applier.errors import ConfigurationError
 
 DOCUMENT = json.dumps({"actions": [{"name": "one", "action_type": "nop"}]}).encode()
+#: What a page of another site sends, and what a browser sends that was led here by its name.
+EVIL = {"Content-Type": "application/json", "Origin": "http://evil.example"}
+REBOUND = {"Content-Type": "application/json", "Host": "evil.example"}
 
 
 def basic(user: str, password: str) -> dict[str, str]:
@@ -30,29 +37,30 @@ def basic(user: str, password: str) -> dict[str, str]:
     return {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
 
 
-def refused(actionplan: CommandLine) -> str:
-    """Start the program, which must refuse its configuration; return what it says."""
-    ended = subprocess.run(
-        [PROGRAM, "--config-file", str(actionplan.configuration)],
-        # cheroot leaves sockets to the garbage collector when an address cannot be used.
-        env={**actionplan.environment, "PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.count("\n") == 1
-    return ended.stderr
-
-
-def test_it_serves_and_ends_at_a_signal(actionplan: CommandLine) -> None:
+def test_it_serves_bounds_what_clients_cost_and_ends_at_a_signal(actionplan: CommandLine) -> None:
     with api_process(configured(actionplan, port=0)) as api:
+        place = urlsplit(api.url)
+        slow = [socket.create_connection((place.hostname, place.port)) for _ in range(200)]
+        for one in slow:
+            one.sendall(b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n")
         assert api("/v2/plans", DOCUMENT).status == 201
         answer = api("/v2/plans")
         assert answer.json["total"] == 1
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["x-openstack-request-id"].startswith("req-")
+        for one in slow:
+            one.close()
+        large = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+        large.putrequest("POST", "/v2/plans")
+        large.putheader("Content-Length", str(10**9))
+        large.endheaders()
+        with closing(large):
+            assert large.getresponse().status == 413
+        chunked = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+        pieces = (b"x" * 2**20 for _ in range(64))
+        with closing(chunked), pytest.raises(ConnectionError):
+            chunked.request("POST", "/v2/plans", body=pieces, encode_chunked=True)
+        assert api("/v2/plans").status == 200
         api.process.send_signal(signal.SIGTERM)
         assert api.process.wait(PATIENCE_S) == 0
     assert len(json.loads(actionplan.good("list", "-f", "json"))) == 1
@@ -62,102 +70,80 @@ def test_users_of_a_file_are_on_record(actionplan: CommandLine) -> None:
     file = actionplan.folder / "htpasswd"
     hashed = bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()
     file.write_text(f"# users\nada:{hashed}\n", encoding="utf-8")
-    options = {"auth_strategy": "http_basic", "http_basic_auth_user_file": file, "port": 0}
-    with api_process(configured(actionplan, **options)) as api:
-        assert api("/v2/plans").status == 401
-        assert api("/v2/plans", headers=basic("ada", "wrong")).status == 401
-        assert api("/v2/plans", headers=basic("eve", "right")).status == 401
-        assert api("/v2/plans", headers=basic("ada", "x" * 100)).status == 401
-        assert api("/v1/action_plans").status == 401
-        ada = basic("ada", "right")
-        made = api("/v2/plans", DOCUMENT, headers=ada).json
-        why = json.dumps({"why": "by hand"}).encode()
-        path = f"/v2/plans/{made['uuid']}/actions/one/skip"
-        assert api(path, why, headers=ada).status == 200
-        shown = api(f"/v2/plans/{made['uuid']}", headers=ada).json
+    options = {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
+    api = client_of(configured(actionplan, **options))
+    refused = [basic("ada", "wrong"), basic("eve", "right"), basic("ada", "x" * 100), {}]
+    for headers in refused:
+        assert api.simulate_get("/v2/plans", headers=headers).status_code == 401
+    assert api.simulate_get("/v1/action_plans").status_code == 401
+    ada = basic("ada", "right")
+    made = api.simulate_post("/v2/plans", body=DOCUMENT, headers=ada).json
+    path, why = f"/v2/plans/{made['uuid']}", json.dumps({"why": "by hand"})
+    skip = api.simulate_post(f"{path}/actions/one/skip", body=why, headers=ada)
+    assert skip.status_code == 200
+    shown = api.simulate_get(path, headers=ada).json
     assert shown["actions"][0]["status_message"] == "skipped by ada: by hand"
 
 
 def test_a_policy_file_takes_roles_away(actionplan: CommandLine) -> None:
     policy = actionplan.folder / "policy.yaml"
     policy.write_text('"plan:create": "role:admin"\n', encoding="utf-8")
-    configured(actionplan, port=0)
+    configured(actionplan)
     with actionplan.configuration.open("a") as file:
         file.write(f"[oslo_policy]\npolicy_file = {policy}\n")
-    with api_process(actionplan) as api:
-        assert api("/v2/plans").status == 200
-        answer = api("/v2/plans", DOCUMENT)
-    assert (answer.status, answer.json["title"]) == (403, "Forbidden")
+    api = client_of(actionplan)
+    assert api.simulate_get("/v2/plans").status_code == 200
+    answer = api.simulate_post("/v2/plans", body=DOCUMENT, headers=JSON)
+    assert (answer.status_code, answer.json["title"]) == (403, "Forbidden")
     assert "plan:create" in answer.json["detail"]
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"host": "0.0.0.0"}, "accepted only on a loopback address"),  # noqa: S104
-        ({"auth_strategy": "http_basic", "http_basic_auth_user_file": "/gone"}, "/gone"),
-        ({"tls_certificate": "/gone"}, "set both, or none"),
-        ({"host": "192.0.2.1", "auth_strategy": "http_basic"}, "htpasswd"),
-        ({"prt": 1}, "did you mean 'port'?"),
-    ],
-)
-def test_a_wrong_configuration_is_refused_in_a_sentence(
-    actionplan: CommandLine, options: dict[str, object], text: str
-) -> None:
-    assert text in refused(configured(actionplan, **options))
-
-
-def test_a_port_in_use_is_named(actionplan: CommandLine) -> None:
+# cheroot leaves sockets to the garbage collector when an address cannot be used.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"port {port} cannot be used" in refused(configured(actionplan, port=port))
+        for options, text in (
+            ({"host": "0.0.0.0"}, "accepted only on a loopback address"),  # noqa: S104
+            ({"auth_strategy": "http_basic", "http_basic_auth_user_file": "/gone"}, "/gone"),
+            ({"tls_certificate": "/gone"}, "set both, or none"),
+            ({"host": "192.0.2.1", "auth_strategy": "http_basic"}, "htpasswd"),
+            ({"port": port}, f"port {port} cannot be used"),
+        ):
+            file = str(configured(actionplan, **options).configuration)
+            with closing(Assembly(configuration.load([file]))) as assembly:
+                with pytest.raises(ConfigurationError) as refused:
+                    Server(assembly.conf, routing.make(assembly)).open()
+            assert text in str(refused.value)
+
+
+def test_the_program_refuses_a_wrong_configuration_in_a_sentence(actionplan: CommandLine) -> None:
+    ended = subprocess.run(
+        [PROGRAM, "--config-file", str(configured(actionplan, prt=1).configuration)],
+        env=actionplan.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert "did you mean 'port'?" in ended.stderr
 
 
 def test_pages_of_other_sites_change_nothing(actionplan: CommandLine) -> None:
-    with api_process(configured(actionplan, port=0)) as api:
-        evil = {"Content-Type": "application/json", "Origin": "http://evil.example"}
-        assert api("/v2/plans", DOCUMENT, headers=evil).status == 403
-        rebound = {"Content-Type": "application/json", "Host": "evil.example"}
-        assert api("/v2/plans", headers=rebound).status == 403
-        assert api("/v2/plans").json["total"] == 0
+    api = client_of(configured(actionplan))
+    assert api.simulate_post("/v2/plans", body=DOCUMENT, headers=EVIL).status_code == 403
+    assert api.simulate_get("/v2/plans", headers=REBOUND).status_code == 403
+    assert api.simulate_get("/v2/plans").json["total"] == 0
 
 
 def test_too_many_requests_are_told_when_to_come_back(actionplan: CommandLine) -> None:
-    with api_process(configured(actionplan, port=0, requests_per_second=0.01)) as api:
-        answers = [api("/v2/plans") for _ in range(2)]
-    assert [answer.status for answer in answers] == [200, 429]
+    api = client_of(configured(actionplan, requests_per_second=0.01))
+    answers = [api.simulate_get("/v2/plans") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
     assert 1 <= int(answers[-1].headers["Retry-After"]) <= 100
 
 
-def test_a_large_body_is_refused(actionplan: CommandLine) -> None:
-    with api_process(configured(actionplan, port=0)) as api:
-        place = urlsplit(api.url)
-        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
-        connection.putrequest("POST", "/v2/plans")
-        connection.putheader("Content-Length", str(10**9))
-        connection.endheaders()
-        assert connection.getresponse().status == 413
-        connection.close()
-        chunked = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
-        pieces = (b"x" * 2**20 for _ in range(64))
-        with closing(chunked), pytest.raises(ConnectionError):
-            chunked.request("POST", "/v2/plans", body=pieces, encode_chunked=True)
-        assert api("/v2/plans").status == 200
-
-
-def test_slow_clients_hold_nobody_up(actionplan: CommandLine) -> None:
-    with api_process(configured(actionplan, port=0)) as api:
-        place = urlsplit(api.url)
-        slow = [socket.create_connection((place.hostname, place.port)) for _ in range(200)]
-        try:
-            for one in slow:
-                one.sendall(b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n")
-            assert api("/v2/plans").status == 200
-        finally:
-            for one in slow:
-                one.close()
-
-
+@pytest.mark.long
 def test_two_processes_share_a_record(actionplan: CommandLine) -> None:
     configured(actionplan, port=0)
     with api_process(actionplan) as one, api_process(actionplan) as other:
@@ -173,6 +159,7 @@ def test_two_processes_share_a_record(actionplan: CommandLine) -> None:
         assert one("/v2/plans").json["total"] == other("/v2/plans").json["total"] == 20
 
 
+@pytest.mark.long
 @pytest.mark.needs("openssl")
 def test_with_a_certificate_it_speaks_https(actionplan: CommandLine) -> None:
     certificate, key = actionplan.folder / "api.pem", actionplan.folder / "api.key"
@@ -197,6 +184,7 @@ def test_with_a_certificate_it_speaks_https(actionplan: CommandLine) -> None:
         connection.close()
 
 
+@pytest.mark.long
 def test_the_applier_service_answers_as_well(actionplan: CommandLine) -> None:
     program = PROGRAM.with_name("actionplan-applier")
     with api_process(configured(actionplan, port=0), program, "--with-api") as api:

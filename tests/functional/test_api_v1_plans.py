@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-import pytest
 import sqlalchemy as sa
 from v1_client import Client, api  # noqa: F401
 
@@ -75,19 +74,16 @@ def test_a_plan_is_shown_with_the_fields_of_watcher(api):  # noqa: F811
     assert api.get("action_plans/detail")["action_plans"] == [shown]
 
 
-@pytest.mark.parametrize("below", ["", "/start"])
-def test_unknown_plans_and_wrong_uuids_are_refused(api, below):  # noqa: F811
-    method = "POST" if below else "GET"
+def test_unknown_plans_and_wrong_uuids_are_refused(api):  # noqa: F811
     removed = saved(api)
     api.store.move_plan(removed.uuid, PlanState.DELETED, now=NOW)
-    for uuid in (str(uuid4()), removed.uuid):
-        refused = api.refused(f"action_plans/{uuid}{below}", method=method)
-        assert refused == (404, f"ActionPlan {uuid} could not be found")
-    status, text = api.refused(f"action_plans/xyz{below}", method=method)
-    assert status == 400
-    assert text.startswith(
-        "Invalid input for field/attribute action_plan_uuid. Value: 'xyz'. unable to convert to"
-    )
+    for method, below in (("GET", ""), ("POST", "/start")):
+        for uuid in (str(uuid4()), removed.uuid):
+            refused = api.refused(f"action_plans/{uuid}{below}", method=method)
+            assert refused == (404, f"ActionPlan {uuid} could not be found")
+        status, text = api.refused(f"action_plans/xyz{below}", method=method)
+        assert status == 400
+        assert text.startswith("Invalid input for field/attribute action_plan_uuid. Value: 'xyz'.")
 
 
 def test_only_a_recommended_plan_is_started(api):  # noqa: F811
@@ -110,49 +106,39 @@ def test_a_paused_plan_is_pending_for_watcher_and_says_so(api):  # noqa: F811
     assert cancelled["state"] == "CANCELLED"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "stored"),
-    [
-        (PlanState.RECOMMENDED, "PENDING", PlanState.PENDING),
-        (PlanState.RECOMMENDED, "CANCELLED", PlanState.CANCELLED),
-        (PlanState.PENDING, "CANCELLED", PlanState.CANCELLED),
-        (PlanState.ONGOING, "CANCELLING", PlanState.ONGOING),
-    ],
-)
-def test_a_patch_starts_and_cancels(api, old, new, stored):  # noqa: F811
-    plan = saved(api, old)
-    answer = api.get(**api.patch(f"action_plans/{plan.uuid}", state=new))
-    assert answer["state"] == new
-    assert set(answer) == FULL
-    assert api.store.load_plan(plan.uuid).state is stored
-    asked = [(r.verb, r.who) for r in api.store.requests(plan.uuid)]
-    assert asked == ([("cancel", "anonymous")] if old is PlanState.ONGOING else [])
+#: Who may be brought into which state, and what the record has then.
+CHANGES = {
+    (PlanState.RECOMMENDED, "PENDING"): PlanState.PENDING,
+    (PlanState.RECOMMENDED, "CANCELLED"): PlanState.CANCELLED,
+    (PlanState.PENDING, "CANCELLED"): PlanState.CANCELLED,
+    (PlanState.PAUSED, "CANCELLED"): PlanState.CANCELLED,
+    (PlanState.ONGOING, "CANCELLING"): PlanState.ONGOING,
+}
 
 
-@pytest.mark.parametrize("old", PlanState)
-@pytest.mark.parametrize("new", ["PENDING", "CANCELLED", "CANCELLING", "SUCCEEDED", "DELETED"])
-def test_other_changes_are_refused_and_change_nothing(api, old, new):  # noqa: F811
-    accepted = {
-        (PlanState.RECOMMENDED, "PENDING"),
-        (PlanState.RECOMMENDED, "CANCELLED"),
-        (PlanState.PENDING, "CANCELLED"),
-        (PlanState.PAUSED, "CANCELLED"),
-        (PlanState.ONGOING, "CANCELLING"),
-    }
-    if (old, new) in accepted or old is PlanState.DELETED:
-        return
-    plan = saved(api, old)
-    word = "PENDING" if old is PlanState.PAUSED else old
-    status, text = api.refused(**api.patch(f"action_plans/{plan.uuid}", state=new))
-    assert status == 400
-    assert text.startswith("Couldn't apply patch '{")
-    assert text.endswith(f"Reason: State transition not allowed: ({word} -> {new})")
-    assert api.store.load_plan(plan.uuid).state is old
+def test_a_patch_starts_and_cancels_and_changes_nothing_else(api):  # noqa: F811
+    for old in set(PlanState) - {PlanState.DELETED}:
+        for new in ("PENDING", "CANCELLED", "CANCELLING", "SUCCEEDED", "DELETED"):
+            plan = saved(api, old)
+            patch = api.patch(f"action_plans/{plan.uuid}", state=new)
+            if stored := CHANGES.get((old, new)):
+                answer = api.get(**patch)
+                assert (answer["state"], set(answer)) == (new, FULL)
+                asked = [(r.verb, r.who) for r in api.store.requests(plan.uuid)]
+                assert asked == ([("cancel", "anonymous")] if new == "CANCELLING" else [])
+            else:
+                word = "PENDING" if old is PlanState.PAUSED else old
+                status, text = api.refused(**patch)
+                assert status == 400
+                assert text.startswith("Couldn't apply patch '{")
+                assert text.endswith(f"Reason: State transition not allowed: ({word} -> {new})")
+            assert api.store.load_plan(plan.uuid).state is (stored or old)
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
+def test_patches_that_say_something_else_are_refused(api):  # noqa: F811
+    plan = saved(api)
+    path = f"action_plans/{plan.uuid}"
+    for body, reason in (
         ([{"op": "replace", "path": "/state", "value": "BOGUS"}], "Reason: Invalid state: BOGUS"),
         ([{"op": "replace", "path": "/state", "value": ["x"]}], "Reason: Invalid state: ['x']"),
         ([{"op": "replace", "path": "/state", "value": "PAUSED"}], "Invalid state: PAUSED"),
@@ -166,38 +152,31 @@ def test_other_changes_are_refused_and_change_nothing(api, old, new):  # noqa: F
         ([{"op": "replace", "path": "/state"}], "operations needs value"),
         (["x"], "an operation is a mapping"),
         ({"op": "replace"}, "a patch is a list"),
-    ],
-)
-def test_patches_that_say_something_else_are_refused(api, body, reason):  # noqa: F811
-    plan = saved(api)
-    status, text = api.refused(f"action_plans/{plan.uuid}", method="PATCH", json=body)
-    assert status == 400
-    assert reason in text
+    ):
+        status, text = api.refused(path, method="PATCH", json=body)
+        assert status == 400
+        assert reason in text
+    headers = {"Content-Type": "application/json"}
+    for body in (b"", b"{", b"[" * 100_000):
+        assert api.refused(path, method="PATCH", body=body, headers=headers)[0] == 400
     assert api.store.load_plan(plan.uuid) == plan
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000])
-def test_a_patch_that_is_no_json_is_refused(api, body):  # noqa: F811
-    plan = saved(api)
-    headers = {"Content-Type": "application/json"}
-    path = f"action_plans/{plan.uuid}"
-    assert api.refused(path, method="PATCH", body=body, headers=headers)[0] == 400
-
-
-@pytest.mark.parametrize("state", [s for s in PlanState if s is not PlanState.DELETED])
-def test_a_plan_is_removed_unless_it_waits_or_runs(api, state):  # noqa: F811
-    plan = saved(api, state)
-    answer = api.ask(f"action_plans/{plan.uuid}", method="DELETE")
+def test_a_plan_is_removed_unless_it_waits_or_runs(api):  # noqa: F811
     kept = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
-    if state not in kept:
-        assert (answer.status_code, answer.content) == (204, b"")
-        assert api.get("action_plans") == {"action_plans": []}
-        assert api.refused(f"action_plans/{plan.uuid}", method="DELETE")[0] == 404
-        return
-    word = "PENDING" if state is PlanState.PAUSED else state
-    refused = api.refused(f"action_plans/{plan.uuid}", method="DELETE")
-    assert refused == (400, f"Couldn't delete when state is '{word}'.")
-    assert api.store.load_plan(plan.uuid).state is state
+    for state in set(PlanState) - {PlanState.DELETED}:
+        plan = saved(api, state)
+        path = f"action_plans/{plan.uuid}"
+        if state in kept:
+            word = "PENDING" if state is PlanState.PAUSED else state
+            refused = (400, f"Couldn't delete when state is '{word}'.")
+            assert api.refused(path, method="DELETE") == refused
+            assert api.store.load_plan(plan.uuid).state is state
+        else:
+            answer = api.ask(path, method="DELETE")
+            assert (answer.status_code, answer.content) == (204, b"")
+            assert api.refused(path, method="DELETE")[0] == 404
+            assert plan.uuid not in api.ask("action_plans").text
 
 
 def test_a_damaged_plan_breaks_no_list_and_says_what_is_wrong(api, tmp_path):  # noqa: F811

@@ -65,6 +65,7 @@ def test_what_an_interrupted_removal_has_left_on_a_node_is_removed(actionplan, n
     assert list(jobs.iterdir()) == []
 
 
+@pytest.mark.long
 def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(actionplan, node):
     folder, address = actionplan.folder, address_of(node, actionplan)
     given = {
@@ -104,6 +105,7 @@ def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(
     wait_until(lambda: list(place.iterdir()) == [])
 
 
+@pytest.mark.long
 def test_a_command_of_which_the_job_is_in_another_home_of_the_node_is_not_begun_again(
     actionplan, node
 ):
@@ -192,6 +194,7 @@ def environment(machines: OpenMachines) -> ActionEnvironment:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cut", "why"),
     [
@@ -217,6 +220,7 @@ def test_a_command_is_found_after_a_greeting_without_an_end_of_line(tmp_path, op
     assert job.is_running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cut_off", [2, 3, 4])
 def test_a_cancel_of_which_an_answer_is_cut_off_does_not_say_that_the_command_was_ended(
     tmp_path, opened, cut_off
@@ -234,6 +238,7 @@ def test_a_cancel_of_which_an_answer_is_cut_off_does_not_say_that_the_command_wa
     assert "the answer was cut off; its command may still run there" in report.message
 
 
+@pytest.mark.long
 def test_a_node_whose_shell_hangs_holds_nobody_up(tmp_path, opened, monkeypatch):
     monkeypatch.setattr("applier.machines.connections.ANSWER_S", 0.2)
     with forced(tmp_path, "exec tail -f /dev/null --pid=$PPID") as node:
@@ -246,6 +251,7 @@ def test_a_node_whose_shell_hangs_holds_nobody_up(tmp_path, opened, monkeypatch)
             machines.remove(node.address, [], wait=True)
 
 
+@pytest.mark.long
 def test_a_command_that_was_taken_over_is_in_doubt_if_its_node_is_not_reached(node, opened):
     left_running(node, os.getpid())
     attempt = opened(node).of_attempt("p", "a", 1)

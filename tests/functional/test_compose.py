@@ -24,7 +24,7 @@ from applier.storage.sql import SqlStore
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = pytest.mark.server
 PLACE = "/etc/watcher/watcher.conf"
 
 

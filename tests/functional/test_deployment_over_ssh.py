@@ -124,6 +124,7 @@ def test_ten_nodes_are_deployed_each_over_one_connection(servers, settings, stor
     assert "ssh" not in {thread.name for thread in set(threading.enumerate()) - threads}
 
 
+@pytest.mark.long
 def test_a_node_that_is_lost_midway_is_in_doubt_and_the_others_go_on(
     servers, settings, store, tmp_path
 ):
@@ -166,6 +167,7 @@ def test_a_node_that_is_lost_midway_is_in_doubt_and_the_others_go_on(
         assert (tmp_path / f"ran-{n}").read_text() == f"node {n}\n{again}last\n"
 
 
+@pytest.mark.long
 def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, store, tmp_path):
     """Its time-out is the plan's; what it started on the node ends with it.
 

@@ -49,7 +49,17 @@ def has_commands(page: Path) -> bool:
 # Outputs
 
 
-@pytest.mark.parametrize("page", list(filter(has_commands, PAGES)), ids=name_of)
+#: Their commands start services and programs of shells for many seconds.
+LONG = ("ask-over-http", "drain-a-host", "run-the-service", "when-it-goes-wrong-at-night")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long if page.stem in LONG else (), id=name_of(page))
+        for page in filter(has_commands, PAGES)
+    ],
+)
 def test_every_command_prints_what_the_page_says(page, tmp_path):
     reader = Reader(tmp_path, SPEED)
     try:
@@ -82,16 +92,15 @@ def test_dots_stand_for_lines_and_nothing_else():
 # Python
 
 
-@pytest.mark.parametrize("name", ["watcher-configuration", "write-a-planner", "write-an-action"])
-def test_the_python_of_a_page_runs(name, tmp_path):
-    page = (ROOT / f"doc/how-to/{name}.rst").read_text(encoding="utf-8")
-    blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page)
-    module = tmp_path / "test_page.py"
-    module.write_text(textwrap.dedent("".join(blocks)), encoding="utf-8")
-    is_test = re.search(r"def test_|class Test", page) is not None
-    runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
+def test_the_python_of_pages_runs(tmp_path):
+    for name in ("watcher_configuration", "write_a_planner", "write_an_action"):
+        page = (ROOT / f"doc/how-to/{name.replace('_', '-')}.rst").read_text(encoding="utf-8")
+        blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page)
+        text = textwrap.dedent("".join(blocks))
+        (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+    # Those that are no tests run when they are imported.
     ended = subprocess.run(
-        [sys.executable, *runner, str(module)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT / "etc/examples/plugin")},
         capture_output=True,
@@ -147,62 +156,42 @@ def texts(built: Path, page: str) -> list[str]:
     return [unescape(re.sub(r"<.*?>", "", text)) for text in found]
 
 
-def test_the_first_drawing_of_the_specification_edge_by_edge(built):
-    sleeps, migrations = {"sleep1", "sleep2"}, {"migration1", "migration2", "migration3"}
-    assert arrows(built, "planners/weight.html") == {
-        *(("I", s) for s in sleeps),
-        *((s, m) for s in sleeps for m in migrations),
-        *((m, r) for m in migrations for r in ("resize1", "resize2")),
-        ("resize1", "resize3"),
-        ("resize2", "resize3"),
-        ("resize3", "E"),
+def chain(*stages: str) -> set[tuple[str, str]]:
+    """Return an arrow from each name of a stage to each of the next; a stage is a line of names."""
+    return {(a, b) for one, two in pairwise(stages) for a in one.split() for b in two.split()}
+
+
+def test_drawings_have_the_arrows_that_the_text_beside_them_explains(built):
+    resizes = "resize1 resize2"
+    assert arrows(built, "planners/weight.html") == chain(
+        "I", "sleep1 sleep2", "migration1 migration2 migration3", resizes, "resize3", "E"
+    )
+    with_joins = arrows(built, "planners/weight.html", 1)
+    assert {b for a, b in with_joins if a == "sleep1"} == {"join-1"}
+    assert chain("migration1 migration2 migration3", "join-2", f"{resizes} resize3", "E") == {
+        (a, b) for a, b in with_joins if "join-2" in (a, b) or b == "E"
     }
-
-
-def test_the_same_with_slots_goes_through_joins(built):
-    resizes = {"resize1", "resize2", "resize3"}
-    drawn = arrows(built, "planners/weight.html", 1)
-    assert {b for a, b in drawn if a == "sleep1"} == {"join-1"}
-    assert {a for a, b in drawn if b == "join-2"} == {"migration1", "migration2", "migration3"}
-    assert {b for a, b in drawn if a == "join-2"} == resizes == {a for a, b in drawn if b == "E"}
-
-
-def test_the_second_drawing_of_the_specification_edge_by_edge(built):
     assert arrows(built, "planners/workload_stabilization.html") == {
-        *(("I", a) for a in ("a1", "a2", "a3", "a4", "a5")),
-        ("a3", "a31"),
-        ("a5", "a51"),
-        *((a, "E") for a in ("a1", "a2", "a31", "a4", "a51")),
+        *chain("I", "a1 a2 a3 a4 a5"),
+        *chain("a3", "a31"),
+        *chain("a5", "a51"),
+        *chain("a1 a2 a31 a4 a51", "E"),
     }
-
-
-def test_the_drawing_of_node_resource_consolidation_edge_by_edge(built):
-    disables = {"disable-1", "disable-2"}
     assert arrows(built, "planners/node_resource_consolidation.html") == {
-        *(("I", d) for d in disables),
-        *((d, move) for d in disables for move in ("web-1", "web-2", "db-1")),
-        ("web-1", "web-2"),
-        ("web-2", "enable-3"),
-        ("db-1", "enable-3"),
-        ("enable-3", "E"),
+        *chain("I", "disable-1 disable-2", "web-1 web-2 db-1"),
+        *chain("web-1", "web-2", "enable-3", "E"),
+        *chain("db-1", "enable-3"),
     }
-
-
-def test_the_drawing_of_parents_and_needs_edge_by_edge(built):
     assert arrows(built, "planners/needs.html") == {
-        ("disable-1", "move-web"),
-        ("disable-1", "move-db"),
-        ("move-web", "grow-db"),
-        ("move-db", "grow-db"),
-        ("grow-db", "off-1"),
-        ("move-web", "off-1"),
+        *chain("disable-1", "move-web move-db", "grow-db", "off-1"),
+        *chain("move-web", "off-1"),
     }
 
 
-@pytest.mark.parametrize(("place", "rows"), list(enumerate([PLAN_TRANSITIONS, ACTION_TRANSITIONS])))
-def test_the_pictures_of_states_have_an_arrow_for_each_row(built, place, rows):
-    drawn = arrows(built, "reference/states.html", place)
-    assert drawn == {(str(row.old), str(row.new)) for row in rows}
+def test_the_pictures_of_states_have_an_arrow_for_each_row(built):
+    for place, rows in enumerate((PLAN_TRANSITIONS, ACTION_TRANSITIONS)):
+        drawn = arrows(built, "reference/states.html", place)
+        assert drawn == {(str(row.old), str(row.new)) for row in rows}
 
 
 def test_every_row_of_the_tables_of_states_and_effects_is_on_its_page(built):
@@ -306,28 +295,24 @@ def test_exit_codes_are_those_of_the_verbs():
     assert set(map(int, told)) == {0, 1, 2, 3, 4, 5} == {*known, verb.FAILED, verb.PAUSED}
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
-def test_a_decision_is_one_page_with_context_decision_and_consequences(page):
-    lines = page.read_text(encoding="utf-8").splitlines()
-    heads = [a for a, b in pairwise(lines) if set(b) == {"-"}]
-    assert heads == ["Context", "Decision", "Consequences"]
-    assert lines[0].startswith(page.stem[:4])
-    assert len(lines) <= 60
-
-
-@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
-def test_a_decision_has_a_status_and_a_date_that_the_index_shows(page, built):
-    numbers = {p.stem[:4] for p in DECISIONS}
-    head = page.read_text(encoding="utf-8").splitlines()[2:5]
-    status, date = (re.fullmatch(r":(?:Status|Date): (.+)", line)[1] for line in head[1:])
-    assert head[0] == ""
-    superseded = re.fullmatch(r"superseded by (\d{4})", status)
-    assert status == "accepted" or superseded[1] in numbers - {page.stem[:4]}
-    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])-([0-2]\d|3[01])", date)
+def test_decisions_are_a_page_each_with_status_and_date_that_the_index_shows(built):
     index = (built / "decisions/index.html").read_text(encoding="utf-8")
-    row = next(r for r in index.split("<tr")[1:] if f'href="{page.stem}.html"' in r)
-    assert f"<p>{status}</p>" in row
-    assert f"<p>{date}</p>" in row
+    numbers = {p.stem[:4] for p in DECISIONS}
+    for page in DECISIONS:
+        lines = page.read_text(encoding="utf-8").splitlines()
+        heads = [a for a, b in pairwise(lines) if set(b) == {"-"}]
+        assert heads == ["Context", "Decision", "Consequences"], page
+        assert lines[0].startswith(page.stem[:4]), page
+        assert len(lines) <= 60, page
+        head = re.fullmatch(r"\n:Status: (.+)\n:Date: (.+)", "\n".join(lines[2:5]))
+        assert head, page
+        status, date = head.groups()
+        superseded = re.fullmatch(r"superseded by (\d{4})", status)
+        assert status == "accepted" or superseded[1] in numbers - {page.stem[:4]}, page
+        assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])-([0-2]\d|3[01])", date), page
+        row = next(r for r in index.split("<tr")[1:] if f'href="{page.stem}.html"' in r)
+        assert f"<p>{status}</p>" in row, page
+        assert f"<p>{date}</p>" in row, page
 
 
 def test_the_documentation_shows_the_changes_of_the_next_release(built):
@@ -352,15 +337,14 @@ def test_the_readme_is_plain_restructuredtext():
     docutils.core.publish_string(README, writer="html5", settings_overrides=settings)
 
 
-@pytest.mark.parametrize(
-    ("number", "file"), list(enumerate(["rackplan/rack_by_rack.py", "rackplan/announce.py"]))
-)
-def test_the_readme_quotes_the_example_plugin(number, file):
-    source = iter((ROOT / "etc/examples/plugin" / file).read_text(encoding="utf-8").splitlines())
-    quoted = [line for line in readme_blocks("python")[number] if line.strip() not in ("", "...")]
-    assert len(quoted) > 5
-    for line in quoted:
-        assert any(line == own for own in source), f"not in {file}, or not in this order: {line}"
+def test_the_readme_quotes_the_example_plugin():
+    for number, file in enumerate(["rackplan/rack_by_rack.py", "rackplan/announce.py"]):
+        text = (ROOT / "etc/examples/plugin" / file).read_text(encoding="utf-8")
+        source, block = iter(text.splitlines()), readme_blocks("python")[number]
+        quoted = [line for line in block if line.strip() not in ("", "...")]
+        assert len(quoted) > 5
+        for line in quoted:
+            assert any(line == own for own in source), f"not in {file}, or not there: {line}"
 
 
 def test_the_readme_registers_as_the_example_plugin_does():

@@ -56,7 +56,7 @@ def test_a_worker_and_an_applier(processes: Fleet) -> None:
     assert [line for line in found if not line.endswith(" beside nothing")] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_command_and_the_api(actionplan: CommandLine) -> None:
     configured(actionplan, port=0)
     actionplan.environment |= watched(actionplan.folder)

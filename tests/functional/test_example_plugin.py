@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
 PLUGIN = Path(__file__).parents[2] / "etc" / "examples" / "plugin"
 
 CONFIGURATION = """

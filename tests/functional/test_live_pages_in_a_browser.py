@@ -14,7 +14,7 @@ from command_line import CommandLine, Gate, wait_until
 from reserved_port import ReservedPort
 from selenium.webdriver.common.keys import Keys
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "chromedriver")]
+pytestmark = pytest.mark.needs("chromium", "chromedriver")
 
 NOP = {"action_type": "nop"}
 
@@ -127,6 +127,7 @@ def rows_of_history(browser: Any) -> list[list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
     browser: Any, site: CommandLine, api: Process, gate: Gate
 ) -> None:
@@ -151,6 +152,7 @@ def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
     assert complaints(browser) == []
 
 
+@pytest.mark.long
 def test_an_approval_is_told_and_the_history_says_who_and_why(
     browser: Any, site: CommandLine, api: Process, gate: Gate
 ) -> None:
@@ -164,6 +166,7 @@ def test_an_approval_is_told_and_the_history_says_who_and_why(
     assert ": looked at with the network team" in browser.find_element("id", "history").text
 
 
+@pytest.mark.long
 def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
     browser: Any, site: CommandLine, api: Process, gate: Gate
 ) -> None:
@@ -197,6 +200,7 @@ def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
     assert abs(browser.execute_script(top) - before) <= 2
 
 
+@pytest.mark.long
 def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(
     browser: Any, site: CommandLine, gate: Gate
 ) -> None:
@@ -215,6 +219,7 @@ def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(
     assert set(states(browser).values()) == {"SUCCEEDED"}
 
 
+@pytest.mark.long
 def test_the_list_of_plans_goes_on_by_itself(
     browser: Any, site: CommandLine, api: Process, gate: Gate
 ) -> None:
@@ -233,6 +238,7 @@ def test_the_list_of_plans_goes_on_by_itself(
     assert "4 of 4" in browser.find_element("id", "plans").text
 
 
+@pytest.mark.long
 def test_a_page_of_watch_needs_no_service(browser: Any, site: CommandLine, gate: Gate) -> None:
     uuid = planned(site, gate)
     with site.start("watch", uuid, "--web") as served:

@@ -58,6 +58,7 @@ def test_a_log_that_cannot_be_opened_is_one_sentence(actionplan, option, value, 
     assert out.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", ["a full disk", "a folder that is gone"])
 def test_a_log_that_cannot_be_written_later_is_said_once_and_plans_run_on(actionplan, trouble):
     folder = actionplan.folder / "logs"
@@ -87,7 +88,7 @@ def test_a_log_that_cannot_be_written_later_is_said_once_and_plans_run_on(action
     assert 1 <= out.count(f"The log {log} cannot be written: ") <= 2, out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_on_request_each_line_is_json_and_names_its_plan(actionplan):
     failing = {"command": "exit 3", "cwd": str(actionplan.folder)}
     actionplan.document(

@@ -120,7 +120,7 @@ def require_slow(api: TestClient) -> None:
     assert {(answer.status_code, answer.json["status"]) for answer in answers} == {(503, "slow")}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_that_another_process_has_locked_is_slow(
     api: TestClient, actionplan: CommandLine
 ) -> None:
@@ -144,7 +144,6 @@ def postgresql() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.slow
 @pytest.mark.server
 def test_a_table_of_a_server_that_another_has_locked_is_slow(
     actionplan: CommandLine, postgresql: str
@@ -166,7 +165,7 @@ def test_a_table_of_a_server_that_another_has_locked_is_slow(
         assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_program_is_scraped(actionplan: CommandLine) -> None:
     with api_process(configured(actionplan, port=0)) as api:
         stored(actionplan)
@@ -197,7 +196,7 @@ def applier_process(actionplan: CommandLine) -> Iterator[subprocess.Popen[bytes]
             process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_applier_shows_what_its_runs_cost(actionplan: CommandLine) -> None:
     configured(actionplan)
     stored(actionplan)

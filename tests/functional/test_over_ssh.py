@@ -229,6 +229,7 @@ def test_a_program_that_never_returns_is_ended_with_all_its_group(node, monkeypa
     assert not any(map(lives, numbers.pids))
 
 
+@pytest.mark.long
 def test_one_that_heeds_no_signal_is_killed(node, monkeypatch):
     numbers = Numbers()
     hurry(monkeypatch, numbers.there.is_set)
@@ -248,6 +249,7 @@ def test_a_stop_ends_it(node, stop, monkeypatch):
     assert not any(map(lives, numbers.pids))
 
 
+@pytest.mark.long
 def test_big_output_is_passed_on_whole(node):
     size = 0
 
@@ -260,6 +262,7 @@ def test_big_output_is_passed_on_whole(node):
     assert (size, ended.last_line) == (20_000_000 + 1 + len("the last line\n"), "the last line")
 
 
+@pytest.mark.long
 def test_output_without_end_takes_bounded_room_on_the_node(own_sshd, open_machine, tmp_path):
     """A follower that is slower than the command goes on with what is left."""
     jobs, go = own_sshd.folder / ".local/state/actionplan/jobs", tmp_path / "go"
@@ -336,6 +339,7 @@ def slow_link(own_sshd: Sshd) -> Iterator[int]:
         yield int(listener.getsockname()[1])
 
 
+@pytest.mark.long
 def test_a_stop_ends_one_whose_output_is_still_on_its_way(
     own_sshd, slow_link, key, tmp_path, stop, monkeypatch
 ):
@@ -424,6 +428,7 @@ def restart(server: Sshd) -> None:
     server.start()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lose", [Sshd.end_sessions, restart])
 def test_a_connection_that_is_lost_midway_is_made_again_and_nothing_runs_twice(
     own_sshd, open_machine, tmp_path, lose
@@ -442,6 +447,7 @@ def test_a_connection_that_is_lost_midway_is_made_again_and_nothing_runs_twice(
     assert runs.read_text() == "once\n"
 
 
+@pytest.mark.long
 def test_after_its_patience_a_command_behind_a_lost_connection_is_in_doubt(
     own_sshd, impatient, tmp_path
 ):
@@ -456,6 +462,7 @@ def test_after_its_patience_a_command_behind_a_lost_connection_is_in_doubt(
     os.killpg(os.getpgid(pid), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reached(
     own_sshd, open_machine, tmp_path
 ):
@@ -478,6 +485,7 @@ def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reach
     )
 
 
+@pytest.mark.long
 def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one(
     own_sshd, open_machine, stop, monkeypatch
 ):
@@ -495,6 +503,7 @@ def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one
     assert not any(map(lives, numbers.pids))
 
 
+@pytest.mark.long
 def test_a_command_of_an_attempt_is_found_by_another_applier_and_removed_once_recorded(
     own_sshd, key, tmp_path
 ):

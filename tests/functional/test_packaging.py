@@ -44,7 +44,7 @@ LEFT = (
 )
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not (ROOT / ".git").exists(), reason="git tells which files there are"),
 ]
 

@@ -40,7 +40,7 @@ from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from planner.states import PlanState
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = pytest.mark.server
 
 #: How many plans are made while each plug is pulled.
 PLANS = 3

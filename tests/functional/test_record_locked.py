@@ -82,6 +82,7 @@ def plan(actionplan: CommandLine) -> None:
     actionplan.good("create", "plan.yaml")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plan")
 @pytest.mark.parametrize("words", [("start", "last"), ("cancel", "last"), ("create", "plan.yaml")])
 def test_who_would_write_is_told_who_is_stopped_in_the_middle_of_a_write(
@@ -99,6 +100,7 @@ def test_who_would_write_is_told_who_is_stopped_in_the_middle_of_a_write(
     assert actionplan(*words).code == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plan")
 @pytest.mark.parametrize(
     ("program", "words"),
@@ -126,6 +128,7 @@ def test_who_looks_after_the_record_is_told_as_soon_as_all_others(
     assert actionplan(*words).code == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plan")
 def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(
     actionplan: CommandLine,
@@ -139,6 +142,7 @@ def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(
             assert upgrading.wait() == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plan")
 def test_who_would_read_is_told_who_is_stopped_in_the_middle_of_a_commit(
     actionplan: CommandLine, holds: Holds
@@ -156,6 +160,7 @@ def test_who_would_read_is_told_who_is_stopped_in_the_middle_of_a_commit(
         assert actionplan.good("list")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("plan")
 @pytest.mark.parametrize("words", [("list",), ("start", "last")])
 def test_whoever_opens_the_record_is_told_who_is_stopped_while_opening_it(

@@ -10,7 +10,7 @@ import pytest
 from browsers import complaints, look, picture, violations
 from command_line import CommandLine
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "chromedriver")]
+pytestmark = pytest.mark.needs("chromium", "chromedriver")
 
 WIDTHS, THEMES = (400, 1000, 1600), ("light", "dark")
 

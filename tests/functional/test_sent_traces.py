@@ -20,8 +20,6 @@ from test_monitoring import applier_process
 
 from applier.monitoring.span_export import LAST_BATCHES_S
 
-pytestmark = pytest.mark.slow
-
 
 class Collector(ThreadingHTTPServer):
     """Takes spans on a port of its own; hangs while ``answers`` is not set."""
@@ -145,6 +143,7 @@ def test_a_collector_gets_plan_actions_and_attempts(
     assert not any(PRINTED in str(span) for span in collector.spans)
 
 
+@pytest.mark.long
 def test_a_collector_that_hangs_does_not_hold_up_the_end(
     actionplan: CommandLine, collector: Collector
 ) -> None:
@@ -174,6 +173,7 @@ def test_a_collector_that_is_away_is_told_once(actionplan: CommandLine) -> None:
     assert ended.err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_without_the_option_nothing_of_it_is_imported(
     actionplan: CommandLine, collector: Collector
 ) -> None:
@@ -187,6 +187,7 @@ def test_without_the_option_nothing_of_it_is_imported(
     assert not collector.asked.is_set()
 
 
+@pytest.mark.long
 def test_the_service_sends_traces_and_what_is_left_at_its_end(
     actionplan: CommandLine, collector: Collector
 ) -> None:

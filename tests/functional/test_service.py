@@ -38,14 +38,6 @@ grace_s = 30
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
-def test_help_says_what_the_service_does() -> None:
-    ended = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-    assert 'Runs the plans that "actionplan start" queued' in ended.stdout
-    assert "the first Ctrl-C" in " ".join(ended.stdout.split())
-    ended = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("0.")
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     """The record that the services share, empty."""
@@ -114,6 +106,7 @@ def states(store: SqlStore, uuid: str) -> list[ActionState]:
     return [action.state for action in store.load_plan(uuid).actions]
 
 
+@pytest.mark.long
 def test_two_services_run_each_of_ten_plans_once(
     tmp_path: Path, store: SqlStore, start: Start
 ) -> None:
@@ -142,7 +135,9 @@ def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
     os.killpg(process.pid, signal.SIGINT)
 
 
-@pytest.mark.parametrize("tell", [subprocess.Popen.terminate, press_ctrl_c])
+@pytest.mark.parametrize(
+    "tell", [subprocess.Popen.terminate, pytest.param(press_ctrl_c, marks=pytest.mark.long)]
+)
 def test_a_service_that_is_told_to_end_lets_another_go_on(
     tmp_path: Path,
     store: SqlStore,
@@ -166,6 +161,7 @@ def test_a_service_that_is_told_to_end_lets_another_go_on(
     assert effects.read_text().split() == ["a", "b"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
     tmp_path: Path, store: SqlStore, start: Start, first: signal.Signals
@@ -187,6 +183,7 @@ def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
     go.touch()
 
 
+@pytest.mark.long
 def test_what_a_killed_service_left_is_finished_by_the_next(
     tmp_path: Path, store: SqlStore, start: Start
 ) -> None:
@@ -210,11 +207,22 @@ def test_what_a_killed_service_left_is_finished_by_the_next(
     assert [action.attempts for action in store.load_plan("plan").actions] == [1, 2, 1]
 
 
-def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_path: Path) -> None:
+    def told(program: str, *words: str | Path) -> tuple[int, str]:
+        command = [PROGRAM.with_name(program), *words]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout + ended.stderr
+
     file = tmp_path / "watcher.conf"
     file.write_text("[watcher_actions.migrate]\nretries = often\n", encoding="utf-8")
-    ended = subprocess.run(
-        [PROGRAM, "--config-file", file], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 1
-    assert f"actionplan-applier: {file}:2: [watcher_actions.migrate] retries: " in ended.stderr
+    code, text = told("actionplan-applier", "--config-file", file)
+    assert code == 1
+    assert f"actionplan-applier: {file}:2: [watcher_actions.migrate] retries: " in text
+    record = f"[actionplan]\nconnection = sqlite:///{tmp_path}/plans.db\n"
+    file.write_text(f"{record}[workers]\nbroker = amqp://127.0.0.1//\n", encoding="utf-8")
+    code, text = told("actionplan-worker", "--config-file", file)
+    assert code == 1
+    assert "workers need a record on a server, postgresql:// or mysql://" in text
+    code, text = told("actionplan-applier", "--help")
+    assert code == 0
+    assert 'Runs the plans that "actionplan start" queued' in text

@@ -26,7 +26,7 @@ from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 from planner.states import PlanState
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PROGRAM = Path(sys.executable).with_name("actionplan-applier")
 CONFIGURATION = """

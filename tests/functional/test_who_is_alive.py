@@ -44,6 +44,7 @@ def applied(actionplan: CommandLine, gate: Gate, clock: str, interval_s: float):
             process.kill()
 
 
+@pytest.mark.long
 @pytest.mark.needs("faketime")
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
@@ -65,6 +66,7 @@ def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
     assert (actionplan.folder / "effects").read_text() == "ran\n"
 
 
+@pytest.mark.long
 @pytest.mark.needs("faketime")
 @pytest.mark.parametrize("clock", ["+0s", "+3600s"])
 def test_an_applier_that_is_frozen_loses_its_plan_after_six_of_its_own_intervals(
@@ -96,6 +98,7 @@ def freeze(process: subprocess.Popen[str], pid: int, store: SqlStore) -> None:
             assert process.poll() is None
 
 
+@pytest.mark.long
 @pytest.mark.needs("faketime")
 def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> None:
     """The last heartbeat looks an hour old, and the next comes only after two minutes.

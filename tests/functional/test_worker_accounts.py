@@ -32,7 +32,7 @@ from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW, claimed, starts
 from applier.workers.celery_app import CeleryDelivery, celery_app
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = pytest.mark.server
 PASSWORD = "made-up-for-a-test"  # noqa: S105
 HOSTS: dict[str, Any] = {"host": "h", "pid": 1, "user": "u", "version": "1", "places": 1}
 

@@ -26,7 +26,7 @@ from applier.storage.sql import SqlStore
 from planner.model import ActionPlan
 from planner.states import Outcome, PlanState
 
-pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.needs("redis-server")]
+pytestmark = [pytest.mark.server, pytest.mark.needs("redis-server")]
 
 
 def renamed(plan: ActionPlan) -> ActionPlan:

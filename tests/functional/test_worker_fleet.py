@@ -167,20 +167,6 @@ def test_a_cancel_stops_what_runs_at_workers(processes: Fleet) -> None:
     assert processes.effects()[1] == Counter()
 
 
-def test_a_record_in_a_file_is_refused(tmp_path: Path) -> None:
-    configuration = tmp_path / "watcher.conf"
-    text = f"[actionplan]\nconnection = sqlite:///{tmp_path}/plans.db\n"
-    configuration.write_text(f"{text}[workers]\nbroker = amqp://127.0.0.1//\n", encoding="utf-8")
-    ended = subprocess.run(
-        [PROGRAMS / "actionplan-worker", "--config-file", configuration],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert "workers need a record on a server, postgresql:// or mysql://" in ended.stderr
-
-
 def test_a_worker_that_ends_its_last_job_is_listed_as_draining_and_serves_no_queue(
     processes: Fleet,
 ) -> None:

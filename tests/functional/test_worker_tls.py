@@ -20,7 +20,7 @@ from applier.workers.celery_app import CeleryDelivery, celery_app
 from planner.states import PlanState
 
 PROXY = Path(__file__).with_name("tls_proxy.py")
-pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.needs("openssl")]
+pytestmark = [pytest.mark.server, pytest.mark.needs("openssl")]
 
 
 class Certificates:
