@@ -49,9 +49,7 @@ def test_a_graph_is_drawn_whole_and_in_part(chain: CommandLine) -> None:
     some = chain.good("graph", "chain.yaml", "-f", "mermaid", "--task", "first|third")
     lines = [line.strip() for line in some.splitlines()[1:]]
     # What is left out still orders the rest.
-    assert [
-        line for line in lines if line.split()[0] not in ("%%", "classDef", "linkStyle")
-    ] == [
+    assert [line for line in lines if line.split()[0] not in ("%%", "classDef", "linkStyle")] == [
         'a0["1/first<br/>nop<br/>PENDING"]:::PENDING',
         'a2["2/third<br/>nop<br/>PENDING"]:::PENDING',
         "a0 --> a2",
