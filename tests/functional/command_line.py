@@ -364,6 +364,10 @@ class Terminal:
         """Type; ``\\x03`` is Ctrl-C, ``\\x04`` is Ctrl-D."""
         os.write(self._handle, text.encode())
 
+    def waits(self) -> bool:
+        """Return whether the command waits for something; after a question, for the answer."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2][0] == "S"
+
     @property
     def echoes(self) -> bool:
         """Whether the terminal shows what is typed."""

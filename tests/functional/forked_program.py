@@ -122,6 +122,7 @@ def _run(
     os.environ.update(environment)
     time.tzset()
     sys.argv = ["actionplan", *words]
+    sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout, sys.stderr = (
         open(number, "w", encoding="utf-8", closefd=False, buffering=1 if lines else -1)  # noqa: SIM115

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -107,19 +106,6 @@ def test_parts_are_of_deployments_that_are_yet_to_be_made(
     actionplan.document("solution.yaml", {"action_type": "nop"})
     ended = actionplan("create", "solution.yaml", "--fetch-deps")
     assert "Refused: --fetch-deps: only documents of kind 'deployment'" in ended.err
-
-
-@pytest.mark.parametrize("fields", [{}, {"limits": {"type:shell": 3}}])
-def test_the_message_of_an_empty_plan_makes_the_same_plan(
-    actionplan: CommandLine, fields: Mapping[str, Any]
-) -> None:
-    first = created(
-        actionplan, written(actionplan, "empty.yaml", tasks=TASKS[1:], nodes=[], **fields)
-    )
-    assert first["actions"] == []
-    told = actionplan.good("show", "last", "-f", "message")
-    (actionplan.folder / "message.json").write_text(told, encoding="utf-8")
-    assert created(actionplan, "message.json")["digest"] == first["digest"]
 
 
 def test_the_message_of_a_plan_makes_the_same_plan(actionplan: CommandLine, file: str) -> None:
