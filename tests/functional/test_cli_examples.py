@@ -113,10 +113,3 @@ def test_no_file_is_overwritten_and_then_none_is_copied(actionplan: CommandLine)
     assert (ended.code, ended.out, ended.err) == (1, "", told)
     assert own.read_text(encoding="utf-8") == "mine"
     assert list(own.parent.iterdir()) == [own]
-
-
-def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(actionplan: CommandLine) -> None:
-    (actionplan.folder / "file").touch()
-    ended = actionplan("example", "copy", "solution.yaml", "file")
-    told = "Refused: file/etc/examples/solution.yaml cannot be written: Not a directory\n"
-    assert (ended.code, ended.out, ended.err) == (1, "", told)

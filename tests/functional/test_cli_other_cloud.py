@@ -124,12 +124,6 @@ def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLi
     assert toy.plans()[0].cloud == "toy:east"
 
 
-def test_a_saved_plan_that_is_refused_is_not_stored(toy: CommandLine) -> None:
-    toy.document("stop.yaml", STOP, facts={"cloud": "toy:west"})
-    refused(toy.copied("apply", "stop.yaml", "--yes"), "toy:west", "toy:east")
-    assert toy.plans() == []
-
-
 def test_a_plan_that_uses_no_cloud_runs_whichever_is_configured(toy: CommandLine) -> None:
     toy.document("nop.yaml", NOP)
     assert toy.copied("create", "nop.yaml").code == 0
@@ -143,15 +137,6 @@ def test_the_verbs_of_the_simulator_work_and_say_so(toy: CommandLine) -> None:
         ended = toy.copied(*words)
         assert (ended.code, ended.err) == (0, note)
     assert toy.simulator.exists()
-
-
-def test_the_options_of_the_cloud_are_shown_and_checked(toy: CommandLine) -> None:
-    (row,) = json.loads(toy.copied("config", "show", "--section", "toy", "-f", "json").out)
-    assert (row["option"], row["value"]) == ("region", "east")
-    on(toy, "toi")
-    ended = toy.copied("list")
-    assert ended.code == 1
-    assert "[actionplan] cloud: no cloud 'toi'; did you mean 'toy'? Known: " in ended.err
 
 
 @pytest.mark.long

@@ -36,12 +36,6 @@ def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine)
     )
 
 
-def test_a_folder_is_not_written_over(actionplan: CommandLine) -> None:
-    actionplan.document("p.yaml", {"action_type": "nop"})
-    ended = actionplan("create", "p.yaml", "--dry-run", "--out", ".")
-    assert ended.err == "Refused: --out . cannot be written: Is a directory\n"
-
-
 def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan: CommandLine) -> None:
     before = os.stat("/dev/full")
     (actionplan.folder / "link").symlink_to("/dev/full")
@@ -115,13 +109,6 @@ def test_long_words_are_answered_with_a_short_sentence(actionplan: CommandLine) 
         assert 0 < len(ended.err) < 600
 
 
-def test_what_a_name_does_to_a_terminal_is_not_shown(actionplan: CommandLine) -> None:
-    actionplan.document("a.yaml", {"name": "a", "action_type": "nop"}, name="[red]x[/y]")
-    out = actionplan.good("apply", "a.yaml", "--yes")
-    assert "Plan " in out
-    assert out.count("[red]x[/y]") == 2
-
-
 def test_a_document_comes_from_standard_input(actionplan: CommandLine) -> None:
     text = EXAMPLE.read_text(encoding="utf-8")
     assert "11 actions in 7 waves" in actionplan.good("create", "-", stdin=text)
@@ -132,14 +119,6 @@ def test_a_plan_without_actions_has_nothing_to_do(actionplan: CommandLine) -> No
     actionplan.document("empty.yaml")
     out = actionplan.good("apply", "empty.yaml", "--yes")
     assert "Nothing to do: the plan has no actions." in out
-
-
-def test_two_thousand_actions_are_planned_and_shown_in_few_lines(actionplan: CommandLine) -> None:
-    actions = ({"name": f"a{i}", "action_type": "nop"} for i in range(2000))
-    actionplan.document("many.yaml", *actions)
-    lines = actionplan.good("create", "many.yaml").splitlines()
-    assert any(line.startswith("2000 actions in 2000 waves") for line in lines)
-    assert len(lines) < 50
 
 
 def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
@@ -196,15 +175,6 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
     assert "secret" not in ended.err + ended.out
 
 
-def test_a_simulator_file_that_is_damaged_is_named(actionplan: CommandLine) -> None:
-    actionplan.simulator.parent.mkdir(parents=True)
-    actionplan.simulator.write_text("{", encoding="utf-8")
-    ended = actionplan("simulator", "show")
-    assert ended.code == 1
-    assert str(actionplan.simulator) in ended.err
-    assert "Traceback" not in ended.err
-
-
 @pytest.fixture
 def broken(actionplan: CommandLine) -> CommandLine:
     """Install an action type that cannot be imported."""
@@ -244,20 +214,6 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
         "To see where: actionplan --debug list",
     ]
     assert "Traceback" in actionplan.program("--debug", "list").err
-
-
-def test_aliases_that_repeat_too_much_are_refused_and_nothing_is_stored(
-    actionplan: CommandLine,
-) -> None:
-    lines = ["a0: &a0 [lol, lol]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
-    (actionplan.folder / "laugh.yaml").write_text("\n".join(lines), encoding="utf-8")
-    ended = actionplan("create", "laugh.yaml")
-    assert ended.code == 1
-    assert ended.err == (
-        "Refused: laugh.yaml:7: not YAML: aliases repeat more than 1,000,000 values\n"
-    )
-    assert actionplan("list", "-f", "json").out.strip() == "[]"
 
 
 def test_many_mistakes_with_long_values_are_a_screen_and_not_a_book(

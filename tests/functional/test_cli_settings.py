@@ -187,19 +187,6 @@ def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
     assert (ended.code, ended.err.count("Mistake: ")) == (1, 3)
 
 
-def test_config_show_ends_with_the_mistakes_for_which_others_refuse_it(
-    actionplan: CommandLine,
-) -> None:
-    actionplan.configure(actionplan={"connection": "$connection", "simulater": "x"})
-    ended = actionplan("config", "show", "-f", "value")
-    assert ended.code == 1
-    assert "cannot be used: it refers to itself" in ended.out
-    first, second = ended.err.splitlines()
-    place = rf"Mistake: {re.escape(str(actionplan.configuration))}:\d+: \[actionplan\] "
-    assert re.match(f"{place}connection: it refers to itself: ", first)
-    assert re.match(f"{place}simulater: no such option; did you mean 'simulator'", second)
-
-
 BAD_FILES = {
     "missing": "no configuration file ",
     "folder": "Is a directory",
@@ -223,27 +210,6 @@ def test_a_configuration_file_that_cannot_be_read_is_named(actionplan: CommandLi
         assert ended.err.startswith("Refused: ")
         assert name in ended.err
         assert why in ended.err
-
-
-def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: CommandLine) -> None:
-    actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": "many"})
-    ended = actionplan("create", "-", "--dry-run", stdin="actions: []")
-    assert (ended.code, ended.out) == (1, "")
-    place = r"\[watcher_workflow_engines\.taskflow\] max_workers: "
-    assert re.match(rf"Refused: {re.escape(str(actionplan.configuration))}:\d+: {place}", ended.err)
-    assert "'many'" in ended.err
-
-
-def test_a_plan_made_to_pause_stops_at_a_failure_and_says_so(actionplan: CommandLine) -> None:
-    bad = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
-    options = {"weights": {"shell": 90}, "parallelization": {"shell": 1}}
-    actions = ({"name": "bad", **bad}, {"name": "after", "action_type": "nop"})
-    actionplan.document("plan.yaml", *actions, options=options)
-    ended = actionplan("apply", "plan.yaml", "--yes", "--set", "on_failure=pause")
-    assert ended.code == 5
-    plan = actionplan.plan()
-    assert [a.state for a in plan.actions] == [ActionState.FAILED, ActionState.PENDING]
-    assert plan.state is PlanState.PAUSED
 
 
 def test_what_watcher_conf_says_of_a_type_holds_for_apply_and_for_forecasts(
