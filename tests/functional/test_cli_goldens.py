@@ -7,6 +7,7 @@ import ast
 import json
 from pathlib import Path
 
+import jsonschema
 import yaml
 from command_line import EXAMPLE, ROOT, CommandLine, check_golden
 
@@ -88,3 +89,10 @@ def test_every_format_gives_the_same_plan(actionplan: CommandLine) -> None:
     assert as_json == as_yaml
     assert as_json["cloud"] == "simulated"
     assert {**as_json, "updated_at": None} == {**written, "updated_at": None}
+
+
+def test_the_schema_of_a_kind_is_one_that_an_example_fits(actionplan: CommandLine) -> None:
+    schema = json.loads(actionplan.good("schema", "solution"))
+    example = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(example)
+    assert not jsonschema.Draft202012Validator(schema).is_valid({**example, "actoins": []})
