@@ -185,6 +185,12 @@ class CommandLine:
         assert ended.code == 0, ended
         return ended.out
 
+    def copied(self, *words: str, **options: Any) -> Ended:
+        """Run a command to its end in a process of its own, which is a copy of another one."""
+        with self.start(*words, **options) as process:
+            out, err = process.communicate(timeout=PATIENCE_S)
+        return Ended(process.returncode, out, err)
+
     def transcript(self, *lines: str) -> str:
         """Run command lines; gives each with what it prints, its exit code, and ~ for the home."""
         told = []
@@ -202,15 +208,9 @@ class CommandLine:
 
     def start(self, *words: str, **options: Any) -> Started:
         """Start a command, in a process of its own, whose output is a pipe."""
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return Started(
-            words,
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            **pipes,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        given = {**pipes, "cwd": self.folder, "env": self.environment, **options}
+        return Started(words, text=True, **given)
 
     def on_terminal(self, *words: str, columns: int = 100) -> Terminal:
         """Start a command on a terminal of its own."""
@@ -363,6 +363,10 @@ class Terminal:
     def type(self, text: str) -> None:
         """Type; ``\\x03`` is Ctrl-C, ``\\x04`` is Ctrl-D."""
         os.write(self._handle, text.encode())
+
+    def waits(self) -> bool:
+        """Return whether the command waits for something; after a question, for the answer."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2][0] == "S"
 
     @property
     def echoes(self) -> bool:

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program ``actionplan``, which is killed or held at one point of a start.
+"""Has a process of the program killed or held at one point of a start.
 
-``python stopped_applier.py POINT kill|hold WORD...``. A held one goes on once there is a file
-``let-it-go-on``, in whose place it makes ``held`` before.
+A held one goes on once there is a file ``let-it-go-on``, in whose place it makes ``held`` before.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from applier.cli.main import main
 from applier.engines.in_progress import AttemptsInProgress
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.local_jobs import LocalJob
@@ -58,8 +55,3 @@ def hold() -> None:
     Path("held").touch()
     while not Path("let-it-go-on").exists():
         time.sleep(0.01)
-
-
-if __name__ == "__main__":
-    stop_at(sys.argv[1], {"kill": kill, "hold": hold}[sys.argv[2]])
-    sys.exit(main(sys.argv[3:]))

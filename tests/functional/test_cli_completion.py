@@ -32,48 +32,38 @@ def test_only_deleted_plans_are_offered_to_be_brought_back(planned: CommandLine)
     assert offered(planned, "undelete", "") == [plan.uuid]
 
 
-@pytest.mark.parametrize(
-    ("words", "among", "not_among"),
-    [
-        ([""], ["apply", "action", "event"], ["show last"]),
-        (["ap"], ["apply", "approve"], ["action"]),
-        (["action", ""], ["list", "show", "type"], ["apply"]),
-        (["action", "type", ""], ["list", "show"], ["abort"]),
-        (["help", "act"], ["action"], ["apply"]),
-        (["apply", "--"], ["--yes", "--set", "--dry-run"], ["last"]),
-        (["apply", ""], [FILES, "last", "host-maintenance"], ["--yes"]),
-        (["create", ""], [FILES], ["last"]),
-        (["create", "--planner", "w"], ["weight"], ["events"]),
-        (["show", ""], ["last", "host-maintenance"], [FILES]),
-        (["show", "last", "-f", ""], ["json", "table"], ["last"]),
-        (["show", "last", ""], [], ["last"]),
-        (["action", "show", "last", "move-w"], ["move-web-1", "move-web-2"], ["move-db-1"]),
-        (["action", "type", "show", "mig"], ["migrate"], ["nop"]),
-        (["planner", "show", ""], ["weight", "events"], ["last"]),
-        (["diff", ""], [FILES, "last"], []),
-        (["example", "show", "etc/ex"], ["etc/examples/host-maintenance.yaml"], []),
-        (["nonsense", ""], [], ["apply"]),
-        (["--con"], ["--config-file"], ["--debug"]),
-        (["--config-file", ""], [FILES], ["apply", "show"]),
-        (["--log-file", "x", "-v", "ap"], ["apply"], ["action"]),
-        (["--log-file", "x", "show", ""], ["last", "host-maintenance"], [FILES]),
-        (["show", "--log-file=x", "--debug", ""], ["last", "host-maintenance"], [FILES]),
-        (["show", "last", "--log-file", ""], [FILES], ["last"]),
-        (["show", "last", "--log-file=some"], [FILES], ["last"]),
-        (["show", "last", "--log-file", "=", "some"], [FILES], ["last"]),
-        (["graph", "last", "--format", "="], ["svg"], [FILES]),
-        (["graph", "last", "--out=some"], [FILES], ["last"]),
-        (["create", "--set", "ordering", "=", "chunks", ""], [FILES], ["last"]),
-        (["undelete", ""], [], ["last", "host-maintenance"]),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
-)
-def test_what_is_offered(
-    planned: CommandLine, words: list[str], among: list[str], not_among: list[str]
-) -> None:
-    found = offered(planned, *words)
-    assert set(among) <= set(found)
-    assert not set(not_among) & set(found)
+#: Words, what is offered for the last one, and what is not.
+OFFERED = [
+    ([""], ["apply", "action", "event"], ["show last"]),
+    (["action", ""], ["list", "show", "type"], ["apply"]),
+    (["apply", "--"], ["--yes", "--set", "--dry-run"], ["last"]),
+    (["apply", ""], [FILES, "last", "host-maintenance"], ["--yes"]),
+    (["create", ""], [FILES], ["last"]),
+    (["create", "--planner", "w"], ["weight"], ["events"]),
+    (["show", ""], ["last", "host-maintenance"], [FILES]),
+    (["show", "last", "-f", ""], ["json", "table"], ["last"]),
+    (["show", "last", ""], [], ["last"]),
+    (["action", "show", "last", "move-w"], ["move-web-1", "move-web-2"], ["move-db-1"]),
+    (["action", "type", "show", "mig"], ["migrate"], ["nop"]),
+    (["planner", "show", ""], ["weight", "events"], ["last"]),
+    (["example", "show", "etc/ex"], ["etc/examples/host-maintenance.yaml"], []),
+    (["nonsense", ""], [], ["apply"]),
+    (["--con"], ["--config-file"], ["--debug"]),
+    (["--config-file", ""], [FILES], ["apply", "show"]),
+    (["--log-file", "x", "show", ""], ["last", "host-maintenance"], [FILES]),
+    (["show", "last", "--log-file", ""], [FILES], ["last"]),
+    (["show", "last", "--log-file=some"], [FILES], ["last"]),
+    (["graph", "last", "--format", "="], ["svg"], [FILES]),
+    (["graph", "last", "--out=some"], [FILES], ["last"]),
+    (["create", "--set", "ordering", "=", "chunks", ""], [FILES], ["last"]),
+]
+
+
+def test_what_is_offered(planned: CommandLine) -> None:
+    for words, among, not_among in OFFERED:
+        found = offered(planned, *words)
+        assert set(among) <= set(found), words
+        assert not set(not_among) & set(found), words
 
 
 def test_a_record_that_cannot_be_opened_is_no_error(actionplan: CommandLine) -> None:
@@ -101,7 +91,6 @@ def in_shell(planned: CommandLine, shell: str, script: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
-@pytest.mark.slow
 def test_bash_completes(planned: CommandLine) -> None:
     script = (
         "source LOADED; complete -p actionplan;"
@@ -120,7 +109,6 @@ def test_bash_completes(planned: CommandLine) -> None:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.needs("zsh")
 def test_zsh_completes(planned: CommandLine) -> None:
     script = (

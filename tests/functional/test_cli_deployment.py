@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -57,15 +56,6 @@ def test_a_part_is_chosen_by_nodes_and_tasks_and_completed(
     assert names(whole) == ["sync/begin", "1/netconfig", "1/database", "2/keystone"]
 
 
-def test_of_many_nodes_those_of_like_names_are_told(actionplan: CommandLine) -> None:
-    nodes = [{"uid": f"rack-{i}", "roles": ["a"]} for i in range(300)]
-    ended = actionplan("create", written(actionplan, "many.yaml", nodes=nodes), "--node", "rack_7")
-    assert ended.code == 1
-    near = "did you mean 'rack-7' or 'rack-97' or 'rack-87'?"
-    known = "Known: 302 names, such as master, rack-0, rack-1"
-    assert ended.err == f"Refused: --node rack_7: only.nodes[0]: no node 'rack_7'; {near} {known}\n"
-
-
 def test_what_changed_since_a_plan_is_chosen(actionplan: CommandLine, file: str) -> None:
     first = created(actionplan, file, "--out", "first.json")
     tasks = [{**t, "parameters": {"manifest": "x"}} if t["id"] == "database" else t for t in TASKS]
@@ -107,19 +97,6 @@ def test_parts_are_of_deployments_that_are_yet_to_be_made(
     actionplan.document("solution.yaml", {"action_type": "nop"})
     ended = actionplan("create", "solution.yaml", "--fetch-deps")
     assert "Refused: --fetch-deps: only documents of kind 'deployment'" in ended.err
-
-
-@pytest.mark.parametrize("fields", [{}, {"limits": {"type:shell": 3}}])
-def test_the_message_of_an_empty_plan_makes_the_same_plan(
-    actionplan: CommandLine, fields: Mapping[str, Any]
-) -> None:
-    first = created(
-        actionplan, written(actionplan, "empty.yaml", tasks=TASKS[1:], nodes=[], **fields)
-    )
-    assert first["actions"] == []
-    told = actionplan.good("show", "last", "-f", "message")
-    (actionplan.folder / "message.json").write_text(told, encoding="utf-8")
-    assert created(actionplan, "message.json")["digest"] == first["digest"]
 
 
 def test_the_message_of_a_plan_makes_the_same_plan(actionplan: CommandLine, file: str) -> None:

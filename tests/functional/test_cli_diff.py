@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -41,11 +42,8 @@ def test_what_differs_is_told_in_lines_and_in_json_without_secrets(two: CommandL
     assert (ended.code, ended.err) == (1, "")
     assert max(map(len, ended.out.splitlines())) <= 100
     told = two("diff", "old.yaml", "new.yaml", "-f", "json")
-    for secret in ("x1y", "x2y"):
-        assert (
-            secret
-            not in ended.out + told.out + two("diff", "old.yaml", "new.yaml", "-f", "yaml").out
-        )
+    as_yaml = two("diff", "old.yaml", "new.yaml", "-f", "yaml")
+    assert not re.search("x1y|x2y", ended.out + told.out + as_yaml.out)
     value = json.loads(told.out)
     assert (told.code, value["same"]) == (1, False)
     names = {key: [entry["name"] for entry in value[key]] for key in ("added", "removed", "moved")}

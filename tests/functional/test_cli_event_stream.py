@@ -1,58 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``apply --events``: the events of a run for programs."""
+"""Events for programs: of a run (``apply --events``), and of another one (``watch -f json``)."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import signal
 import struct
 import subprocess
 import termios
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
 
+import jsonschema
 import pytest
-from command_line import EXAMPLE, PATIENCE_S, PROGRAM, CommandLine, wait_until
+from command_line import EXAMPLE, PATIENCE_S, CommandLine, Gate, Started, wait_until
+
+from applier.notifications.schema import SCHEMA
+from applier.operations.events import READERS
+from applier.storage.sql import SqlStore
+from planner.states import PlanState
+
+CHECKED = jsonschema.Draft202012Validator(SCHEMA)
+FOLLOW = ("watch", "last", "-f", "json")
+Following = tuple[Started, subprocess.Popen[str]]
 
 
-def test_the_file_has_the_final_state_of_each_action(actionplan: CommandLine) -> None:
-    actionplan.good("apply", str(EXAMPLE), "--yes", "--events", "events.jsonl")
-    text = (actionplan.folder / "events.jsonl").read_text(encoding="ascii")
+def read(text: str) -> list[dict[str, Any]]:
+    """Return the events of lines, which keep the schema and the order of their numbers."""
+    assert text.isascii()
     events = [json.loads(line) for line in text.splitlines()]
+    for event in events:
+        CHECKED.validate(event)
+    numbers = [event["number"] for event in events]
+    assert numbers == sorted(numbers)
+    return events
+
+
+def told(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return what the events of a run tell, apart from the history."""
+    return [
+        (e["plan"], e.get("action"), e["type"], e["data"])
+        for e in events
+        if e["type"] != "plan.history"
+    ]
+
+
+def states(events: list[dict[str, Any]]) -> list[str]:
+    """Return the states of a plan in their order."""
+    return [e["data"]["state"] for e in events if e["type"] == "plan.state"]
+
+
+# The run of this process
+
+
+def test_the_events_of_a_run_go_to_a_file_or_alone_to_standard_output(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.good("apply", str(EXAMPLE), "--yes", "--events", "events.jsonl")
+    events = read((actionplan.folder / "events.jsonl").read_text(encoding="ascii"))
     plan = actionplan.plan()
     last = {e["action"]: e["data"]["state"] for e in events if e["type"] == "action.state"}
     assert last == {a.uuid: a.state for a in plan.actions}
-    assert events[0]["data"]["state"] == "ONGOING"
-    assert events[-1]["data"]["state"] == plan.state == "SUCCEEDED"
+    assert states(events) == ["ONGOING", "SUCCEEDED"]
     assert {e["plan"] for e in events} == {plan.uuid}
-
-
-def test_standard_output_has_nothing_but_events(actionplan: CommandLine) -> None:
     ended = actionplan("apply", str(EXAMPLE), "--yes", "--events", "-")
-    assert ended.code == 0
-    events = [json.loads(line) for line in ended.out.splitlines()]
-    assert events[-1]["data"]["state"] == "SUCCEEDED"
+    assert (ended.code, states(read(ended.out))[-1]) == (0, "SUCCEEDED")
     assert "SUCCEEDED" in ended.err
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
-    actionplan: CommandLine,
-) -> None:
-    ended = actionplan("apply", str(EXAMPLE), "--yes", "--events", "no/events.jsonl")
-    assert ended.code == 1
-    assert "--events no/events.jsonl cannot be written: No such file" in ended.err
-    assert actionplan.good("history").startswith("No changes are on record.")
-
-
-def test_standard_output_that_is_full_is_told_and_does_not_change_how_a_run_ended(
+def test_events_that_cannot_be_written_are_refused_before_anything_runs_or_told_once(
     actionplan: CommandLine,
 ) -> None:
     actionplan.document("plan.yaml", {"action_type": "nop"})
+    words = ("apply", "plan.yaml", "--yes", "--events")
+    ended = actionplan(*words, "no/events.jsonl")
+    assert (ended.code, "cannot be written: No such file" in ended.err) == (1, True)
+    assert actionplan.good("history").startswith("No changes are on record.")
+    no_room = "No more events are written: No space left on device\n"
+    ended = actionplan.copied(*words, "/dev/full")
+    assert (ended.code, ended.err) == (0, no_room)
     with open("/dev/full", "wb") as full:
-        ended = _applied(actionplan, full.fileno(), "--events", "-")
-    out, err = ended.communicate(timeout=PATIENCE_S)
-    assert (ended.returncode, out) == (0, None)
-    assert err.count("No more events are written: No space left on device\n") == 1
-    assert "RECAP" in err
+        ended = actionplan.copied(*words, "-", stdout=full)
+    assert (ended.code, ended.out, ended.err.count(no_room)) == (0, None, 1)
+    assert "RECAP" in ended.err
 
 
 @pytest.mark.parametrize("words", [(), ("--events", "-")])
@@ -65,17 +99,16 @@ def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything(
     # Smaller than what is written before anything runs.
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     os.set_blocking(writing, False)
-    ended = _applied(actionplan, writing, *words)
-    # No event is longer than the rest.
-    wait_until(lambda: _unread(writing) > 4096 - 400)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as pipe:
-        out = pipe.read()
-    _, err = ended.communicate(timeout=PATIENCE_S)
-    assert (ended.returncode, "No more events" in err) == (0, False)
+    with actionplan.start("apply", "plan.yaml", "--yes", *words, stdout=writing) as process:
+        # No event is longer than the rest.
+        wait_until(lambda: _unread(writing) > 4096 - 400)
+        os.close(writing)
+        with open(reading, encoding="utf-8") as pipe:
+            out = pipe.read()
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, "No more events" in err) == (0, False)
     if words:
-        events = [json.loads(line) for line in out.splitlines()]
-        assert len(events) == 2 * len(names) + 2
+        assert len(read(out)) == 2 * len(names) + 2
     else:
         assert out.count("SUCCEEDED (changed)") == len(names)
         assert "RECAP" in out
@@ -87,14 +120,118 @@ def _unread(pipe: int) -> int:
     return int(number)
 
 
-def _applied(line: CommandLine, out: int, *words: str) -> subprocess.Popen[str]:
-    """Start to apply ``plan.yaml`` with standard output on a descriptor."""
-    return subprocess.Popen(
-        [PROGRAM, "apply", "plan.yaml", "--yes", *words],
-        cwd=line.folder,
-        env=line.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=subprocess.PIPE,
-        text=True,
+# The run of another process
+
+
+@pytest.fixture
+def recorded(actionplan: CommandLine) -> CommandLine:
+    """Return a command line for whose record a receiver subscribes."""
+    actionplan.good("list")
+    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+        store.subscribe("ops", now=datetime.now(UTC))
+    return actionplan
+
+
+@pytest.fixture
+def following(actionplan: CommandLine, running: subprocess.Popen[str]) -> Iterator[Following]:
+    """Follow a plan that another process runs, and wait until the first event has come."""
+
+    def subscribed() -> bool:
+        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+            return READERS in {s.name for s in store.subscriptions()}
+
+    with actionplan.start(*FOLLOW) as process:
+        wait_until(subscribed)
+        yield process, running
+        process.kill()
+
+
+def test_a_finished_run_is_told_as_it_was_told_to_the_file(recorded: CommandLine) -> None:
+    recorded.configure(watcher_actions__shell={"retries": 1})
+    fails = {"argv": ["sh", "-c", "echo no; exit 3"]}
+    recorded.document(
+        "plan.yaml",
+        {"name": "fails", "action_type": "shell", "input_parameters": fails},
+        {"name": "beside", "action_type": "nop"},
     )
+    ended = recorded("apply", "plan.yaml", "--yes", "--events", "events.jsonl")
+    assert ended.code == 3, ended
+    follows = recorded(*FOLLOW)
+    assert follows.code == 3
+    events = read(follows.out)
+    of_file = read((recorded.folder / "events.jsonl").read_text(encoding="ascii"))
+    assert states(events) == ["RECOMMENDED", "PENDING", "ONGOING", "FAILED"]
+    assert told(events)[2:] == told(of_file)
+    assert [e["data"]["verb"] for e in events if e["type"] == "plan.history"] == [
+        *("create", "start", "apply")
+    ]
+    with recorded.start(*FOLLOW) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_without_kept_events_the_state_is_told_of_what_has_been_run(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.good("create", str(EXAMPLE))
+    ended = actionplan(*FOLLOW)
+    assert (ended.code, ended.out, "nobody runs it." in ended.err) == (1, "", True)
+    actionplan.good("apply", "last", "--yes")
+    [event] = read(actionplan.good(*FOLLOW))
+    assert (event["number"], event["plan"]) == (0, actionplan.plan().uuid)
+    assert event["data"] == {"state": "SUCCEEDED", "message": "11 succeeded"}
+
+
+def test_a_run_of_another_process_is_told_to_its_end(
+    actionplan: CommandLine, gate: Gate, following: Following
+) -> None:
+    reader, run = following
+    assert reader.stdout is not None
+    first = reader.stdout.readline()
+    gate.let_go()
+    out, err = reader.communicate()
+    assert run.wait() == 0
+    assert reader.returncode == 0, err
+    events = read(first + out)
+    assert states(events) == ["ONGOING", "SUCCEEDED"]
+    last = {e["data"]["name"]: e["data"]["state"] for e in events[1:-1]}
+    assert last == dict.fromkeys(("first", "second", "third", "fourth"), "SUCCEEDED")
+    assert events[1]["data"]["old"] == "ONGOING"
+    assert "4 succeeded" in err
+
+
+def test_a_plan_whose_applier_was_killed_ends_the_events(
+    actionplan: CommandLine, following: Following
+) -> None:
+    reader, run = following
+    run.kill()
+    run.wait()
+    out, err = reader.communicate()
+    assert (reader.returncode, states(read(out))) == (5, ["ONGOING"])
+    assert "that process is gone: it crashed or was killed" in err
+    assert f"Continue it: actionplan resume {actionplan.plan().uuid[:8]}" in err
+
+
+def test_ctrl_c_ends_the_events_and_not_the_plan_but_an_operator_is_told_of(
+    actionplan: CommandLine, following: Following
+) -> None:
+    reader, run = following
+    with actionplan.start(*FOLLOW) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline()
+        other.send_signal(signal.SIGINT)
+        out, err = other.communicate()
+    assert (other.returncode, out) == (130, "")
+    assert err.endswith(f"Stopped watching; Plan {actionplan.plan().uuid[:8]} continues.\n")
+    assert run.poll() is None
+    actionplan.good("cancel", "last", "--reason", "wrong\x1b hosts")
+    out, _ = reader.communicate()
+    assert run.wait() == reader.returncode == 5
+    events = read(out)
+    [asked] = [e["data"] for e in events if e["type"] == "plan.history"]
+    assert (asked["verb"], asked["who"], asked["why"]) == ("cancel", "operator", "wrong\x1b hosts")
+    assert "\x1b" not in out
+    assert events[-1]["data"]["state"] == PlanState.CANCELLED

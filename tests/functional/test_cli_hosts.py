@@ -258,16 +258,16 @@ def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(
     actionplan: CommandLine, cloud: SimulatedCloud
 ) -> None:
     cloud.set_service_status("compute-3", "disabled", None, Event())
-    enabled = {"action_type": "change_nova_service_state", "resource_id": "compute-3"}
-    there_and_back = [("compute-1", "compute-3"), ("compute-3", "compute-4")]
-    moves = (
-        {
-            **MOVE,
-            "input_parameters": {"migration_type": "live", **dict(zip(ends, way, strict=True))},
-        }
-        for ends, way in ((("source_node", "destination_node"), way) for way in there_and_back)
+    enable: dict[str, Any] = {
+        "action_type": "change_nova_service_state",
+        "resource_id": "compute-3",
+    }
+    enable["input_parameters"] = {"state": "enabled"}
+    there, back = (
+        {"migration_type": "live", "source_node": source, "destination_node": destination}
+        for source, destination in (("compute-1", "compute-3"), ("compute-3", "compute-4"))
     )
-    enable = {**enabled, "input_parameters": {"state": "enabled"}}
+    moves = ({**MOVE, "input_parameters": way} for way in (there, back))
     actionplan.good("apply", actionplan.document("plan.yaml", enable, *moves), "--yes")
     assert cloud.instance(WEB["web-1"])["host"] == "compute-4"
     move(cloud, "web-1", "compute-1")

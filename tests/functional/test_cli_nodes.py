@@ -55,14 +55,6 @@ def test_a_forecast_takes_the_time_of_the_simulated_nodes(simulated):
     assert "1m00s" in simulated.good("simulate", "plan.yaml", "--set", "max_workers=4")
 
 
-def test_a_failure_that_is_none_is_refused_before_anything_runs(simulated):
-    simulated.configure(simulated_nodes={"failures": "lots"})
-    ended = simulated("apply", "plan.yaml", "--yes")
-    assert ended.code == 1
-    assert "[simulated_nodes] failures: 'lots' is neither a share" in ended.err
-    assert simulated.plans() == []
-
-
 def test_a_deployment_tells_of_its_nodes_while_and_after_it_runs(simulated):
     """No planner for deployments is needed for a plan that is made."""
     simulated.good("create", "plan.yaml", "--out", "made.json")
@@ -76,6 +68,7 @@ def test_a_deployment_tells_of_its_nodes_while_and_after_it_runs(simulated):
     assert "Deployment error; 3 nodes: 1 error, 2 ready" in simulated.good("show", made["uuid"])
 
 
+@pytest.mark.long
 @pytest.mark.needs("sshd", "ssh-keygen")
 def test_a_node_is_reached_as_configured(actionplan: CommandLine, tmp_path: Path):
     pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")

@@ -14,8 +14,6 @@ from command_line import PATIENCE_S, PROGRAM, CommandLine, Ended, wait_until
 from applier.storage.sql import SqlStore
 from planner.states import PlanState
 
-pytestmark = pytest.mark.slow
-
 TOY = '''
 from applier.clouds.simulated import SimulatedCloud
 from oslo_config import cfg
@@ -83,14 +81,14 @@ def refused(ended: Ended, own: str, configured: str) -> None:
 
 def test_a_plan_of_a_third_partys_cloud_from_the_document_to_the_recap(toy: CommandLine) -> None:
     toy.document("stop.yaml", STOP)
-    made = toy("create", "stop.yaml", "--out", "plan.json")
+    made = toy.copied("create", "stop.yaml", "--out", "plan.json")
     assert "\nCloud: toy:east\n" in made.out, made
     assert toy.plan().cloud == "toy:east"
-    shown = json.loads(toy("show", "last", "-f", "json").out)
+    shown = json.loads(toy.copied("show", "last", "-f", "json").out)
     saved = json.loads((toy.folder / "plan.json").read_text(encoding="utf-8"))
     assert shown["cloud"] == saved["cloud"] == "toy:east"
-    assert "toy:east" in toy("list").out
-    applied = toy("apply", "plan.json", "--yes")
+    assert "toy:east" in toy.copied("list").out
+    applied = toy.copied("apply", "plan.json", "--yes")
     assert applied.code == 0, applied
     assert applied.out.count("Cloud: toy:east\n") == 2
     world = json.loads((toy.folder / "east.json").read_text(encoding="utf-8"))
@@ -101,7 +99,7 @@ def test_a_plan_of_a_third_partys_cloud_from_the_document_to_the_recap(toy: Comm
 
 def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLine) -> None:
     toy.document("stop.yaml", STOP)
-    assert toy("create", "stop.yaml", "--out", "plan.json").code == 0
+    assert toy.copied("create", "stop.yaml", "--out", "plan.json").code == 0
     on(toy, "toy", region="west")
     verbs = [
         "apply last --yes",
@@ -110,52 +108,38 @@ def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLi
         "show last --node compute-1",
     ]
     for verb in verbs:
-        refused(toy(*verb.split()), "toy:east", "toy:west")
+        refused(toy.copied(*verb.split()), "toy:east", "toy:west")
     assert toy.plan().state is PlanState.RECOMMENDED
-    assert toy("cancel", "last").code == 0
-    refused(toy("resume", "last"), "toy:east", "toy:west")
-    refused(toy("resume", "last", "--dry-run"), "toy:east", "toy:west")
+    assert toy.copied("cancel", "last").code == 0
+    refused(toy.copied("resume", "last"), "toy:east", "toy:west")
+    refused(toy.copied("resume", "last", "--dry-run"), "toy:east", "toy:west")
     on(toy, "toy")
-    assert toy("resume", "last").code == 0
-    assert toy("apply", "last", "--yes").code == 0
+    assert toy.copied("resume", "last").code == 0
+    assert toy.copied("apply", "last", "--yes").code == 0
     on(toy, "simulated")
-    refused(toy("rollback", "last"), "toy:east", "simulated")
+    refused(toy.copied("rollback", "last"), "toy:east", "simulated")
     assert len(toy.plans()) == 1
     on(toy, "toy")
-    assert toy("rollback", "last").code == 0
+    assert toy.copied("rollback", "last").code == 0
     assert toy.plans()[0].cloud == "toy:east"
-
-
-def test_a_saved_plan_that_is_refused_is_not_stored(toy: CommandLine) -> None:
-    toy.document("stop.yaml", STOP, facts={"cloud": "toy:west"})
-    refused(toy("apply", "stop.yaml", "--yes"), "toy:west", "toy:east")
-    assert toy.plans() == []
 
 
 def test_a_plan_that_uses_no_cloud_runs_whichever_is_configured(toy: CommandLine) -> None:
     toy.document("nop.yaml", NOP)
-    assert toy("create", "nop.yaml").code == 0
+    assert toy.copied("create", "nop.yaml").code == 0
     on(toy, "simulated")
-    assert toy("apply", "last", "--yes").code == 0
+    assert toy.copied("apply", "last", "--yes").code == 0
 
 
 def test_the_verbs_of_the_simulator_work_and_say_so(toy: CommandLine) -> None:
     note = "Note: plans run on another cloud: [actionplan] cloud is toy.\n"
     for words in (("simulator", "reset"), ("simulator", "show")):
-        ended = toy(*words)
+        ended = toy.copied(*words)
         assert (ended.code, ended.err) == (0, note)
     assert toy.simulator.exists()
 
 
-def test_the_options_of_the_cloud_are_shown_and_checked(toy: CommandLine) -> None:
-    (row,) = json.loads(toy("config", "show", "--section", "toy", "-f", "json").out)
-    assert (row["option"], row["value"]) == ("region", "east")
-    on(toy, "toi")
-    ended = toy("list")
-    assert ended.code == 1
-    assert "[actionplan] cloud: no cloud 'toi'; did you mean 'toy'? Known: " in ended.err
-
-
+@pytest.mark.long
 def test_two_services_over_one_record_take_the_plans_of_their_clouds(toy: CommandLine) -> None:
     toy.document("stop.yaml", STOP)
     east = toy.configuration.with_name("east.conf")
@@ -164,20 +148,20 @@ def test_two_services_over_one_record_take_the_plans_of_their_clouds(toy: Comman
         text = f"[actionplan]\ncloud = toy\n[toy]\nregion = {region}\n"
         file.write_text(text, encoding="utf-8")
     both = ("create", "stop.yaml", "--config-file")
-    assert [toy(*both, str(file)).code for file in (east, west)] == [0, 0]
+    assert [toy.copied(*both, str(file)).code for file in (east, west)] == [0, 0]
     uuids = {plan.cloud: plan.uuid for plan in toy.plans()}
-    assert toy("start", uuids["toy:east"], "--config-file", str(east)).code == 0
+    assert toy.copied("start", uuids["toy:east"], "--config-file", str(east)).code == 0
     left = service(toy, west)
     try:
         store = SqlStore(f"sqlite:///{toy.record}")
         wait_until(store.services)
-        waiting = toy("start", uuids["toy:west"], "--config-file", str(west))
+        waiting = toy.copied("start", uuids["toy:west"], "--config-file", str(west))
         assert "waits for an applier service" in waiting.out, waiting
         wait_until(lambda: store.load_plan(uuids["toy:west"]).state is PlanState.SUCCEEDED)
         assert store.load_plan(uuids["toy:east"]).state is PlanState.PENDING
-        watched = toy("list", "-f", "json")
+        watched = toy.copied("list", "-f", "json")
         assert {p["cloud"] for p in json.loads(watched.out)} == {"toy:east", "toy:west"}
-        assert "toy:west" in toy("service", "list").out
+        assert "toy:west" in toy.copied("service", "list").out
         right = service(toy, east)
         try:
             wait_until(lambda: store.load_plan(uuids["toy:east"]).state is PlanState.SUCCEEDED)

@@ -12,17 +12,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from command_line import EXAMPLE, PATIENCE_S, PROGRAM, CommandLine
+from command_line import EXAMPLE, PATIENCE_S, CommandLine
+from forked_program import bound_by_rights
 
 from applier.cli.program import LogFile
-
-#: How to start a process that rights bind; root's it is otherwise not.
-AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
-#: Verbs that only read.
-READS = (("list",), ("show", "last"), ("action", "show", "last", "disable-compute-1"))
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
 
 
 @pytest.fixture
@@ -116,21 +115,18 @@ def test_the_check_ends_with_1_if_anything_is_wrong(kept: CommandLine) -> None:
     assert ended.out.count(": parents is not JSON: ") == 4
 
 
-@pytest.mark.parametrize(("place", "damage"), [(100, b"\xff\x00\xff"), (2048, b"\xff\x00\xff")])
-def test_a_file_of_which_no_plan_can_be_read_is_damaged(
-    kept: CommandLine, place: int, damage: bytes
-) -> None:
+def test_a_file_of_which_no_plan_can_be_read_is_damaged(kept: CommandLine) -> None:
     """The check never tells to use the check."""
     change(kept.record, "PRAGMA wal_checkpoint(TRUNCATE)")
-    with kept.record.open("r+b") as file:
-        file.seek(place)
-        file.write(damage)
-    ended = kept("db", "check")
-    assert ended.code == 1
-    assert ended.out.startswith("no plan can be read: database disk image is malformed\n")
-    assert "is damaged: " in ended.err
-    assert "db check" not in ended.out + ended.err
-    assert "actionplan db check says where" in kept("list").err
+    whole = kept.record.read_bytes()
+    for place in (100, 2048):
+        kept.record.write_bytes(whole[:place] + b"\xff\x00\xff" + whole[place + 3 :])
+        ended = kept("db", "check")
+        assert ended.code == 1
+        assert ended.out.startswith("no plan can be read: database disk image is malformed\n")
+        assert "is damaged: " in ended.err
+        assert "db check" not in ended.out + ended.err
+        assert "actionplan db check says where" in kept("list").err
 
 
 def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
@@ -156,69 +152,53 @@ def test_a_copy_takes_the_place_of_the_record(kept: CommandLine) -> None:
     assert len(kept.plans()) == 2
 
 
-@pytest.fixture(params=["after a clean end", "after a kill", "while a process writes"])
-def read_only(request: pytest.FixtureRequest, kept: CommandLine) -> Iterator[CommandLine]:
-    """The same record, which nobody may write to: neither its file nor its folder."""
-    script = (
-        "import os, sys; from applier.storage.sql import SqlStore\n"
-        "from applier.testing.sample_plans import new_plan\n"
-        "store = SqlStore(sys.argv[1]); store.save_plan(new_plan('disable-compute-1'))\n"
-        "print('saved', flush=True); sys.stdin.read(); store.close()"
-    )
+def save_and_wait() -> None:
+    """Save a plan, and close the record once nothing more can be read."""
+    store = SqlStore(f"sqlite:///{os.environ['XDG_STATE_HOME']}/actionplan/actionplan.sqlite")
+    store.save_plan(new_plan("disable-compute-1"))
+    print("saved", flush=True)
+    sys.stdin.read()
+    store.close()
+
+
+@pytest.mark.parametrize("when", ["after a clean end", "after a kill", "while a process writes"])
+def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
+    kept: CommandLine, when: str
+) -> None:
+    reads = [["list"], ["show", "last"], ["action", "show", "last", "disable-compute-1"]]
+    reads += [["db", "check"], ["event", "list"], ["db", "backup", "copy"]]
+    writes = [["create", str(EXAMPLE)], ["event", "subscription", "remove", "ops"]]
+    writes += [["apply", "last", "--yes"]]
+    with closing(SqlStore(f"sqlite:///{kept.record}")) as store:
+        store.subscribe("ops", now=datetime.now(UTC))
     folder = kept.record.parent
-    with subprocess.Popen(
-        [sys.executable, "-c", script, f"sqlite:///{kept.record}"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as writer:
+    with kept.start("--help", stdin=subprocess.PIPE, before=save_and_wait) as writer:
         assert writer.stdin
         assert writer.stdout
         assert writer.stdout.readline() == "saved\n"
-        if request.param == "after a kill":
+        if when == "after a kill":
             writer.kill()
             writer.wait()
-        if request.param == "after a clean end":
-            writer.stdin.close()
-            writer.wait()
+        if when == "after a clean end":
+            writer.communicate()
         files = [*folder.iterdir()]
         for path in files:
             path.chmod(0o400)
         folder.chmod(0o500)
         try:
-            yield kept
+            ended = [kept.copied(*words, before=bound_by_rights) for words in (*reads, *writes)]
         finally:
             folder.chmod(0o700)
             for path in files:
                 path.chmod(0o600)
             writer.kill()
-
-
-def restricted(line: CommandLine, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*AS_ANYBODY, PROGRAM, *words],
-        cwd=line.folder,
-        env=line.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
-    read_only: CommandLine,
-) -> None:
-    for words in READS:
-        ended = restricted(read_only, *words)
-        assert (ended.returncode, ended.stderr) == (0, ""), (words, ended)
-    assert "3 plans" in restricted(read_only, "db", "check").stdout
-    assert restricted(read_only, "db", "backup", "copy").returncode == 0
-    for words in (("create", str(EXAMPLE)), ("apply", "last", "--yes")):
-        ended = restricted(read_only, *words)
-        assert ended.returncode == 1, (words, ended)
-        assert "check the rights on the file and on its folder" in ended.stderr
-        assert ended.stderr.count("\n") == 1
-        assert ("Nothing has run" in ended.stderr) == (words[0] == "apply")
+    assert [(one.code, one.err) for one in ended[: len(reads)]] == [(0, "")] * len(reads), ended
+    assert "3 plans" in ended[3].out
+    for words, one in zip(writes, ended[len(reads) :], strict=True):
+        assert (one.code, one.out) == (1, "") if words[0] == "event" else one.code == 1, one
+        assert "check the rights on the file and on its folder" in one.err
+        assert one.err.count("\n") == 1
+        assert ("Nothing has run" in one.err) == (words[0] == "apply")
 
 
 @pytest.fixture
@@ -247,23 +227,23 @@ def full(kept: CommandLine) -> Iterator[CommandLine]:
 def test_a_full_disk_is_said_and_that_nothing_has_run(full: CommandLine) -> None:
     # Which of its two errors SQLite raises depends on the write that fails first.
     said = f"sqlite:///{full.record}: %s is full; free some space there"
-    before = full("list").out
+    before = full.copied("list").out
     for words, more in {
         ("create", str(EXAMPLE)): "",
         ("apply", str(EXAMPLE), "--yes"): ". Nothing has run",
         ("apply", "last", "--yes"): ". Nothing has run",
     }.items():
-        ended = full(*words)
+        ended = full.copied(*words)
         wanted = {f"Refused: {said % what}{more}\n" for what in ("the disk", "database or disk")}
         assert ended.code == 1
         assert ended.err in wanted
-    assert full("list").out == before
+    assert full.copied("list").out == before
     (full.record.parent / "rest").unlink()
-    assert full("apply", "last", "--yes").code == 0
+    assert full.copied("apply", "last", "--yes").code == 0
 
 
 def test_a_log_that_cannot_be_written_is_said_once(actionplan: CommandLine) -> None:
-    ended = actionplan("-vv", "--log-file", "/dev/full", "create", str(EXAMPLE))
+    ended = actionplan.copied("-vv", "--log-file", "/dev/full", "create", str(EXAMPLE))
     assert (ended.code, ended.err) == (
         0,
         "--log-file /dev/full cannot be written: No space left on device\n",

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
-from collections.abc import Mapping
-from typing import Any
+import stat
 
 import pytest
 import yaml
@@ -17,14 +18,12 @@ from planner.states import PlanState
 ROWS = yaml.safe_load((ROOT / "tests/cases/cli/bad_input.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["title"])
-def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(
-    actionplan: CommandLine, row: Mapping[str, Any]
-) -> None:
-    (actionplan.folder / "bad.yaml").write_text(row["document"], encoding="utf-8")
-    ended = actionplan("create", "bad.yaml", *row.get("arguments", ()))
-    assert ended.err == row["message"]
-    assert (ended.code, ended.out, actionplan.plans()) == (row.get("code", 1), "", [])
+def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(actionplan: CommandLine) -> None:
+    for row in ROWS:
+        (actionplan.folder / "bad.yaml").write_text(row["document"], encoding="utf-8")
+        ended = actionplan("create", "bad.yaml", *row.get("arguments", ()))
+        assert ended == (row.get("code", 1), "", row["message"]), row["title"]
+    assert actionplan.plans() == []
 
 
 def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine) -> None:
@@ -37,14 +36,28 @@ def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine)
     )
 
 
-def test_a_folder_is_not_written_over(actionplan: CommandLine) -> None:
-    actionplan.document("p.yaml", {"action_type": "nop"})
-    ended = actionplan("create", "p.yaml", "--dry-run", "--out", ".")
-    assert ended.err == "Refused: --out . cannot be written: Is a directory\n"
+def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan: CommandLine) -> None:
+    before = os.stat("/dev/full")
+    (actionplan.folder / "link").symlink_to("/dev/full")
+    for words in (("create", str(EXAMPLE), "--dry-run"), ("graph", str(EXAMPLE))):
+        for place in ("link", "/dev/full"):
+            ended = actionplan(*words, "--out", place)
+            told = f"Refused: --out {place} cannot be written: No space left on device\n"
+            assert (ended.code, ended.err) == (1, told)
+    assert os.stat("/dev/full").st_ino == before.st_ino
 
 
-def test_states_may_be_typed_small(actionplan: CommandLine) -> None:
-    assert actionplan("list", "--state", "failed").code == 0
+def test_files_that_people_asked_for_follow_their_umask_and_the_record_is_private(
+    actionplan: CommandLine,
+) -> None:
+    before = os.umask(0o022)
+    try:
+        actionplan.good("create", str(EXAMPLE), "--out", "plan.json")
+        actionplan.good("graph", str(EXAMPLE), "--out", "plan.dot")
+    finally:
+        os.umask(before)
+    for path, mode in (("plan.json", 0o644), ("plan.dot", 0o644), (actionplan.record, 0o600)):
+        assert stat.S_IMODE((actionplan.folder / path).stat().st_mode) == mode
 
 
 FILES = {
@@ -56,14 +69,14 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_that_cannot_be_read_is_named(actionplan: CommandLine, name: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(actionplan: CommandLine) -> None:
     (actionplan.folder / "folder").mkdir()
     (actionplan.folder / "latin.yaml").write_bytes("name: Grüße\n".encode("latin-1"))
     (actionplan.folder / "broken.json").write_text('{"actions": [}', encoding="utf-8")
-    ended = actionplan("create", name, stdin=b"\xff\xfe")
-    assert ended.err.startswith(f"Refused: {FILES[name]}")
-    assert (ended.code, ended.out, actionplan.plans()) == (1, "", [])
+    for name, told in FILES.items():
+        ended = actionplan("create", name, stdin=b"\xff\xfe")
+        assert (ended.code, ended.out, ended.err.startswith(f"Refused: {told}")) == (1, "", True)
+    assert actionplan.plans() == []
 
 
 def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(
@@ -76,39 +89,24 @@ def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(
     out = actionplan.good("create", file)
     assert "nächtlich" in out
     assert "größe ändern" in actionplan.good("show", "nächtlich")
-    assert "größe ändern" in actionplan("show", "nächtlich", LC_ALL="C").out
-    ascii_only = actionplan("show", "nächtlich", PYTHONIOENCODING="ascii")
+    assert "größe ändern" in actionplan.program("show", "nächtlich", LC_ALL="C").out
+    ascii_only = actionplan.program("show", "nächtlich", PYTHONIOENCODING="ascii")
     assert ascii_only.code == 0
     assert "gr\\xf6\\xdfe \\xe4ndern" in ascii_only.out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_long_words_are_answered_with_a_short_sentence(actionplan: CommandLine) -> None:
+    actionplan.good("create", str(EXAMPLE))
+    for words in (
         ("x" * 5000,),
         ("help", "x" * 5000),
         ("show", "x" * 100_000),
-        ("graph", "last", "--node", "(" * 500),
         ("graph", "last", "--node", "(" * 5000),
-    ],
-    ids=lambda words: " ".join(words)[:20],
-)
-def test_long_words_are_answered_with_a_short_sentence(
-    actionplan: CommandLine, words: tuple[str, ...]
-) -> None:
-    actionplan.good("create", str(EXAMPLE))
-    ended = actionplan(*words)
-    assert ended.code in (1, 2)
-    assert "bug" not in ended.err
-    assert "LIKE" not in ended.err
-    assert 0 < len(ended.err) < 600
-
-
-def test_what_a_name_does_to_a_terminal_is_not_shown(actionplan: CommandLine) -> None:
-    actionplan.document("a.yaml", {"name": "a", "action_type": "nop"}, name="[red]x[/y]")
-    out = actionplan.good("apply", "a.yaml", "--yes")
-    assert "Plan " in out
-    assert out.count("[red]x[/y]") == 2
+    ):
+        ended = actionplan(*words)
+        assert ended.code in (1, 2)
+        assert not re.search("bug|LIKE", ended.err)
+        assert 0 < len(ended.err) < 600
 
 
 def test_a_document_comes_from_standard_input(actionplan: CommandLine) -> None:
@@ -121,14 +119,6 @@ def test_a_plan_without_actions_has_nothing_to_do(actionplan: CommandLine) -> No
     actionplan.document("empty.yaml")
     out = actionplan.good("apply", "empty.yaml", "--yes")
     assert "Nothing to do: the plan has no actions." in out
-
-
-def test_two_thousand_actions_are_planned_and_shown_in_few_lines(actionplan: CommandLine) -> None:
-    actions = ({"name": f"a{i}", "action_type": "nop"} for i in range(2000))
-    actionplan.document("many.yaml", *actions)
-    lines = actionplan.good("create", "many.yaml").splitlines()
-    assert any(line.startswith("2000 actions in 2000 waves") for line in lines)
-    assert len(lines) < 50
 
 
 def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
@@ -147,14 +137,12 @@ def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
     )
 
 
-@pytest.mark.parametrize("words", [("list",), ("create", str(EXAMPLE)), ("show", "last")])
-def test_a_state_folder_that_cannot_be_used_is_named(
-    actionplan: CommandLine, words: tuple[str, ...]
-) -> None:
+def test_a_state_folder_that_cannot_be_used_is_named(actionplan: CommandLine) -> None:
     (actionplan.folder / "state").write_text("in the way", encoding="utf-8")
-    ended = actionplan(*words)
-    assert ended.code == 1
-    assert ended.err.startswith(f"Refused: sqlite:///{actionplan.record}: cannot use the folder")
+    for words in (("list",), ("create", str(EXAMPLE)), ("show", "last")):
+        ended = actionplan(*words)
+        told = f"Refused: sqlite:///{actionplan.record}: cannot use the folder"
+        assert (ended.code, ended.err.startswith(told)) == (1, True)
 
 
 def test_a_record_that_is_none_is_left_alone(actionplan: CommandLine) -> None:
@@ -187,15 +175,6 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
     assert "secret" not in ended.err + ended.out
 
 
-def test_a_simulator_file_that_is_damaged_is_named(actionplan: CommandLine) -> None:
-    actionplan.simulator.parent.mkdir(parents=True)
-    actionplan.simulator.write_text("{", encoding="utf-8")
-    ended = actionplan("simulator", "show")
-    assert ended.code == 1
-    assert str(actionplan.simulator) in ended.err
-    assert "Traceback" not in ended.err
-
-
 @pytest.fixture
 def broken(actionplan: CommandLine) -> CommandLine:
     """Install an action type that cannot be imported."""
@@ -209,16 +188,12 @@ def broken(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_a_broken_plugin_hides_no_other(broken: CommandLine) -> None:
-    out = broken("action", "type", "list").out
-    assert "shaky" in out
-    assert "nothing_of_this_name" in out
-    assert "migrate" in out
-
-
-def test_a_broken_plugin_is_named_by_who_needs_it(broken: CommandLine) -> None:
+def test_a_broken_plugin_hides_no_other_and_is_named_by_who_needs_it(broken: CommandLine) -> None:
+    out = broken.program("action", "type", "list").out
+    for text in ("shaky", "nothing_of_this_name", "migrate"):
+        assert text in out
     broken.document("a.yaml", {"name": "a", "action_type": "shaky"})
-    ended = broken("apply", "a.yaml", "--yes")
+    ended = broken.program("apply", "a.yaml", "--yes")
     assert ended.code == 1
     assert "action type 'shaky' cannot be used: " in ended.err
     assert "No module named 'nothing_of_this_name'" in ended.err
@@ -232,27 +207,13 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
     text = "import applier.cli.plan_list as plans\nplans.List.take_action = lambda *_: 1 / 0\n"
     (site / "sitecustomize.py").write_text(text, encoding="utf-8")
     actionplan.environment["PYTHONPATH"] = str(site)
-    ended = actionplan("list")
+    ended = actionplan.program("list")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.splitlines() == [
         "This is a bug in ActionPlan or in a plugin: ZeroDivisionError: division by zero",
         "To see where: actionplan --debug list",
     ]
-    assert "Traceback" in actionplan("--debug", "list").err
-
-
-def test_aliases_that_repeat_too_much_are_refused_and_nothing_is_stored(
-    actionplan: CommandLine,
-) -> None:
-    lines = ["a0: &a0 [lol, lol]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
-    (actionplan.folder / "laugh.yaml").write_text("\n".join(lines), encoding="utf-8")
-    ended = actionplan("create", "laugh.yaml")
-    assert ended.code == 1
-    assert ended.err == (
-        "Refused: laugh.yaml:7: not YAML: aliases repeat more than 1,000,000 values\n"
-    )
-    assert actionplan("list", "-f", "json").out.strip() == "[]"
+    assert "Traceback" in actionplan.program("--debug", "list").err
 
 
 def test_many_mistakes_with_long_values_are_a_screen_and_not_a_book(

@@ -79,26 +79,21 @@ def test_the_example_says_what_will_happen_and_it_does(actionplan: CommandLine) 
     assert actionplan.plan().on_failure == "pause"
 
 
-def test_a_failure_holds_it_with_what_is_in_service_kept(broken: CommandLine) -> None:
+def test_a_failure_holds_it_and_resume_does_only_what_is_left(broken: CommandLine) -> None:
     plan = broken.plan()
     assert plan.state is PlanState.PAUSED
     states = {a.label.partition("/")[2]: a.state for a in plan.actions}
     assert states["batch-2/terminate-job-7"] is ActionState.FAILED
     assert states["batch-2/terminated"] is ActionState.PENDING
-    now = jobs(broken)
-    assert "job-7" in now
-    assert len(now - OLD) == 10
-
-
-def test_resume_does_again_only_what_is_left(broken: CommandLine) -> None:
-    before = {a.uuid: a.attempts for a in broken.plan().actions}
-    done = {a.uuid for a in broken.plan().actions if a.state is ActionState.SUCCEEDED}
+    assert "job-7" in jobs(broken)
+    assert len(jobs(broken) - OLD) == 10
+    before = {a.uuid: a.attempts for a in plan.actions if a.state is ActionState.SUCCEEDED}
     broken.good("resume", "last")
     broken.good("apply", "last", "--yes")
     plan = broken.plan()
     assert plan.state is PlanState.SUCCEEDED
-    assert len(done) > 15
-    assert all(a.attempts == before[a.uuid] for a in plan.actions if a.uuid in done)
+    assert len(before) > 15
+    assert before.items() <= {a.uuid: a.attempts for a in plan.actions}.items()
     assert len(jobs(broken)) == 10
     assert not jobs(broken) & OLD
 
@@ -141,21 +136,11 @@ def test_a_hidden_parameter_is_told_nowhere(actionplan: CommandLine) -> None:
     assert not any(b"-secret" in content for content in kept)
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("quota: 12", "quota: there are 15 instances at the peak, and the quota is 12"),
-        ("deadline: 20", "deadline: it takes 38 s or more, and has to end within 20 s"),
-    ],
-)
-def test_bounds_are_checked_before_anything_starts(
-    actionplan: CommandLine, line: str, sentence: str
-) -> None:
+def test_bounds_are_checked_before_anything_starts(actionplan: CommandLine) -> None:
     text = documents.read(EXAMPLE).text
-    (actionplan.folder / "roll.yaml").write_text(f"{text}\n{line}\n", encoding="utf-8")
+    (actionplan.folder / "roll.yaml").write_text(f"{text}\nquota: 12\n", encoding="utf-8")
     ended = actionplan("apply", "roll.yaml", "--yes")
-    assert ended.code == 1
-    assert sentence in ended.err
+    assert (ended.code, "15 instances at the peak, and the quota is 12" in ended.err) == (1, True)
     assert actionplan.plans() == []
 
 

@@ -31,16 +31,9 @@ def wide(actionplan: CommandLine) -> str:
     return actionplan.document("wide.yaml", *actions, planner="workload_stabilization")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_max_workers_bounds_what_runs_at_once(
-    actionplan: CommandLine, wide: str, workers: int
-) -> None:
-    out = actionplan.good("apply", wide, "--yes", "--set", f"max_workers={workers}")
-    assert f"at most {workers} at once" in out
-    assert most_at_once(out) == workers
-
-
-def test_max_workers_comes_from_the_configuration_too(actionplan: CommandLine, wide: str) -> None:
+def test_max_workers_bounds_what_runs_at_once(actionplan: CommandLine, wide: str) -> None:
+    out = actionplan.good("apply", wide, "--yes", "--set", "max_workers=2")
+    assert ("at most 2 at once" in out, most_at_once(out)) == (True, 2)
     actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": 3})
     assert most_at_once(actionplan.good("apply", wide, "--yes")) == 3
 
@@ -71,17 +64,14 @@ def test_on_failure_is_kept_in_the_plan_and_cannot_be_turned_round(
     actionplan.wait_for(PlanState.FAILED, after=ActionState.SUCCEEDED)
 
 
-@pytest.mark.parametrize(
-    "words", [("--set", "ordering=slots"), ("--planner", "weight"), ("--set", "sleep.weights=3")]
-)
 def test_what_only_planning_heeds_is_refused_for_a_plan_that_is_made(
-    actionplan: CommandLine, wide: str, words: tuple[str, str]
+    actionplan: CommandLine, wide: str
 ) -> None:
     actionplan.good("create", wide)
-    ended = actionplan("apply", "last", "--yes", *words)
-    assert ended.code == 1
-    refused = f"Refused: {' '.join(words)}: has no effect: this plan is already made"
-    assert ended.err.startswith(refused)
+    for words in (("--set", "ordering=slots"), ("--planner", "weight")):
+        ended = actionplan("apply", "last", "--yes", *words)
+        refused = f"Refused: {' '.join(words)}: has no effect: this plan is already made"
+        assert (ended.code, ended.err.startswith(refused)) == (1, True)
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
@@ -148,7 +138,7 @@ def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:
     return {f"{r['section']}.{r['option']}": (r["value"], r["from"]) for r in rows}
 
 
-def test_config_show_names_the_file_of_each_option(actionplan: CommandLine) -> None:
+def test_config_show_names_file_and_environment_of_each_option(actionplan: CommandLine) -> None:
     one, two = actionplan.folder / "one.conf", actionplan.folder / "two.conf"
     one.write_text("[actionplan]\nsimulator_speed = 5\nsynchronous = NORMAL\n", encoding="utf-8")
     two.write_text("[actionplan]\nsimulator_speed = 6\n", encoding="utf-8")
@@ -156,9 +146,6 @@ def test_config_show_names_the_file_of_each_option(actionplan: CommandLine) -> N
     assert found["actionplan.simulator_speed"] == ("6.0", str(two))
     assert found["actionplan.synchronous"] == ("NORMAL", str(one))
     assert found["watcher_planner.planner"] == ("weight", "default")
-
-
-def test_config_show_names_the_users_file_and_the_environment(actionplan: CommandLine) -> None:
     actionplan.environment["OS_ACTIONPLAN__SYNCHRONOUS"] = "NORMAL"
     found = origins(actionplan)
     assert found["actionplan.simulator_speed"] == ("1000.0", str(actionplan.configuration))
@@ -166,14 +153,13 @@ def test_config_show_names_the_users_file_and_the_environment(actionplan: Comman
     assert found["actionplan.connection"] == (f"sqlite:///{actionplan.record}", "default")
 
 
-@pytest.mark.parametrize("form", ["table", "json", "yaml", "csv", "value"])
-def test_config_show_hides_secrets_in_every_format(actionplan: CommandLine, form: str) -> None:
+def test_config_show_hides_secrets_in_every_format(actionplan: CommandLine) -> None:
     actionplan.configure(actionplan={"connection": "postgresql://me:hunter2@db/plans"})
-    out = actionplan.good("config", "show", "-f", form)
-    assert "postgresql" in out
-    assert "hunter2" not in out
-    assert form == "table" or "postgresql://me:***@db/plans" in out
-    assert form != "table" or max(map(len, out.splitlines())) <= 100
+    for form in ("table", "json", "yaml", "csv", "value"):
+        out = actionplan.good("config", "show", "-f", form)
+        assert ("postgresql" in out, "hunter2" in out) == (True, False)
+        assert form == "table" or "postgresql://me:***@db/plans" in out
+        assert form != "table" or max(map(len, out.splitlines())) <= 100
 
 
 def test_config_show_hides_a_password_with_a_dollar_sign(actionplan: CommandLine) -> None:
@@ -201,19 +187,6 @@ def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
     assert (ended.code, ended.err.count("Mistake: ")) == (1, 3)
 
 
-def test_config_show_ends_with_the_mistakes_for_which_others_refuse_it(
-    actionplan: CommandLine,
-) -> None:
-    actionplan.configure(actionplan={"connection": "$connection", "simulater": "x"})
-    ended = actionplan("config", "show", "-f", "value")
-    assert ended.code == 1
-    assert "cannot be used: it refers to itself" in ended.out
-    first, second = ended.err.splitlines()
-    place = rf"Mistake: {re.escape(str(actionplan.configuration))}:\d+: \[actionplan\] "
-    assert re.match(f"{place}connection: it refers to itself: ", first)
-    assert re.match(f"{place}simulater: no such option; did you mean 'simulator'", second)
-
-
 BAD_FILES = {
     "missing": "no configuration file ",
     "folder": "Is a directory",
@@ -225,41 +198,18 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_a_configuration_file_that_cannot_be_read_is_named(
-    actionplan: CommandLine, name: str
-) -> None:
+def test_a_configuration_file_that_cannot_be_read_is_named(actionplan: CommandLine) -> None:
     (actionplan.folder / "folder").mkdir()
     (actionplan.folder / "binary").write_bytes(b"\xff\xfe")
     (actionplan.folder / "nonsense").write_text("nonsense\n", encoding="utf-8")
     (actionplan.folder / "large").write_bytes(b"#" * (4 * 1024 * 1024 + 1))
     os.mkfifo(actionplan.folder / "pipe")
-    ended = actionplan("--config-file", name, "list")
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith("Refused: ")
-    assert name in ended.err
-    assert BAD_FILES[name] in ended.err
-
-
-def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: CommandLine) -> None:
-    actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": "many"})
-    ended = actionplan("create", "-", "--dry-run", stdin="actions: []")
-    assert (ended.code, ended.out) == (1, "")
-    place = r"\[watcher_workflow_engines\.taskflow\] max_workers: "
-    assert re.match(rf"Refused: {re.escape(str(actionplan.configuration))}:\d+: {place}", ended.err)
-    assert "'many'" in ended.err
-
-
-def test_a_plan_made_to_pause_stops_at_a_failure_and_says_so(actionplan: CommandLine) -> None:
-    bad = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
-    options = {"weights": {"shell": 90}, "parallelization": {"shell": 1}}
-    actions = ({"name": "bad", **bad}, {"name": "after", "action_type": "nop"})
-    actionplan.document("plan.yaml", *actions, options=options)
-    ended = actionplan("apply", "plan.yaml", "--yes", "--set", "on_failure=pause")
-    assert ended.code == 5
-    plan = actionplan.plan()
-    assert [a.state for a in plan.actions] == [ActionState.FAILED, ActionState.PENDING]
-    assert plan.state is PlanState.PAUSED
+    for name, why in BAD_FILES.items():
+        ended = actionplan("--config-file", name, "list")
+        assert (ended.code, ended.out) == (1, "")
+        assert ended.err.startswith("Refused: ")
+        assert name in ended.err
+        assert why in ended.err
 
 
 def test_what_watcher_conf_says_of_a_type_holds_for_apply_and_for_forecasts(

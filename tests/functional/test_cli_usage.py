@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import resource
 import signal
 import struct
@@ -12,87 +13,7 @@ import subprocess
 import termios
 from typing import IO
 
-import pytest
 from command_line import PROGRAM, CommandLine, wait_until
-
-USAGE = [
-    (["lst"], "actionplan: no verb 'lst'; did you mean: actionplan list\n"),
-    (
-        ["web.yaml", "create"],
-        "actionplan: no verb 'web.yaml'; did you mean: actionplan create web.yaml\n",
-    ),
-    (
-        ["--config-file", "a.conf", "last", "show"],
-        "actionplan: no verb 'last'; did you mean: actionplan --config-file a.conf show last\n",
-    ),
-    (
-        ["action", "lst", "last"],
-        "actionplan: no verb 'action lst'; did you mean: actionplan action list last\n",
-    ),
-    (
-        ["simulator"],
-        "actionplan: no verb 'simulator'; with 'simulator' begin: "
-        "simulator reset, simulator show\n",
-    ),
-    (["qqq", "--help"], "actionplan: no verb 'qqq'; all verbs: actionplan --help\n"),
-    (
-        ["create"],
-        "actionplan create: the following arguments are required: FILE\n"
-        "For example: actionplan create maintenance.yaml\n"
-        "All of it: actionplan help create\n",
-    ),
-    (
-        ["show", "last", "first"],
-        "actionplan show: 'first' is one argument too many\n"
-        "For example: actionplan show last\n"
-        "All of it: actionplan help show\n",
-    ),
-    (
-        ["create", "a.yaml", "--seet", "a=b"],
-        "actionplan create: no option --seet; did you mean --set?\n"
-        "For example: actionplan create maintenance.yaml\n"
-        "All of it: actionplan help create\n",
-    ),
-    (
-        ["list", "--limit", "0"],
-        "actionplan list: argument --limit: '0' is not a whole number of 1 or more\n"
-        "For example: actionplan list\n"
-        "All of it: actionplan help list\n",
-    ),
-    (
-        ["create", "a.yaml", "--out", ""],
-        "actionplan create: argument --out: it is empty, and has to name a file\n"
-        "For example: actionplan create maintenance.yaml\n"
-        "All of it: actionplan help create\n",
-    ),
-    (
-        ["--config-file", "", "list"],
-        "actionplan: argument --config-file: it is empty, and has to name a file\n"
-        "All of it: actionplan --help\n",
-    ),
-    (
-        ["history", "--limit", "ten"],
-        "actionplan history: argument --limit: 'ten' is not a whole number of 1 or more\n"
-        "For example: actionplan history\n"
-        "All of it: actionplan help history\n",
-    ),
-    (
-        ["event", "list", "--after", "-1"],
-        "actionplan event list: argument --after: '-1' is not the number of an event\n"
-        "For example: actionplan event list\n"
-        "All of it: actionplan help event list\n",
-    ),
-    (
-        ["watch", "last", "-f", "yaml"],
-        "actionplan watch: argument -f/--format: invalid choice: 'yaml' (choose from 'json')\n"
-        "For example: actionplan watch last\n"
-        "All of it: actionplan help watch\n",
-    ),
-    (
-        ["--config-file"],
-        "actionplan: argument --config-file: expected one argument\nAll of it: actionplan --help\n",
-    ),
-]
 
 
 def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: CommandLine) -> None:
@@ -110,62 +31,48 @@ def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: Co
     assert (actionplan.folder / f"{byte}.json").is_file()
 
 
-@pytest.mark.parametrize(("words", "answer"), USAGE, ids=lambda value: " ".join(value)[:30])
-def test_a_wrong_command_line_is_answered_with_a_right_one(
-    actionplan: CommandLine, words: list[str], answer: str
-) -> None:
-    ended = actionplan(*words)
-    assert ended.err == answer
-    assert (ended.code, ended.out, actionplan.record.exists()) == (2, "", False)
+def test_a_wrong_command_line_is_answered_with_a_right_one(actionplan: CommandLine) -> None:
+    actionplan.check_refusals(
+        "usage",
+        "lst",
+        "web.yaml create",
+        "--config-file a.conf last show",
+        "action lst last",
+        "simulator",
+        "qqq --help",
+        "create",
+        "show last first",
+        "create a.yaml --seet a=b",
+        "list --limit 0",
+        "create a.yaml --out ''",
+        "--config-file '' list",
+        "history --limit ten",
+        "event list --after -1",
+        "watch last -f yaml",
+        "--config-file",
+    )
+    assert not actionplan.record.exists()
 
 
-@pytest.mark.parametrize(
-    "words", [("--help",), ("show", "last", "--all"), ("show", "last", "-f", "json")]
-)
-def test_who_reads_only_the_first_line_gets_no_complaint(
-    actionplan: CommandLine, words: tuple[str, ...]
-) -> None:
+def test_who_reads_only_the_first_line_gets_no_complaint(actionplan: CommandLine) -> None:
     actions = ({"name": f"a{i}" + "x" * 60, "action_type": "nop"} for i in range(2000))
-    if words[0] == "show":
-        actionplan.document("many.yaml", *actions)
-        actionplan.good("create", "many.yaml", "--no-check-types")
-    line = f"{PROGRAM} {' '.join(words)} | head -n 1"
-    ended = subprocess.run(
-        ["bash", "-c", line],
-        cwd=actionplan.folder,
-        env=actionplan.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert len(ended.stdout.splitlines()) == 1
-    assert ended.stderr == ""
+    actionplan.document("many.yaml", *actions)
+    actionplan.good("create", "many.yaml", "--no-check-types")
+    for words in ("--help", "show last --all", "show last -f json"):
+        ended = actionplan.shell(f"actionplan {words} | head -n 1")
+        assert (len(ended.out.splitlines()), ended.err) == (1, "")
 
 
-@pytest.mark.parametrize("words", ["list >&-", "list <&-", "create - <&-", "nonsense 2>&-"])
-def test_streams_that_the_shell_closed_break_nothing(actionplan: CommandLine, words: str) -> None:
-    ended = subprocess.run(
-        ["bash", "-c", f"{PROGRAM} {words}"],
-        env=actionplan.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == {"create": 1, "nonsense": 2}.get(words.split()[0], 0)
-    assert "Traceback" not in ended.stderr
-    assert "bug" not in ended.stderr
-
-
-def test_a_full_disk_is_named(actionplan: CommandLine) -> None:
-    ended = subprocess.run(
-        ["bash", "-c", f"{PROGRAM} list > /dev/full"],
-        env=actionplan.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert ended.stderr == "Standard output cannot be written: No space left on device\n"
+def test_streams_that_the_shell_closed_or_that_are_full_break_nothing(
+    actionplan: CommandLine,
+) -> None:
+    for words, code in (("list >&-", 0), ("create - <&-", 1), ("nonsense 2>&-", 2)):
+        ended = actionplan.shell(f"actionplan {words}")
+        assert ended.code == code
+        assert not re.search("Traceback|bug", ended.err)
+    ended = actionplan.shell("actionplan list > /dev/full")
+    assert ended.code == 1
+    assert ended.err == "Standard output cannot be written: No space left on device\n"
 
 
 def test_what_was_planned_is_read_when_the_disk_of_the_record_is_full(

@@ -17,7 +17,6 @@ from applier.run.this_process import this_host
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 
-pytestmark = pytest.mark.slow
 #: Above what Linux gives to any process.
 NO_PID = 2**22 + 1
 HERE = Worker(

@@ -16,22 +16,19 @@ EXAMPLES = Path(__file__).parents[2] / "etc" / "examples"
 DOCUMENTS = sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("events/*.yaml")])
 
 
-@pytest.fixture(params=DOCUMENTS, ids=lambda path: path.name)
-def example(request: pytest.FixtureRequest) -> Path:
-    """Return one document after another."""
-    path: Path = request.param
-    return path
-
-
-def test_an_example_fits_the_schema_of_its_kind(example: Path) -> None:
-    document = documents.read(example).value
+def test_an_example_fits_its_schema_and_says_what_it_is() -> None:
     kinds = {
         planner.KIND: planner.SCHEMA
         for planner in map(registry.planner, registry.names(registry.PLANNERS))
     }
-    assert checking.compiled(kinds[document.get("kind", "solution")])(document) == []
+    for example in DOCUMENTS:
+        document = documents.read(example).value
+        assert checking.compiled(kinds[document.get("kind", "solution")])(document) == [], example
+        assert example.read_text(encoding="utf-8").startswith("# ")
+        assert document["name"]
 
 
+@pytest.mark.parametrize("example", DOCUMENTS, ids=lambda path: path.name)
 def test_an_example_is_planned_without_a_warning(example: Path) -> None:
     document = documents.read(example).value
     types = {task["type"] for task in document.get("tasks", ())} & set(RUNNABLE)
@@ -42,12 +39,6 @@ def test_an_example_is_planned_without_a_warning(example: Path) -> None:
     assert plan.warnings == ()
     own = document.get("actions", document.get("tasks", ["one"]))
     assert len(plan.actions) >= len(own)
-
-
-def test_an_example_says_above_everything_what_it_is(example: Path) -> None:
-    first = example.read_text(encoding="utf-8").splitlines()[0]
-    assert first.startswith("# ")
-    assert documents.read(example).value["name"]
 
 
 def needs_by_name(plan: ActionPlan) -> dict[str, set[str]]:

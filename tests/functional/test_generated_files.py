@@ -40,18 +40,10 @@ def test_every_verb_is_a_section_of_the_manual_page() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "actionplan drain HOST [HOST ...]",
-        "actionplan undrain HOST [HOST ...]",
-        "actionplan job clean [ADDRESS ...]",
-        "actionplan job list [ADDRESS ...]",
-        "actionplan show PLAN",
-    ],
-)
-def test_what_may_be_repeated_or_left_out_is_shown_so(line: str) -> None:
-    assert line in PAGE.read_text(encoding="utf-8")
+def test_what_may_be_repeated_or_left_out_is_shown_so() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for words in ("drain HOST [HOST ...]", "job clean [ADDRESS ...]", "show PLAN"):
+        assert f"actionplan {words}" in page
 
 
 @pytest.mark.needs("groff")
@@ -64,12 +56,13 @@ def test_man_reads_it_without_a_warning() -> None:
 # The change log
 
 
-@pytest.mark.parametrize("fragment", FRAGMENTS, ids=lambda path: path.name)
-def test_a_fragment_has_a_known_type_and_is_a_sentence(fragment: Path) -> None:
+def test_a_fragment_has_a_known_type_and_is_a_sentence() -> None:
     types = re.findall(r'^directory = "(\w+)"$', CONFIGURATION, re.MULTILINE)[1:]
     assert len(types) == 4
-    assert re.fullmatch(rf"(\+[\w-]+|\d+)\.({'|'.join(types)})\.rst", fragment.name)
-    assert re.fullmatch(r"[A-Z`].*\.\n", fragment.read_text(encoding="utf-8"), re.DOTALL)
+    for path in FRAGMENTS:
+        assert re.fullmatch(rf"(\+[\w-]+|\d+)\.({'|'.join(types)})\.rst", path.name)
+        text = path.read_text(encoding="utf-8")
+        assert re.fullmatch(r"[A-Z`].*\.\n", text, re.DOTALL), path.name
 
 
 def test_a_release_gathers_the_fragments_in_the_change_log(tmp_path: Path) -> None:

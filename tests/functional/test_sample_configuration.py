@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from oslo_config import cfg, generator
 
 from applier import configuration
@@ -67,12 +66,10 @@ def test_another_machine_generates_the_same_sample(tmp_path: Path) -> None:
     assert (tmp_path / "sample").read_text(encoding="utf-8") == SAMPLE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "option",
-    [pytest.param(o, id=o.name) for _, options in configuration.list_opts() for o in options],
-)
-def test_every_option_has_a_help_that_is_a_sentence(option: cfg.Opt) -> None:
-    assert re.fullmatch(r"[A-Z].*\.", option.help or "", re.DOTALL)
+def test_every_option_has_a_help_that_is_a_sentence() -> None:
+    for _, options in configuration.list_opts():
+        for option in options:
+            assert re.fullmatch(r"[A-Z].*\.", option.help or "", re.DOTALL), option.name
 
 
 def test_the_sample_as_it_is_changes_nothing(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_without_the_option_nothing_of_it_is_imported(
 ) -> None:
     file = actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
     actionplan.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
-    ended = actionplan("apply", file, "--yes", PYTHONPROFILEIMPORTTIME="1")
+    ended = actionplan.program("apply", file, "--yes", PYTHONPROFILEIMPORTTIME="1")
     assert ended.code == 0
     assert "applier.run.runner" in ended.err
     for name in ("opentelemetry", "google.protobuf", "applier.monitoring"):

@@ -6,11 +6,11 @@ So it does only if it is certain that the command never began, and never will.
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 from command_line import CommandLine, wait_until
 from sshd import Sshd, make_key
+from stopped_applier import hold, kill, stop_at
 
 from applier.machines.job_names import is_permit
 from applier.storage.sql import SqlStore
 from planner.states import ActionState, PlanState
 
-STOPPED = Path(__file__).with_name("stopped_applier.py")
 RECORDED, REACHED = "the start is recorded", "its command is reached"
 ABOUT, USED = "the command is about to begin", "the permit is used"
 LOOKED = "interrupted actions were looked at"
@@ -33,15 +33,8 @@ LOOKED = "interrupted actions were looked at"
 @contextmanager
 def stopped(actionplan: CommandLine, point: str, how: str, *words: str) -> Iterator[Any]:
     """Start a program that is stopped at a point."""
-    with subprocess.Popen(
-        [sys.executable, STOPPED, point, how, *words],
-        cwd=actionplan.folder,
-        env=actionplan.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
+    stop = functools.partial(stop_at, point, {"kill": kill, "hold": hold}[how])
+    with actionplan.start(*words, before=stop, stderr=subprocess.STDOUT) as process:
         try:
             yield process
         finally:
@@ -137,6 +130,7 @@ def test_it_is_in_doubt_if_its_permit_may_have_been_lost_with_a_restart(actionpl
     assert effects(actionplan) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", [RECORDED, REACHED, ABOUT, USED])
 def test_a_frozen_applier_that_wakes_does_not_start_it_a_second_time(actionplan, point):
     """It runs once, whether the frozen one had begun it or not."""
@@ -189,6 +183,7 @@ def frozen_follower(actionplan: CommandLine, point: str) -> str:
     return str(out)
 
 
+@pytest.mark.long
 def test_a_frozen_one_that_had_taken_a_command_over_does_not_start_it_again(actionplan):
     """Meanwhile the command has ended, its end is on record, and its folder is removed."""
     actionplan.configure(watcher_applier={"heartbeat_interval_s": 0.5})
@@ -260,6 +255,7 @@ def on_node(actionplan: CommandLine, tmp_path: Path) -> Iterator[Mapping[str, st
         yield {"node": "1", "address": f"{getpass.getuser()}@{server.address}"}
 
 
+@pytest.mark.long
 @pytest.mark.needs("sshd", "ssh-keygen")
 @pytest.mark.parametrize("point", [RECORDED, ABOUT])
 def test_a_command_for_a_node_that_was_not_sent_runs_as_a_new_attempt(actionplan, on_node, point):
@@ -270,6 +266,7 @@ def test_a_command_for_a_node_that_was_not_sent_runs_as_a_new_attempt(actionplan
     assert effects(actionplan) == "ran\n"
 
 
+@pytest.mark.long
 @pytest.mark.needs("sshd", "ssh-keygen")
 def test_one_that_may_have_been_sent_is_in_doubt(actionplan, on_node):
     saved(actionplan, **on_node)
@@ -278,6 +275,7 @@ def test_one_that_may_have_been_sent_is_in_doubt(actionplan, on_node):
     assert ended(actionplan) == ("UNKNOWN", 1)
 
 
+@pytest.mark.long
 @pytest.mark.needs("sshd", "ssh-keygen")
 def test_a_frozen_applier_that_wakes_does_not_send_it(actionplan, on_node):
     saved(actionplan, **on_node)
@@ -295,6 +293,7 @@ def test_a_frozen_applier_that_wakes_does_not_send_it(actionplan, on_node):
     assert ended(actionplan) == ("SUCCEEDED", 2)
 
 
+@pytest.mark.long
 @pytest.mark.needs("sshd", "ssh-keygen")
 def test_a_frozen_one_that_had_taken_it_over_does_not_send_it_again(actionplan, on_node):
     left_running(actionplan, **on_node)
