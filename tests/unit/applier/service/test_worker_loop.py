@@ -58,7 +58,8 @@ class Trial:
         self.store, self.ending, self.runners = store, threading.Event(), []
         self.work = work
         now = datetime.now(UTC)
-        service = Service(uuid="s", host="h", pid=1, user="u", started_at=now, heartbeat_at=now)
+        here = {"host": "h", "pid": 1, "user": "u", "cloud": "simulated"}
+        service = Service(uuid="s", started_at=now, heartbeat_at=now, **here)
         known = {"poll_s": 0.01, "heartbeat_interval_s": 0.02, **options}
         self.serving = WorkerLoop(self.store, self.make, service, ending=self.ending, **known)
         self.thread = threading.Thread(target=self.serving.run, daemon=True)
