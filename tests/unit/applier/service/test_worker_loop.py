@@ -456,7 +456,7 @@ def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog)
     "damage",
     [
         "UPDATE actionplan_request SET created_at = 'x'",
-        "UPDATE actionplan_plan SET digest = NULL, guards = '{\"windows\": [5]}' WHERE claim != ''",
+        "UPDATE actionplan_plan SET guards = '{\"windows\": [5]}' WHERE claim != ''",
         "UPDATE actionplan_attempt SET state = 'x'",
         "UPDATE actionplan_action SET input_parameters = '{\"x\": 1}' WHERE name = 'dead'",
     ],
