@@ -128,8 +128,7 @@ def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
 
     As all functions that convert rows, it raises UnreadableValue if one is damaged.
     """
-    plan = unchecked_plan_of(head, members)
-    require_digest(plan, head["digest"])
+    require_digest(plan := unchecked_plan_of(head, members), head["digest"])
     return plan
 
 
