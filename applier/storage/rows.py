@@ -139,8 +139,7 @@ def unchecked_plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
     known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
     known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
     known |= {"guards": guards.of(_decode(head["guards"])) if head["guards"] else NO_GUARDS}
-    actions = _actions(members)
-    _require_known(actions)
+    _require_known(actions := _actions(members))
     return ActionPlan(**known, actions=actions)
 
 
