@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checksums of action plans: plans that would run in the same way have equal digests.
 
-The uuids of a plan do not change its digest. A digest begins with its version. Version 5 covers
-every field that changes what a run does or whether it may start, and the guards of plans that have
-some. Version 4 leaves out the time and the extent of the facts. Version 3 also leaves out
-``cloud``. Version 2 does so, too, and differs for durations of 5 and 5.0 seconds. Version 1 also
-leaves out ``tolerances`` and ``on_failure``. Plans of older releases have older versions.
+A digest covers every field that changes what a run does or whether it may start. The uuids of a
+plan do not change it.
 """
 
 from __future__ import annotations
@@ -17,20 +14,8 @@ from typing import Any, NamedTuple
 
 from planner import json_text
 
-#: The version of the digests of new plans.
-NEWEST = 5
-#: The first version that covers the cloud.
-WITH_CLOUD = 4
-#: The first version that covers the time and the extent of the facts.
-WITH_FACTS = 5
-#: The first characters of a digest, by version.
-PREFIXES: Mapping[int, str] = {
-    1: "sha256:",
-    2: "v2:sha256:",
-    3: "v3:sha256:",
-    4: "v4:sha256:",
-    NEWEST: "v5:sha256:",
-}
+#: The first characters of a digest.
+PREFIX = "sha256:"
 
 _text = json_text.compact(sort_keys=True)
 
@@ -60,37 +45,25 @@ def of(
     cloud: str | None,
     aged_from: datetime | None,
     guards: Mapping[str, Any],
-    version: int = NEWEST,
 ) -> str:
     """Return the digest of a plan with these actions and values.
 
     ``aged_from`` is the time from which the age of the plan counts, if it has to be kept.
     The time is linear in actions and edges: a tuple of uuids that many actions share is read once.
     """
-    head: dict[str, Any] = {"planner": planner, "limits": limits}
-    if version > 1:
-        head["tolerances"] = [dict(tolerance) for tolerance in tolerances]
-        head["on_failure"] = on_failure
-    if version >= WITH_CLOUD:
-        head["cloud"] = cloud
-    if version >= WITH_FACTS:
-        head["aged_from"] = None if aged_from is None else aged_from.astimezone(UTC).isoformat()
-    if guards:
-        head["guards"] = guards
+    head = {
+        "planner": planner,
+        "limits": limits,
+        "tolerances": [dict(tolerance) for tolerance in tolerances],
+        "on_failure": on_failure,
+        "cloud": cloud,
+        "aged_from": None if aged_from is None else aged_from.astimezone(UTC).isoformat(),
+        "guards": guards,
+    }
     total = hashlib.sha256(_text(head).encode())
     for line in _lines(actions):
         total.update(f"\n{line}".encode())
-    return PREFIXES[version] + total.hexdigest()
-
-
-def versions_of(digest: str) -> list[int]:
-    """Return the version of a digest as a list of one; an empty list for any other text."""
-    return [version for version, prefix in PREFIXES.items() if digest.startswith(prefix)]
-
-
-def is_older(digest: str | None, version: int) -> bool:
-    """Return whether a digest has a version below ``version``; False if it is no digest."""
-    return digest is not None and any(v < version for v in versions_of(digest))
+    return PREFIX + total.hexdigest()
 
 
 def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
@@ -111,7 +84,5 @@ def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
     for _, values, parents, needs, needs_any, triggers, blocked_by in actions:
         groups = [links(group) for group in needs_any] if needs_any else ()
         after = links(parents) if parents else "", links(needs) if needs else "", groups
-        covered = [values, after, events(triggers) if triggers else ()]
-        if blocked_by:
-            covered.append(events(blocked_by))
-        yield _text(covered)
+        of_others = events(triggers) if triggers else (), events(blocked_by) if blocked_by else ()
+        yield _text([values, after, of_others])

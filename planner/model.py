@@ -166,12 +166,11 @@ class Action:
         links.update(dict.fromkeys(t.action for t in self.triggers))
         return tuple(links)
 
-    def covered(self, version: int = digest.NEWEST) -> digest.CoveredAction:
-        """Return the fields that a digest of this version covers: those that a run uses."""
-        estimate_s, timeout_s = self.estimate_s, self.timeout_s
-        if version > 2:
-            estimate_s = None if estimate_s is None else float(estimate_s)
-            timeout_s = None if timeout_s is None else float(timeout_s)
+    def covered(self) -> digest.CoveredAction:
+        """Return the fields that a digest covers: those that a run uses."""
+        # The same number of seconds has the same digest, whether it is written 5 or 5.0.
+        estimate_s = None if self.estimate_s is None else float(self.estimate_s)
+        timeout_s = None if self.timeout_s is None else float(self.timeout_s)
         what = (self.name, self.action_type, self.resource_id, self.input_parameters)
         values = (*what, self.tokens, estimate_s, timeout_s, self.retries)
         links = self.parents, self.needs, self.needs_any
@@ -283,36 +282,21 @@ class ActionPlan:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of all fields that a run uses: see :mod:`planner.digest`."""
-        return self.digest_of_version(digest.NEWEST)
-
-    def has_digest(self, written: str) -> bool:
-        """Return whether a digest of any known version is the digest of this plan."""
-        return any(
-            written == (self.digest if v == digest.NEWEST else self.digest_of_version(v))
-            for v in digest.versions_of(written)
-        )
-
-    def digest_of_version(self, version: int) -> str:
-        """Return the digest by the rules of one version: see :mod:`planner.digest`.
+        """A checksum of all fields that a run uses: see :mod:`planner.digest`.
 
         Without ``facts_at``, the time at which the plan was made is covered only if the plan itself
         demands an age, so that a document gives the same digest at any time.
         """
         demands_age = self.guards.approval_max_age_s is not None
-        guards = self.guards
-        if version < digest.WITH_FACTS:
-            guards = guards._replace(extent=())
         return digest.of(
-            [action.covered(version) for action in self.actions],
+            [action.covered() for action in self.actions],
             planner=self.planner,
             limits=self.limits,
             tolerances=self.tolerances,
             on_failure=self.on_failure,
             cloud=self.cloud,
             aged_from=self.aged_from if demands_age else self.facts_at,
-            guards={} if guards == NO_GUARDS else guards.to_dict(),
-            version=version,
+            guards={} if self.guards == NO_GUARDS else self.guards.to_dict(),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -350,13 +334,10 @@ class ActionPlan:
     def from_dict(cls, value: Mapping[str, Any]) -> ActionPlan:
         """Create a plan from the result of :meth:`to_dict`.
 
-        The digest is computed again. A plan whose digest is older than version 4 has a sentence as
-        its ``cloud``, not a name; it is ignored. A value that does not fit
-        :mod:`planner.saved_schema` raises KeyError, TypeError or ValueError.
+        The digest is computed again. A value that does not fit :mod:`planner.saved_schema` raises
+        KeyError, TypeError or ValueError.
         """
         known = {k: v for k, v in value.items() if k not in ("version", "digest", "limits_now")}
-        if digest.is_older(value.get("digest"), digest.WITH_CLOUD):
-            known.pop("cloud", None)
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}
 
         def share(uuids: Iterable[str]) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ _BEFORE_A_RUN = {
 def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> ActionPlan:
     """Read and check an action plan; raises InvalidInput with every mistake.
 
-    If the digest does not fit, the plan was changed after it was made, and is refused. A digest of
-    an older version is checked by the rules of that version. A plan without a digest is accepted.
+    If the digest does not fit, the plan was changed after it was made, and is refused. A plan
+    without a digest is accepted.
     """
     read = documents.as_document(document)
     version = read.value.get("version") if isinstance(read.value, Mapping) else None
@@ -48,7 +48,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
     except InvalidPlan as wrong:
         raise InvalidInput(wrong.located).located(read.locate) from wrong
     written = read.value.get("digest")
-    if written is not None and not plan.has_digest(written):
+    if written not in (None, plan.digest):
         text = "does not fit the plan: it was changed after it was made; make it again"
         if any(secret_references.has_hidden(action.input_parameters) for action in plan.actions):
             text = "values are hidden in this copy, which was shown; 'create --out' writes all"

@@ -11,7 +11,7 @@ from applier.cli.verb import Verb
 class DbUpgrade(Verb):
     """Create or upgrade the tables of the record
 
-    A record in a SQLite file is upgraded automatically; one on a server only by this command.
+    A new SQLite file gets its tables by itself; a server gets them only by this command.
     """
 
     EXAMPLES = ("db upgrade", "--config-file watcher.conf db upgrade")

@@ -22,12 +22,11 @@ _NO_PLAN = "-"
 class History(ListVerb):
     """List who changed a plan, or any plan, when and why, latest last
 
-    Each run is an 'apply' by the user who ran it. Of plans that older releases made, only the
-    requests to running plans are known.
+    Each run is an 'apply' by the user who ran it.
     """
 
     EXAMPLES = ("history", "history last", "history 7f3a91 -f json", "history --limit 1000")
-    NOTHING = "No changes are on record. Of plans of older releases, only requests are known."
+    NOTHING = "No changes are on record."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a limit."""

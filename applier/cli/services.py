@@ -33,7 +33,7 @@ class ServiceList(ListVerb):
         """Return a row for each service."""
         whole, at = parsed_args.formatter != "table", now()
         services, damaged = self.readable(self.session.store.services)
-        with_cloud = whole or any(s.cloud not in (None, SIMULATED) for s in services)
+        with_cloud = whole or any(s.cloud != SIMULATED for s in services)
         columns: tuple[str, ...] = (
             *("uuid", "host", "process", "user", "plans", "started", "heard of"),
             *(("cloud",) if with_cloud else ()),
@@ -48,7 +48,7 @@ class ServiceList(ListVerb):
                 s.plans,
                 s.started_at.isoformat() if whole else f"{s.started_at:%Y-%m-%d %H:%M:%S}",
                 s.heartbeat_at.isoformat() if whole else heard_of(s, at),
-                *([s.cloud or ""] if with_cloud else []),
+                *([s.cloud] if with_cloud else []),
             )
             for s in services
         )

@@ -19,7 +19,7 @@ from applier.clouds.capacity import (
     must_have_room,
     room_needed,
 )
-from applier.clouds.simulated_schema import DURATIONS, ROOM, World
+from applier.clouds.simulated_schema import ROOM, World
 from applier.errors import ActionFailed
 
 #: Maps a requested status to: the operation, its name in messages, the statuses from which it is
@@ -155,8 +155,7 @@ def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> C
     return CloudOperation(
         operation="create",
         what=f"the creation of {name}",
-        # A file of an earlier release does not have this duration.
-        seconds=world["durations"].get("create", DURATIONS["create"]),
+        seconds=world["durations"]["create"],
         names=(name, host),
         changes=(f"instance:{uuid}", f"name:{name}"),
         uses=(f"host:{host}",),

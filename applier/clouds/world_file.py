@@ -85,7 +85,6 @@ class WorldFile:
             self._checked = True
         if not isinstance(world, dict) or not world.keys() >= _TABLES:
             raise self._damaged("tables are missing")
-        world.setdefault(_NEWEST, {})
         world["ongoing"] = [entry for entry in world["ongoing"] if alive(entry)]
         return world
 
@@ -120,9 +119,7 @@ class WorldFile:
         return ConfigurationError(f"the simulated cloud in {self.path}: {error.strerror}")
 
 
-#: A table that a file of an earlier release does not have.
-_NEWEST = "server_groups"
-_TABLES = frozenset(SCHEMA["properties"]) - {_NEWEST}
+_TABLES = frozenset(SCHEMA["properties"])
 
 
 def to_text(world: Mapping[str, Any]) -> str:

@@ -81,18 +81,16 @@ def from_last_of_its_name(store: Store, plan: ActionPlan) -> str | None:
     """Return a sentence that compares a plan with the last stored one of its name.
 
     The plan itself is not stored yet. Of large plans only the digests are compared. Returns None if
-    there is no other plan, if it is damaged, or if it is large and has no digest.
+    there is no other plan, or if it is damaged.
     """
     found = store.list_plans(name=plan.name, limit=1) if plan.name else []
     if not found or found[0].damage is not None:
         return None
-    last, written = found[0], found[0].digest
+    last = found[0]
     named = f"plan {last.uuid[:8]} of the same name"
-    if written is not None and plan.has_digest(written):
+    if last.digest == plan.digest:
         return f"Same as {named}."
     is_large = max(sum(last.actions.values()), len(plan.actions)) > MOST_COMPARED
-    if is_large and written is None:
-        return None
     what = ""
     # A digest that covers the facts of a plan can be compared only with that of a whole plan.
     if not is_large or plan.facts_at or plan.guards != NO_GUARDS:

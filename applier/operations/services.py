@@ -17,13 +17,13 @@ def present(store: ServiceStore, cloud: str | None = None) -> list[Service]:
     """List the services whose process is not known to be gone, latest heartbeat first.
 
     Damaged ones, which ``service list`` names, are left out. With the name of a cloud, those that
-    are known to be configured for another are left out, too.
+    are configured for another are left out, too.
     """
     from applier.run import liveness
 
     services, _ = sound_part(store.services)
     there = [service for service in services if not liveness.is_gone(service)]
-    return [s for s in there if cloud is None or s.cloud in (None, cloud)]
+    return [s for s in there if cloud is None or s.cloud == cloud]
 
 
 def nobody_present(store: ServiceStore) -> str:

@@ -78,7 +78,7 @@ def differences(
         else last.uuid[:8]
     )
     largest = max(sum(last.actions.values()), len(plan.actions))
-    is_same = last.digest is not None and plan.has_digest(last.digest)
+    is_same = last.digest == plan.digest
     if largest > comparing.MOST_COMPARED and not is_same:
         text = f"Too large for a report: actionplan diff {last.uuid[:8]} {plan.uuid[:8]}"
         return ShownDifferences(named, [text])

@@ -22,7 +22,7 @@ _TYPES: Mapping[str, Any] = ActionTypes()
 
 
 def name_of(plan: ActionPlan | PlanSummary) -> str:
-    """Return the name of a plan's cloud; plans of older releases were made for the simulated one.
+    """Return the name of a plan's cloud; a plan that names none is for the simulated one.
 
     >>> name_of(ActionPlan(uuid="u", planner="weight", actions=()))
     'simulated'

@@ -126,19 +126,15 @@ def is_interval_s(value: Any) -> bool:
 
 
 def require_claim(plan: Mapping[Any, Any]) -> None:
-    """Raise UnreadableValue for the row of a plan with a claim that no process has made.
-
-    Claims of older releases do not say their interval.
-    """
+    """Raise UnreadableValue for the row of a plan with a claim that no process has made."""
     if plan["claim"] is None:
         return
-    interval_s = plan["heartbeat_interval_s"]
     if not is_process_id(plan["claimant_pid"]) or None in (
         plan["claimant_host"],
         plan["claimant_user"],
     ):
         raise UnreadableValue("its claim does not say which process has made it")
-    if interval_s is not None and not is_interval_s(interval_s):
+    if not is_interval_s(plan["heartbeat_interval_s"]):
         raise UnreadableValue("its claim does not say how often its process writes a heartbeat")
 
 

@@ -170,7 +170,10 @@ _TYPES: tuple[tuple[type, Check], ...] = (
     (sa.types.TypeEngine, _text),
 )
 #: What every claim says of its process.
-_OF_A_CLAIM = ("claimant_host", "claimant_pid", "claimant_user")
+_OF_A_CLAIM = (
+    *("claimant_host", "claimant_pid", "claimant_user"),
+    *("heartbeat_interval_s", "requests_before"),
+)
 #: States of plans that have ended with all of their actions.
 _ENDED = (PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
 
@@ -222,7 +225,7 @@ def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence
     stated = {row["uuid"]: row for row in states}
     members = [{**row, **stated[row["uuid"]]} for row in planned]
     try:
-        plan = rows.plan_of({**head, "digest": None}, members)
+        plan = rows.unchecked_plan_of(head, members)
         graph.validate(plan.actions)
         rows.require_digest(plan, head["digest"])
     except InvalidPlan as wrong:

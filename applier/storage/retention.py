@@ -12,7 +12,7 @@ from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
-from applier.storage import outliving_events, statements, transitions
+from applier.storage import outliving_events, rows, statements, transitions
 from applier.storage.columns import Moment
 from applier.storage.compiled import Deferred, Row, words
 from applier.storage.damaged_plan_removal import ALL_OF_A_PLAN
@@ -135,14 +135,12 @@ def _require_before(new: PlanState, head: Row) -> None:
         raise transitions.changed_meanwhile(head["uuid"], PlanState.DELETED, head["state"])
 
 
+@rows.reading
 def _state_before(head: Row) -> PlanState:
     """Return the state of a plan before it was removed; raises PlanConflict."""
     uuid, state = head["uuid"], PlanState(head["state"])
     if state is not PlanState.DELETED:
         raise PlanConflict(uuid, state, f"plan {short(uuid)} is {state}: it is not deleted")
-    if head["deleted_from"] is None:
-        text = "an older release deleted it, which did not keep the state that it had"
-        raise PlanConflict(uuid, state, f"plan {short(uuid)} cannot be brought back: {text}")
     before = PlanState(head["deleted_from"])
     check("plan", uuid, state, before, Who.OPERATOR)
     return before

@@ -128,20 +128,24 @@ def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
 
     As all functions that convert rows, it raises UnreadableValue if one is damaged.
     """
+    require_digest(plan := unchecked_plan_of(head, members), head["digest"])
+    return plan
+
+
+@reading
+def unchecked_plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
+    """Return a plan as :func:`plan_of` does, whatever its digest."""
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
     known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
     known |= {"guards": guards.of(_decode(head["guards"])) if head["guards"] else NO_GUARDS}
-    actions = _actions(members)
-    _require_known(actions)
-    plan = ActionPlan(**known, actions=actions)
-    require_digest(plan, head["digest"])
-    return plan
+    _require_known(actions := _actions(members))
+    return ActionPlan(**known, actions=actions)
 
 
-def require_digest(plan: ActionPlan, saved: str | None) -> None:
-    """Raise ValueError if the digest of a plan is not ``saved``; None: it is not known."""
-    if saved is not None and not plan.has_digest(saved):
+def require_digest(plan: ActionPlan, saved: str) -> None:
+    """Raise ValueError if the digest of a plan is not ``saved``."""
+    if plan.digest != saved:
         raise ValueError("its content was changed after it was saved: its digest does not fit")
 
 
@@ -380,18 +384,16 @@ def last_claimant_of(head: Row) -> Claimant | None:
     """Return who ran a plan last, from the plan's row; None if it was never run."""
     if head["claimant_host"] is None:
         return None
-    claimant = Claimant(
+    return Claimant(
         host=head["claimant_host"],
         pid=head["claimant_pid"],
         user=head["claimant_user"],
         jobs=head["claimant_jobs"],
         heartbeat_at=head["heartbeat_at"],
-        requests_before=head["requests_before"] or 0,
+        heartbeat_interval_s=head["heartbeat_interval_s"],
+        requests_before=head["requests_before"],
         claimed_at=head["claimed_at"],
     )
-    # A claim of an older release does not say its interval: the default is assumed.
-    interval_s = head["heartbeat_interval_s"]
-    return claimant if interval_s is None else claimant._replace(heartbeat_interval_s=interval_s)
 
 
 def _text(word: Outcome | StateReason | None) -> str | None:

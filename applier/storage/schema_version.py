@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version of the tables: reads and checks it, creates and upgrades tables.
 
-A SQLite file is created and upgraded when it is opened. The tables of a server are upgraded only by
-``actionplan db upgrade``. alembic is imported only to change tables: to open a database, its
-version is compared with :data:`REVISIONS`.
+A new SQLite file gets its tables when it is opened. Everything else is done by ``actionplan db
+upgrade``. alembic is imported only to change tables: to open a database, its version is compared
+with :data:`REVISIONS`.
 """
 
 from __future__ import annotations
@@ -15,42 +15,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
 from applier.errors import DamagedRecord, StoreError
 from applier.storage import lock_holders
 from applier.storage.connection import make_engine, parse, shown
-from applier.storage.refusals import (
-    DatabaseLocked,
-    hinted,
-    refusal,
-    sentence,
-    translate_errors,
-)
+from applier.storage.refusals import hinted, translate_errors
 from applier.storage.tables import VERSION_TABLE, metadata, plans
 
-#: All versions of the tables, oldest first; a test compares them with those of alembic.
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-    "0006",
-    "0007",
-    "0008",
-    "0009",
-    "0010",
-    "0011",
-    "0012",
-    "0013",
-    "0014",
-    "0015",
-    "0016",
-    "0017",
-)
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+#: All versions of the tables, oldest first. Only the tables of these versions are upgraded. A test
+#: says which name fits tables that were edited: its digits are those of a digest of the tables.
+REVISIONS = ("0001_43f16d66",)
+#: The folder with the migrations, one for each version.
+MIGRATIONS = Path(__file__).with_name("migrations")
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: The application id of a SQLite file, by which ``file plans.db`` can identify it.
@@ -61,29 +43,17 @@ LONGEST_S = 30.0
 _NEVER = threading.Event()
 
 
-def upgrade(connection: str, revision: str = "head") -> None:
-    """Create the tables of a database, or upgrade them to this release; raises StoreError."""
-    _migrate(connection, revision, up=True)
-
-
-def downgrade(connection: str, revision: str = "base") -> None:
-    """Downgrade the tables to an older version; ``base`` drops them with all their data.
-
-    Raises StoreError.
-    """
-    _migrate(connection, revision, up=False)
-
-
-def _migrate(connection: str, revision: str, *, up: bool) -> None:
+def upgrade(connection: str) -> None:
+    """Create the tables of a database, or upgrade them to the newest version; raises StoreError."""
     url = parse(connection)
-    engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
+    engine = make_engine(url)
     try:
         with translate_errors(url), alone(url):
             if url.get_backend_name() == "sqlite":
                 create_file(url, engine)
             with engine.begin() as database:
                 version(database, url)
-            run_alembic(engine, revision, up=up)
+            run_alembic(engine)
     finally:
         engine.dispose()
 
@@ -91,8 +61,8 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 def version(database: sa.Connection, url: sa.URL) -> str | None:
     """Return the version of the tables, None if there are none.
 
-    Raises StoreError for tables of other programs and of newer releases, and for a SQLite file that
-    has the table of plans and no version; DamagedRecord for several versions.
+    Raises StoreError for tables of other programs and of unknown versions, and for a SQLite file
+    that has the table of plans and no version; DamagedRecord for several versions.
     """
     names = require_ours(database, url)
     if VERSION_TABLE not in names:
@@ -114,8 +84,9 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
         )
     if found is not None and found not in REVISIONS:
         raise StoreError(
-            f"{shown(url)}: its tables have version {found}, of a newer release than this one, "
-            f"which knows versions up to {REVISIONS[-1]}; upgrade ActionPlan"
+            f"{shown(url)}: its tables have version {found}, not {REVISIONS[-1]}; to keep its "
+            "plans, use 'actionplan export' of the ActionPlan that made it and 'actionplan import' "
+            "of this one with a new record"
         )
     return found
 
@@ -139,27 +110,28 @@ def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
 
 
 def require(database: sa.Connection, url: sa.URL) -> None:
-    """Raise StoreError unless the tables have the version of this release."""
+    """Raise StoreError unless the tables have the newest version."""
     found = version(database, url)
     if found != REVISIONS[-1]:
-        what = f"of version {found}, of an older release" if found else "not there yet"
+        what = f"of version {found}" if found else "not there yet"
         raise StoreError(f"{shown(url)}: the tables are {what}; run: actionplan db upgrade")
 
 
 def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
-    """Create or upgrade a SQLite file if necessary; several processes may do so at once."""
+    """Create a SQLite file and its tables if necessary; several processes may do so at once."""
     with alone(url):
         create_file(url, engine)
         with engine.begin() as database:
-            found = version(database, url)
-            if found == REVISIONS[-1]:
+            is_new = version(database, url) is None
+            if not is_new:
+                require(database, url)
                 require_whole(database, url)
-        if found != REVISIONS[-1]:
-            run_alembic(engine, "head", up=True)
+        if is_new:
+            run_alembic(engine)
 
 
 def require_whole(database: sa.Connection, url: sa.URL) -> None:
-    """Raise DamagedRecord for the first table of this release that is missing.
+    """Raise DamagedRecord for the first table that is missing.
 
     The account of a worker, which has views of some tables, is not refused.
     """
@@ -244,44 +216,26 @@ def _lock(handle: int, folder: Path, url: sa.URL) -> None:
         _NEVER.wait(0.01)
 
 
-def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:
-    """Upgrade or downgrade the tables to a revision.
+def run_alembic(engine: sa.Engine) -> None:
+    """Upgrade the tables to the newest version.
 
     That is one transaction, if the database supports transactions for changes of tables.
     """
     # The import takes as long as the rest of a short command.
     from alembic import command
-    from alembic.config import Config
 
-    config = Config()
-    folder = str(Path(__file__).with_name("migrations"))
-    config.set_main_option("script_location", folder.replace("%", "%%"))
     with engine.begin() as database:
         if engine.dialect.name == "sqlite":
-            _write_first(database)
-        config.attributes["connection"] = database
-        (command.upgrade if up else command.downgrade)(config, revision)
-
-
-def _write_first(database: sa.Connection) -> None:
-    """Begin the transaction of a SQLite file with a write; wait for another process that writes.
-
-    If a transaction reads before it writes, and a process of an older release writes in between,
-    SQLite refuses the transaction instead of waiting. Raises the error of the driver if the other
-    process is stopped, or after :data:`LONGEST_S`. A wait is logged.
-    """
-    began, told = time.monotonic(), False
-    while True:
-        try:
+            # A transaction that reads first would be refused if another process writes meanwhile.
             database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        except DBAPIError as error:
-            holder = lock_holders.of_record(database.engine.url)
-            is_stuck = time.monotonic() - began >= LONGEST_S or (holder and holder.stopped)
-            if is_stuck or not isinstance(refusal(error, database.dialect), DatabaseLocked):
-                raise
-            if not told:
-                lock_holders.tell_wait(sentence(error, database.engine.url), LONGEST_S)
-                told = True
-            _NEVER.wait(0.01)
-        else:
-            return
+        command.upgrade(alembic_configuration(database), "head")
+
+
+def alembic_configuration(database: sa.Connection) -> Config:
+    """Return the configuration with which alembic changes the tables on a connection."""
+    from alembic.config import Config
+
+    configuration = Config()
+    configuration.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    configuration.attributes["connection"] = database
+    return configuration

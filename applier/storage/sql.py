@@ -46,8 +46,8 @@ class SqlStore(
 ):
     """Keeps plans in the database of a URL; may be used from several threads.
 
-    A SQLite file is created or upgraded when it is opened. The tables of a server must have been
-    upgraded by ``actionplan db upgrade``. Raises StoreError when the record cannot be used.
+    A SQLite file is created when it is opened. The tables of a server must have been
+    created by ``actionplan db upgrade``. Raises StoreError when the record cannot be used.
 
     ``synchronous`` and ``busy_timeout_s`` are for SQLite. With NORMAL instead of FULL, a loss of
     power may lose the last commits. ``busy_timeout_s`` is how long to wait for another process

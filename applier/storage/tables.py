@@ -4,8 +4,8 @@
 All names begin with ``actionplan_``, so that they cannot collide with those of Watcher. Columns
 have the names of the fields of :mod:`planner.model` that they hold. Lists and mappings are stored
 as JSON in text columns, because text is returned as it was written: the JSON types of servers sort
-keys, round large integers, or refuse values that others accept. ``migrations`` creates the same
-tables, version by version, and defines their engine and character set in MySQL.
+keys, round large integers, or refuse values that others accept. ``migrations`` creates the tables,
+and defines their engine and character set in MySQL.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ plans = sa.Table(
     sa.Column("guards", LongText),
     # When a PENDING plan starts at the earliest; NULL: as soon as possible.
     sa.Column("start_at", Moment),
-    # The state of a DELETED plan before it was removed; NULL for those that older releases removed.
+    # The state of a DELETED plan before it was removed.
     sa.Column("deleted_from", Word),
-    # Who made the plan, as its history says; NULL for plans that are older than the history.
+    # Who made the plan, as its history says.
     sa.Column("creator", sa.String(255)),
     sa.Column("warnings", LongText, nullable=False),
     # The digest of the plan when it was saved: it detects changes of rows to other valid values.
-    sa.Column("digest", sa.String(255)),
+    sa.Column("digest", sa.String(255), nullable=False),
     # The claim: set while somebody runs the plan. Every write of the run must carry it.
     sa.Column("claim", sa.String(36)),
     sa.Column("claimant_host", sa.String(255)),
     sa.Column("claimant_pid", sa.Integer),
     sa.Column("claimant_user", sa.String(255)),
-    # The folder of its commands on its host; NULL for claims of older releases.
+    # The folder of its commands on its host.
     sa.Column("claimant_jobs", LongText),
     sa.Column("requests", sa.Integer, nullable=False),
     sa.Column("heartbeat_at", Moment),
@@ -302,7 +302,7 @@ services = sa.Table(
     sa.Column("started_at", Moment, nullable=False),
     sa.Column("heartbeat_at", Moment, nullable=False),
     sa.Column("plans", sa.Integer, nullable=False),
-    sa.Column("cloud", sa.String(255)),
+    sa.Column("cloud", sa.String(255), nullable=False),
     sa.PrimaryKeyConstraint("uuid", name="pk_actionplan_service"),
 )
 

@@ -24,8 +24,7 @@ class HistoryStore(Protocol):
     ) -> list[HistoryEntry]:
         """List the entries of a plan, or of all plans, with a number above ``after``, oldest first.
 
-        With a ``limit``, only that many of the latest entries. Plans of older releases may have
-        none.
+        With a ``limit``, only that many of the latest entries.
         """
 
     def add_history(self, plan: str, history: HistoryEntry) -> None:

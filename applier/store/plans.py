@@ -16,9 +16,9 @@ from planner.states import ActionState, PlanState
 class PlanSummary(NamedTuple):
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
-    Joins are not counted, because they do nothing. ``cloud`` and ``digest`` are None for plans of
-    older releases, ``creator`` (who made it) is None for plans without a history of their creation.
-    ``damage`` is the reason if the rows of the plan cannot be read. Only then ``state`` and other
+    Joins are not counted, because they do nothing. ``cloud`` is None for a plan that
+    names none, ``creator`` (who made it) for one without a history of its creation. ``damage`` is
+    the reason if the rows of the plan cannot be read. Only then ``state``, ``digest`` and other
     fields may be missing.
     """
 

@@ -35,8 +35,7 @@ class RetentionStore(Protocol):
     ) -> PlanState:
         """Set a removed plan back to the state that it had before; return that state.
 
-        Raises PlanNotFound. Raises PlanConflict for a plan that is not DELETED, or that an older
-        release removed, which did not record the state before.
+        Raises PlanNotFound. Raises PlanConflict for a plan that is not DELETED.
         """
 
     def ended_plans(

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 class Service(NamedTuple):
     """An applier service that is registered in the store; its ``uuid`` is new at each start.
 
-    ``cloud`` is the name of the cloud that it is configured for, None if an older release
-    registered it. ``plans`` is the number of plans that it runs.
+    ``cloud`` is the name of the cloud that it is configured for, ``plans`` the number
+    of plans that it runs.
     """
 
     uuid: str
@@ -20,8 +20,8 @@ class Service(NamedTuple):
     user: str
     started_at: datetime
     heartbeat_at: datetime
+    cloud: str
     plans: int = 0
-    cloud: str | None = None
 
 
 class ServiceStore(Protocol):

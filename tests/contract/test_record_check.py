@@ -141,7 +141,7 @@ DAMAGE = [
     Damage("its content was changed after it was saved", plan(limits='{"type:nop": 7}')),
     Damage("its content was changed", action("a1", input_parameters='{"message": "other"}')),
     Damage("its content was changed", action("a2", tokens='["node:other"]')),
-    Damage("its content was changed", plan(digest="v3:sha256:0")),
+    Damage("its content was changed", plan(digest="sha256:0")),
     Damage("its content was changed", plan(digest="none at all")),
     Damage("it is ONGOING, and not claimed by a process", plan(state="ONGOING"), loads=True),
     Damage("it is SUCCEEDED, and its action", plan(state="SUCCEEDED"), loads=True),
@@ -227,14 +227,6 @@ def require_found_and_removed(url, damage):
     assert check(url).problems == []
 
 
-def test_a_plan_of_an_older_release_has_no_digest_to_be_checked(url):
-    run(url, sa.update(plans).values(digest=None))
-    assert check(url).problems == []
-    run(url, sa.update(plans).values(limits='{"type:nop": 7}'))
-    with closing(SqlStore(url)) as store:
-        assert store.load_plan(BAD).limits == {"type:nop": 7}
-
-
 def test_a_plan_of_which_no_row_is_left_leaves_orphans(url):
     run(url, sa.delete(plans).where(plans.c.uuid == BAD))
     orphans = {f"{t} has rows of {BAD}, which is missing" for t in (actions, action_states)}
@@ -252,14 +244,11 @@ def test_a_table_or_a_column_that_is_missing_is_named(tmp_path):
     ]
 
 
-def test_a_record_that_is_not_there_or_of_another_version_is_refused(tmp_path):
+def test_a_record_that_is_not_there_is_refused(tmp_path):
     url = f"sqlite:///{tmp_path}/plans.db"
     with pytest.raises(StoreError, match="there is no record yet"):
         check(url)
     assert list(tmp_path.iterdir()) == []
-    schema_version.upgrade(url, "0003")
-    with pytest.raises(StoreError, match=r"of version 0003.*actionplan db upgrade"):
-        check(url)
 
 
 def test_a_table_that_is_missing_is_damage_before_and_after_the_record_is_opened(url):

@@ -164,7 +164,7 @@ def test_paths_and_methods_that_are_not_there(api):  # noqa: F811
 
 def test_services_are_listed_with_whether_they_live(api):  # noqa: F811
     now = datetime.now(UTC)
-    known = {"pid": 1, "user": "wanda", "started_at": now - timedelta(days=1)}
+    known = {"pid": 1, "user": "wanda", "cloud": "west", "started_at": now - timedelta(days=1)}
     for uuid, silent in (("a", 10), ("b", 1000)):
         heard = now - timedelta(seconds=silent)
         api.store.report_service(Service(uuid=uuid, host=f"h-{uuid}", heartbeat_at=heard, **known))

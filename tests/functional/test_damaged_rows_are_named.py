@@ -42,7 +42,7 @@ def damaged(actionplan: CommandLine) -> CommandLine:
             store.commit(PLAN, claim, [starts(action)], now=NOW)
             store.commit(PLAN, claim, [succeeds(action)], now=NOW)
             store.add_request(PLAN, Request(verb="limit", who=who), now=NOW)
-            store.report_service(Service(f"{PLAN[:-3]}{who}", "far", 7, who, MADE, NOW))
+            store.report_service(Service(f"{PLAN[:-3]}{who}", "far", 7, who, MADE, NOW, "west"))
             store.report_worker(Worker(who, "far", 7, who, "1.0", ["q"], ["nop"], 1, 0))
         store.move_claimed(PLAN, claim, PlanState.PAUSED, now=NOW, read=2)
         for who in ("ann", "bob"):

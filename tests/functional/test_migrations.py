@@ -1,37 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables: created, upgraded, taken back, like the models, and refused when not ours."""
+"""The tables: created, upgraded when asked, like the models, and refused when not ours."""
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
+import shutil
 import subprocess
 import sys
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
 
-from applier.contracts import Report, Request
 from applier.errors import StoreError
 from applier.storage import schema_version
 from applier.storage.connection import make_engine, parse
+from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
-from applier.store import Attempt
-from applier.store.samples import Sample
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, Outcome, PlanState, StateReason
 
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
     pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
 ]
 OURS = {*metadata.tables, VERSION_TABLE}
+FILL_FACTOR = "SELECT reloptions[1] FROM pg_class WHERE relname = 'actionplan_action_state'"
+ENGINES = (
+    "SELECT DISTINCT concat(engine, ' ', table_collation) FROM information_schema.tables "
+    "WHERE table_schema = database() AND table_name LIKE 'actionplan%' "
+    "AND table_name != 'actionplan_alembic_version'"
+)
 
 
 @pytest.fixture
@@ -68,30 +75,43 @@ def tables(url):
     return names
 
 
+def selected(url, statement):
+    engine = make_engine(parse(url))
+    with engine.connect() as database:
+        found = database.execute(sa.text(statement)).scalars().all()
+    engine.dispose()
+    return found
+
+
+def columns_of_plans(url):
+    engine = make_engine(parse(url))
+    with engine.connect() as database:
+        names = {column["name"] for column in sa.inspect(database).get_columns("actionplan_plan")}
+    engine.dispose()
+    return names
+
+
 def test_the_revisions_that_opening_knows_are_those_of_alembic():
-    scripts = ScriptDirectory(schema_version.__file__.replace("schema_version.py", "migrations"))
+    scripts = ScriptDirectory(str(schema_version.MIGRATIONS))
     there = [script.revision for script in scripts.walk_revisions()]
     assert list(schema_version.REVISIONS) == there[::-1]
-    assert scripts.get_heads() == [schema_version.REVISIONS[-1]]
+
+
+def test_other_tables_are_another_version():
+    """Until the first release the tables are edited in place, and a record of before is refused."""
+    made = []
+    for table in metadata.sorted_tables:
+        statements = [CreateTable(table), *map(CreateIndex, table.indexes)]
+        made += sorted(str(one.compile(dialect=postgresql.dialect())) for one in statements)
+    digest = hashlib.sha256("".join(made).encode()).hexdigest()[:8]
+    assert schema_version.REVISIONS[-1] == f"0001_{digest}"
 
 
 @every_database
-def test_up_down_and_up_again(url):
+def test_the_tables_are_those_of_the_models(url):
+    schema_version.upgrade(url)
     schema_version.upgrade(url)
     assert tables(url) == OURS
-    schema_version.upgrade(url)
-    schema_version.downgrade(url)
-    assert tables(url) == {VERSION_TABLE}
-    schema_version.upgrade(url)
-    store = SqlStore(url)
-    store.save_plan(new_plan("a", uuid="abcd"))
-    assert store.find_plan("last") == "abcd"
-    store.close()
-
-
-@every_database
-def test_the_models_and_the_migrations_agree(url):
-    schema_version.upgrade(url)
     engine = make_engine(parse(url))
     with engine.connect() as database:
         options = {"version_table": VERSION_TABLE, "compare_server_default": True}
@@ -100,17 +120,51 @@ def test_the_models_and_the_migrations_agree(url):
     engine.dispose()
 
 
-@every_database
-def test_a_difference_between_models_and_migrations_is_seen(url):
+@every_server
+def test_a_server_keeps_its_rows_as_the_migration_says(url):
     schema_version.upgrade(url)
-    run(url, "DROP INDEX ix_actionplan_plan_state" + " ON actionplan_plan" * ("mysql" in url))
-    run(url, "ALTER TABLE actionplan_request ADD COLUMN extra INTEGER")
+    if "mysql" in url:
+        assert selected(url, ENGINES) == ["InnoDB utf8mb4_bin"]
+    else:
+        assert selected(url, FILL_FACTOR) == ["fillfactor=70"]
+
+
+@pytest.fixture
+def next_version(tmp_path, monkeypatch):
+    """A migration that adds a column, as the next release may have."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(schema_version.MIGRATIONS, folder)
+    shutil.copy(Path(__file__).with_name("next_version") / "0002_note.py", folder / "versions")
+
+    def begins():
+        monkeypatch.setattr(schema_version, "MIGRATIONS", folder)
+        monkeypatch.setattr(schema_version, "REVISIONS", (*schema_version.REVISIONS, "0002"))
+
+    return begins
+
+
+@every_database
+def test_a_record_is_upgraded_only_when_asked_and_keeps_its_plans(url, next_version):
+    schema_version.upgrade(url)
+    with closing(SqlStore(url)) as store:
+        store.save_plan(new_plan("a", uuid="abcd", name="web"))
+    version, columns = schema_version.REVISIONS[0], columns_of_plans(url)
+    next_version()
+    with pytest.raises(StoreError, match=rf"of version {version}; run: actionplan db upgrade$"):
+        SqlStore(url)
+    assert columns_of_plans(url) == columns
+    schema_version.upgrade(url)
+    assert columns_of_plans(url) == {*columns, "note"}
+    assert selected(url, "SELECT note FROM actionplan_plan") == ["web"]
+    with closing(SqlStore(url)) as store:
+        assert store.load_plan("abcd").name == "web"
     engine = make_engine(parse(url))
+    with engine.begin() as database:
+        command.downgrade(schema_version.alembic_configuration(database), "-1")
     with engine.connect() as database:
-        context = MigrationContext.configure(database, opts={"version_table": VERSION_TABLE})
-        found = {change[0] for change in compare_metadata(context, metadata)}
+        assert schema_version.version(database, parse(url)) == version
     engine.dispose()
-    assert found == {"add_index", "remove_column"}
+    assert columns_of_plans(url) == columns
 
 
 @every_server
@@ -124,23 +178,18 @@ def test_a_server_is_never_migrated_without_being_asked(url):
         SqlStore(url)
 
 
-@every_server
-def test_the_tables_of_an_older_release_are_named(url, monkeypatch):
-    schema_version.upgrade(url)
-    older = rf"version {schema_version.REVISIONS[-1]}, of an older release; run: .* db upgrade"
-    monkeypatch.setattr(schema_version, "REVISIONS", (*schema_version.REVISIONS, "9999"))
-    with pytest.raises(StoreError, match=older):
-        SqlStore(url)
-
-
 @every_database
-def test_tables_of_a_newer_release_are_left_alone(url):
+@pytest.mark.parametrize("version", ["0001", "0017", "0002_abcdef01"])
+def test_tables_of_another_version_are_left_alone(url, version):
+    """Of an older one as of a newer one; the way to keep the plans is named."""
     schema_version.upgrade(url)
-    run(url, "UPDATE actionplan_alembic_version SET version_num = 'abcd'")
-    for attempt in (SqlStore, schema_version.upgrade, schema_version.downgrade):
-        with pytest.raises(StoreError, match="version abcd, of a newer release") as refusal:
+    run(url, f"UPDATE actionplan_alembic_version SET version_num = '{version}'")  # noqa: S608
+    for attempt in (SqlStore, schema_version.upgrade, check):
+        with pytest.raises(StoreError, match=f"version {version}, not 0001_") as refusal:
             attempt(url)
-        assert "upgrade ActionPlan" in str(refusal.value)
+        assert "'actionplan export' of the ActionPlan that made it" in str(refusal.value)
+        assert "'actionplan import'" in str(refusal.value)
+    assert tables(url) == OURS
 
 
 @every_database
@@ -170,124 +219,6 @@ def test_a_file_of_another_program_is_refused_and_stays_as_it_is(url):
     with pytest.raises(StoreError, match="holds the tables of something else"):
         SqlStore(url)
     assert tables(url) == {"bookmarks"}
-
-
-def test_a_file_of_an_older_release_is_upgraded_when_it_is_opened(url):
-    SqlStore(url).close()
-    schema_version.downgrade(url)
-    SqlStore(url).close()
-    assert tables(url) == OURS
-
-
-#: Plan "ran" of release 0001: ONGOING, claimed; its actions succeeded, failed, run and wait.
-OF_0001 = Path(__file__).with_name("record_0001.sql")
-
-
-@pytest.fixture
-def old(url) -> str:
-    """A record of revision 0001 with a plan in the middle of its run, and one that waits."""
-    schema_version.upgrade(url, "0001")
-    run(url, *filter(str.strip, OF_0001.read_text().split(";\n")))
-    return url
-
-
-@every_database
-def test_what_a_plan_has_done_survives_an_upgrade(old):
-    if "sqlite" not in old:
-        schema_version.upgrade(old)
-    with closing(SqlStore(old)) as store:
-        plan = store.load_plan("ran")
-        states = [(a.name, a.state, a.outcome, a.attempts) for a in plan.actions]
-        assert states == [
-            ("done", "SUCCEEDED", "changed", 1),
-            ("broke", "FAILED", "error", 1),
-            ("unneeded", "SKIPPED", None, 0),
-            ("runs", "ONGOING", None, 1),
-            ("waits", "PENDING", None, 0),
-        ]
-        done, broke, _, runs, _ = ([*store.attempts("ran", a.uuid)] for a in plan.actions)
-        began = datetime(2026, 11, 1, 8, 0, 0, 250000, tzinfo=UTC)
-        assert done == [
-            Attempt(
-                number=1,
-                started_at=began,
-                ended_at=began + timedelta(seconds=30),
-                state=ActionState.SUCCEEDED,
-                outcome=Outcome.CHANGED,
-                message="moved",
-                output="all of it",
-            )
-        ]
-        assert (broke[0].message, broke[0].output) == ("no route", None)
-        assert runs == [Attempt(number=1, started_at=began + timedelta(seconds=31))]
-        assert store.output("ran", plan.actions[0].uuid) == "all of it"
-        assert store.durations(["nop"]) == {"nop": [Sample(30.0)]}
-        assert store.pending_plans() == ["next"]
-        (request,) = store.requests("ran")
-        assert (request.verb, request.who, request.limits) == ("pause", "wanda", {})
-        end = Report(uuid="a4", old=ActionState.ONGOING, state=ActionState.FAILED)
-        store.commit("ran", "claim-1", [end], now=began)
-        store.move_claimed("ran", "claim-1", PlanState.FAILED, now=began)
-        store.resume_plan("ran", ["a2", "a4"], now=began)
-        assert store.pending_plans() == ["next", "ran"]
-
-
-@every_database
-def test_what_was_not_triggered_is_known_by_its_reason_after_an_upgrade(old):
-    skipped = "UPDATE actionplan_action SET state = 'SKIPPED', status_message = "
-    run(old, f"{skipped} 'not triggered' WHERE uuid = 'a5'")
-    schema_version.upgrade(old)
-    with closing(SqlStore(old)) as store:
-        reasons = {a.uuid: a.state_reason for a in store.load_plan("ran").actions}
-    assert reasons == {**dict.fromkeys(("a1", "a2", "a3", "a4")), "a5": StateReason.NOT_TRIGGERED}
-
-
-@every_database
-def test_requests_survive_both_ways(old):
-    schema_version.upgrade(old)
-    with closing(SqlStore(old)) as store:
-        (first,) = store.requests("ran")
-        assert (first.number, first.who, first.why) == (1, "wanda", "lunch")
-        limits = Request(verb="limit", who="ann", limits={"node:*": 2})
-        store.add_request("ran", limits, now=first.created_at)
-        written = store.requests("ran")
-        assert [request.number for request in written] == [1, 2]
-    schema_version.downgrade(old, "0003")
-    assert "actionplan_wish" in tables(old)
-    schema_version.upgrade(old)
-    with closing(SqlStore(old)) as store:
-        assert store.requests("ran") == written
-
-
-@every_database
-def test_who_made_a_plan_is_known_by_its_history_after_an_upgrade(old):
-    schema_version.upgrade(old, "0010")
-    tell = "INSERT INTO actionplan_history (plan, verb, who, at) VALUES "
-    run(
-        old,
-        "DELETE FROM actionplan_history",
-        f"{tell} ('ran', 'create', 'ada', '2026-11-01 08:00:00')",
-        f"{tell} ('ran', 'rollback', 'bob', '2026-11-01 09:00:00')",
-        f"{tell} ('next', 'start', 'bob', '2026-11-01 08:00:00')",
-    )
-    schema_version.upgrade(old)
-    with closing(SqlStore(old)) as store:
-        creators = {plan.uuid: plan.creator for plan in store.list_plans()}
-    assert creators == {"ran": "ada", "next": None}
-
-
-@every_database
-def test_the_last_attempt_survives_the_way_back(old):
-    schema_version.upgrade(old)
-    schema_version.downgrade(old, "0001")
-    engine = make_engine(parse(old))
-    with engine.connect() as database:
-        asked = "SELECT uuid, output FROM actionplan_action WHERE output IS NOT NULL"
-        assert database.execute(sa.text(asked)).all() == [("a1", "all of it")]
-    engine.dispose()
-    schema_version.upgrade(old)
-    with closing(SqlStore(old)) as store:
-        assert store.output("ran", "a1") == "all of it"
 
 
 def test_processes_that_open_a_new_file_at_once_all_can(url):

@@ -111,7 +111,7 @@ def coming_and_going(name: str) -> Actor:
 def entry(name: str) -> Service:
     """Return the entry of a service."""
     at = {"started_at": START, "heartbeat_at": START}
-    return Service(uuid=name, host="elsewhere", pid=9, user=name, **at)
+    return Service(uuid=name, host="elsewhere", pid=9, user=name, cloud=SIMULATED, **at)
 
 
 def operator(verb: str, **options: Any) -> Actor:

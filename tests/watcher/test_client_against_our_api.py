@@ -179,7 +179,7 @@ def test_actions_are_listed_shown_and_skipped(client: Client, plan: str) -> None
 
 def test_services_are_listed_and_shown(client: Client, store: Store) -> None:
     now = datetime.now(UTC)
-    known = {"host": "h-1", "pid": 1, "user": "wanda", "started_at": now}
+    known = {"host": "h-1", "pid": 1, "user": "wanda", "cloud": "west", "started_at": now}
     store.report_service(Service(uuid=str(uuid4()), heartbeat_at=now, **known))
     [service] = client.json("service", "list")
     assert (service["Name"], service["Host"], service["Status"]) == (

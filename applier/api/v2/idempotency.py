@@ -62,10 +62,9 @@ def was_done(request: falcon.Request, store: HistoryStore, plan: str) -> bool:
     if key is None:
         return False
     for entry in store.history(plan, limit=_SEARCHED):
-        _, is_keyed, digest = (entry.request_id or "").partition(f" key-{key}")
+        _, is_keyed, digest = (entry.request_id or "").partition(f" key-{key}-")
         if is_keyed:
-            # Old entries have no digest.
-            if digest not in ("", f"-{request.context.body_digest}"):
+            if digest != request.context.body_digest:
                 raise used_before(request, "another body")
             return True
     return False

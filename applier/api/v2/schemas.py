@@ -112,7 +112,7 @@ SERVICE = mapping(
         "plans": {"type": "integer"},
         "started_at": MOMENT,
         "heartbeat_at": MOMENT,
-        "cloud": TEXT_OR_NONE,
+        "cloud": TEXT,
     }
 )
 #: Settings of planning in a query, as ``--set`` has them.

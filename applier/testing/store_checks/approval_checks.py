@@ -21,7 +21,7 @@ from applier.testing.store_checks.running_plans import LATER, NOW, claimed
 from planner.guards import Guards
 from planner.states import PlanState
 
-ONE = Approval(who="ada", at=NOW, content="v4:sha256:1", why="fine", project="ops")
+ONE = Approval(who="ada", at=NOW, content="sha256:1", why="fine", project="ops")
 
 
 class ApprovalChecks:
@@ -58,7 +58,7 @@ class ApprovalChecks:
         """The later approval replaces the earlier one; that of another content is kept."""
         plan = new_plan("a")
         store.save_plan(plan)
-        other, again = ONE._replace(content="v4:sha256:2"), ONE._replace(at=LATER, why="still")
+        other, again = ONE._replace(content="sha256:2"), ONE._replace(at=LATER, why="still")
         for approval in (ONE, other, again):
             store.approve_plan(plan.uuid, approval)
         assert store.approvals(plan.uuid).approvals == [other, again]
@@ -101,5 +101,5 @@ class ApprovalChecks:
             "who": "ada",
             "project": "ops",
             "why": "fine",
-            "content": "v4:sha256:1",
+            "content": "sha256:1",
         }

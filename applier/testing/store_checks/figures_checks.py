@@ -68,6 +68,7 @@ class FiguresChecks:
                     user="wanda",
                     started_at=MADE - timedelta(hours=1),
                     heartbeat_at=at,
+                    cloud="east",
                     plans=2,
                 )
             )

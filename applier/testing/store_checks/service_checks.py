@@ -27,7 +27,7 @@ class ServiceChecks:
         who = Claimant(host="db-7", pid=1, user="wanda")
         known: dict[str, Any] = {"host": who.host, "pid": who.pid, "user": who.user}
         known["started_at"] = MADE
-        early = Service(uuid="a", heartbeat_at=NOW, **known)
+        early = Service(uuid="a", heartbeat_at=NOW, cloud="west", **known)
         late = Service(uuid="b", heartbeat_at=LATER, plans=3, cloud="east", **known)
         for service in (late, early):
             store.report_service(service)

@@ -47,33 +47,12 @@ def test_a_plan_without_its_digest_is_read() -> None:
     assert saved.read_plan(value).name == "two"
 
 
-def test_a_plan_with_a_digest_of_an_older_version_is_read_and_checked_by_its_rule() -> None:
-    value = written()
-    value["digest"] = ActionPlan.from_dict(value).digest_of_version(1)
-    assert saved.read_plan(value).name == "two"
-    value["on_failure"] = "continue"
-    assert saved.read_plan(value).on_failure == "continue"
-    value["actions"][1]["parents"] = []
-    with pytest.raises(InvalidInput, match="digest: does not fit the plan"):
-        saved.read_plan(value)
-
-
 def test_a_saved_plan_keeps_its_cloud_and_another_one_is_refused() -> None:
     document = {"actions": [{"action_type": "nop"}]}
     value = make_plan(document, cloud="east").to_dict()
     assert value["cloud"] == saved.read_plan(value).cloud == "east"
     with pytest.raises(InvalidInput, match="digest: does not fit the plan"):
         saved.read_plan({**value, "cloud": "west"})
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_the_sentence_about_the_cloud_in_a_file_of_an_older_release_is_no_name(
-    version: int,
-) -> None:
-    value = {**written(), "cloud": None}
-    value["digest"] = ActionPlan.from_dict(value).digest_of_version(version)
-    value["cloud"] = "simulated: nothing real is touched, except by shell"
-    assert saved.read_plan(value).cloud is None
 
 
 def test_another_on_failure_is_a_change_of_the_plan() -> None:

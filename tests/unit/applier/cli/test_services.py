@@ -16,7 +16,7 @@ from .conftest import Run
 
 
 def reported(
-    store: Store, host: str = "control-1", pid: int = 4711, cloud: str | None = None
+    store: Store, host: str = "control-1", pid: int = 4711, cloud: str = "simulated"
 ) -> None:
     """Let a service report."""
     at = datetime.now(UTC)

@@ -366,11 +366,3 @@ def test_the_facts_are_those_of_a_document(tiny):
     assert [a.action_type for a in plan.actions] == ["nop"]
     with pytest.raises(InvalidInput, match="networks"):
         make_plan({"actions": actions, "facts": {**tiny.facts(), "networks": {}}})
-
-
-def test_a_file_of_an_earlier_release_has_no_server_groups(cloud, path):
-    cloud.snapshot()
-    world = json.loads(path.read_text())
-    del world["server_groups"]
-    path.write_text(json.dumps(world))
-    assert SimulatedCloud(path).facts()["server_groups"] == {}

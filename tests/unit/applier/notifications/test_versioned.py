@@ -49,7 +49,7 @@ def test_the_table_says_which_notification_an_event_becomes(made):
 
 
 def test_an_approval_says_who_why_and_of_what():
-    told = {"who": "bo", "project": None, "why": "looked at", "content": "v4:sha256:9fe6"}
+    told = {"who": "bo", "project": None, "why": "looked at", "content": "sha256:9fe6"}
     made = {**HEAD, "type": "plan.approved", "data": told}
     found = notification(made)
     assert (found.event_type, found.priority) == ("action_plan.approve", "INFO")

@@ -251,7 +251,7 @@ def test_one_that_another_host_has_run_does_not_run_again_and_goes_on_if_its_com
     ("left_in", "state"), [("/a/jobs", "PENDING"), ("/b/jobs", "UNKNOWN"), (None, "PENDING")]
 )
 def test_one_whose_jobs_another_user_of_the_host_has_does_not_run_again(left_in, state):
-    """Claims of older releases do not name the folder."""
+    """The claim of an applier of Watcher does not name the folder."""
 
     class Here(Commands):
         RERUN_SAFE = True

@@ -76,7 +76,7 @@ def test_a_type_that_does_not_declare_it_gets_no_cloud():
     assert environment.context(action, print).cloud() is EAST
 
 
-def test_a_plan_of_an_older_release_is_for_the_simulated_cloud():
+def test_a_plan_that_names_no_cloud_is_for_the_simulated_cloud():
     simulated = SimpleNamespace(name="simulated")
     old = replace(plan("migrate"), cloud=None)
     plan_cloud.require_own(old, ActionTypes(), lambda: simulated)

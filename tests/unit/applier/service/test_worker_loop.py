@@ -57,7 +57,8 @@ class Trial:
         self.store, self.ending, self.runners = store, threading.Event(), []
         self.work = work
         now = datetime.now(UTC)
-        service = Service(uuid="s", host="h", pid=1, user="u", started_at=now, heartbeat_at=now)
+        here = {"host": "h", "pid": 1, "user": "u", "cloud": "simulated"}
+        service = Service(uuid="s", started_at=now, heartbeat_at=now, **here)
         known = {"poll_s": 0.01, "heartbeat_interval_s": 0.02, **options}
         self.serving = WorkerLoop(self.store, self.make, service, ending=self.ending, **known)
         self.thread = threading.Thread(target=self.serving.run, daemon=True)
@@ -454,7 +455,7 @@ def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog)
     "damage",
     [
         "UPDATE actionplan_request SET created_at = 'x'",
-        "UPDATE actionplan_plan SET digest = NULL, guards = '{\"windows\": [5]}' WHERE claim != ''",
+        "UPDATE actionplan_plan SET guards = '{\"windows\": [5]}' WHERE claim != ''",
         "UPDATE actionplan_attempt SET state = 'x'",
         "UPDATE actionplan_action SET input_parameters = '{\"x\": 1}' WHERE name = 'dead'",
     ],

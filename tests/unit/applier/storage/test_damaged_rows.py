@@ -88,7 +88,7 @@ def fill(store: SqlStore) -> None:
         store.add_history(PLAN, HistoryEntry(verb="note", who=who, at=NOW))
         store.add_request(PLAN, Request(verb="pause", who=who), now=NOW)
         uuid = PLAN[:-3] + who
-        store.report_service(Service(uuid, "elsewhere", 7, who, MADE, NOW))
+        store.report_service(Service(uuid, "elsewhere", 7, who, MADE, NOW, "west"))
         store.report_worker(Worker(who, "elsewhere", 7, who, "1.0", ["q"], ["nop"], 1, 0))
 
 

@@ -131,13 +131,5 @@ class TestWhoWaits:
             assert told.startswith(f"{url}: database is locked; another process")
             other.save_plan(plan)
 
-    def test_for_a_writer_in_the_middle_of_an_upgrade(self, tmp_path, caplog):
-        url = f"sqlite:///{tmp_path}/plans.db"
-        with closing(SqlStore(url)) as one:
-            with one._database.write(), pytest.raises(StoreError, match="database is locked"):
-                schema_version.upgrade(url)
-            [told] = [text for text in caplog.messages if "waiting" in text]
-            assert told.startswith(f"{url}: database is locked")
-
     def test_the_command_line_shows_the_log_of_waits(self):
         assert lock_holders.LOG.name == program.WAITS

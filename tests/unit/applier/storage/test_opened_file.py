@@ -23,8 +23,6 @@ from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.unwritable import Unwritable
 
-VERSION = "SELECT version_num FROM actionplan_alembic_version"
-
 
 @pytest.fixture
 def path(tmp_path):
@@ -42,11 +40,10 @@ def test_the_file_says_whose_it_is_where_the_program_file_looks(path):
     assert path.read_bytes()[68:72] == b"APln"
 
 
-@pytest.mark.parametrize("change", [schema_version.upgrade, schema_version.downgrade])
-def test_a_changed_file_is_closed_at_once(path, change):
+def test_an_upgraded_file_is_closed_at_once(path):
     """Closing it later, whenever memory is freed, would drop the locks of a store on it."""
     schema_version.upgrade(f"sqlite:///{path}")
-    change(f"sqlite:///{path}")
+    schema_version.upgrade(f"sqlite:///{path}")
     assert not is_open(path)
 
 
@@ -63,17 +60,6 @@ def test_a_file_that_cannot_be_written_is_open_only_while_it_is_read(path):
     with unwritable.read():
         assert is_open(path)
     assert not is_open(path)
-
-
-def test_who_meets_a_newer_release_is_told_its_version_and_ours(path):
-    schema_version.upgrade(f"sqlite:///{path}")
-    with closing(sqlite3.connect(path)) as database:
-        ours = database.execute(VERSION).fetchone()[0]
-        database.execute("UPDATE actionplan_alembic_version SET version_num = '9999'")
-        database.commit()
-    known = f"version 9999, of a newer release .* which knows versions up to {ours}; upgrade"
-    with pytest.raises(StoreError, match=known):
-        SqlStore(f"sqlite:///{path}")
 
 
 @pytest.mark.parametrize(
@@ -121,14 +107,3 @@ def test_a_file_that_an_upgrade_makes_is_for_its_owner_alone(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-def test_what_is_downgraded_to_its_beginning_has_no_tables_left(path):
-    url = f"sqlite:///{path}"
-    SqlStore(url).close()
-    schema_version.downgrade(url)
-    with closing(sqlite3.connect(path)) as file:
-        tables = file.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    assert not [
-        name for (name,) in tables if name.startswith("actionplan_") and "alembic" not in name
-    ]
