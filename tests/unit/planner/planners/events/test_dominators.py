@@ -6,9 +6,9 @@ from __future__ import annotations
 from unittest import mock
 
 import pytest
+from planner.planners.events.dominators import NONE, dominators
 
 from planner.planners.events import dominators as module
-from planner.planners.events.dominators import NONE, dominators
 
 STAR = [list(range(1, 60)), *([] for _ in range(59))]
 LADDER = [[1, 2], [3], [3], [4, 5], [6], [6], [0]]
