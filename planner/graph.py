@@ -27,8 +27,9 @@ def order_graph(plan: ActionPlan | Sequence[Action]) -> nx.DiGraph[str]:
     that many actions share is a node, too (``group 0``, ``group 1``, ...), so that there are n + m
     edges, not n x m; it has the node attribute ``kind``. Each edge leads to what comes later, and
     has a ``kind``: with ``need`` the earlier action must succeed, with ``trigger`` its end is an
-    event, with ``order`` it must have ended. An edge of several kinds has the first of these. A group in
-    ``needs_any`` is always a node: its edges are ``any``, and one member that succeeds is enough.
+    event, with ``order`` it must have ended. An edge of several kinds has the first of these. A
+    group in ``needs_any`` is always a node: its edges are ``any``, and one member that succeeds is
+    enough.
 
     >>> first = [Action(uuid=uuid, action_type="nop") for uuid in "abc"]
     >>> later = [Action(uuid=uuid, action_type="nop", needs=("a", "b", "c")) for uuid in "xyz"]

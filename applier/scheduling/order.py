@@ -40,7 +40,7 @@ def open_graph(actions: Sequence[Action], gone: Collection[str] = frozenset()) -
     share, except groups of alternatives: those are open as soon as one of their members succeeds.
     """
     graph = order_graph(actions)
-    alternatives = [node for node, kind in graph.nodes(data="kind") if kind == "any"]
+    alternatives = [node for node, data in graph.nodes(data=True) if data.get("kind") == "any"]
     graph.remove_nodes_from([*gone, *alternatives])
     return graph
 
