@@ -69,8 +69,8 @@ def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
     yield f"{action.label} will count as done for the actions that need it:"
     yield f"  {', '.join(a.label for a in direct)}"
     graph = order_graph(plan)
-    weak = [(one, other) for one, other, kind in graph.edges(data="kind") if kind not in _NEEDS]
-    graph.remove_edges_from(weak)
+    edges = graph.edges(data=True)
+    graph.remove_edges_from([(u, v) for u, v, data in edges if data["kind"] not in _NEEDS])
     reached = graph.subgraph(nx.descendants(graph, action.uuid))
     through = sum("action" in data for _, data in reached.nodes(data=True)) - len(direct)
     if through:

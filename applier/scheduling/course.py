@@ -10,7 +10,6 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from applier.contracts import Report
 from applier.scheduling import order
@@ -19,9 +18,6 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
 from planner.model import JOIN, Action
 from planner.states import OPEN, ActionState, Outcome
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,10 +48,11 @@ class Course:
         self.left = [a for a in self.actions if a.state in OPEN and a.action_type != JOIN]
         self.durations, self.concurrency = durations, concurrency
         self.order = order.open_graph(self.actions, order.completed(actions, ends(actions)))
+        self.after = {name: list(later) for name, later in self.order.adjacency()}
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate a run in which, of several possible actions, the lowest rank starts first."""
-        return self._simulated(self.actions, self.order, ranks)
+        return self._simulated(self.actions, self.after, ranks)
 
     def run_backwards(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate with all links reversed; the times are seconds before the end."""
@@ -69,12 +66,15 @@ class Course:
             )
             for a in self.actions
         ]
-        return self._simulated(bare, self.order.reverse(), ranks)
+        before = {name: list(earlier) for name, earlier in self.order.pred.items()}
+        return self._simulated(bare, before, ranks)
 
     def _simulated(
-        self, actions: Sequence[Action], links: nx.DiGraph[str], ranks: Mapping[str, int]
+        self,
+        actions: Sequence[Action],
+        after: Mapping[str, Sequence[str]],
+        ranks: Mapping[str, int],
     ) -> Timeline:
-        after = {name: list(later) for name, later in links.adjacency()}
         return _drive(Scheduler(actions, after, self.concurrency, ranks=ranks), self.durations)
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:

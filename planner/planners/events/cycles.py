@@ -36,7 +36,8 @@ def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
     import networkx as nx
 
     edges = sorted({*graph.orders, *graph.events})
-    inside = nx.DiGraph([(one, other) for one, other in edges if one in nodes and other in nodes])
+    inside: nx.DiGraph[int] = nx.DiGraph()
+    inside.add_edges_from((one, other) for one, other in edges if one in nodes and other in nodes)
     return shortest_cycle(inside, min(nodes))
 
 
