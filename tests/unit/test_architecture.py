@@ -664,7 +664,7 @@ PLANTED = [
         layers,
         "applier/run/outcome.py",
         "from taskflow.patterns import graph_flow",
-        "accepted here: none",
+        "accepted here: networkx",
     ),
     (layers, "applier/scheduling/gates.py", "import threading", "this layer is pure"),
     (layers, "applier/actions/nop.py", "from applier.storage import sql", "siblings"),
