@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import applier.rollback.enable_hosts_first as module
 from applier.rollback.enable_hosts_first import enable_hosts_first
-from planner.graph_algorithms import CycleError
 from planner.model import Action, Effect, Touch
 
 Plan = tuple[list[Action], dict[str, list[Touch]]]
