@@ -6,10 +6,13 @@ The way of a document, from the file to the recorded results, in ten steps:
 1. ``planner.documents`` reads the document.
 2. :func:`planner.planning.make_plan` finds the planner through ``planner.registry``.
 3. ``Planner.parse`` parses the document, ``Planner.plan`` returns an :class:`ActionPlan`.
-4. ``planner.graph.validate`` checks that the links between the actions have no cycle.
+4. ``planner.graph.validate`` checks that the links between the actions have no cycle;
+   :func:`planner.graph.order_graph` gives the order of a plan as a ``networkx.DiGraph``.
 5. ``applier.storage.plans`` stores the plan, which is RECOMMENDED.
 6. An operator starts it: it is PENDING. ``applier.run.runner`` claims it: it is ONGOING.
-7. ``applier.engines.taskflow_engine`` builds a flow and runs it by ``applier.engines.linear``.
+7. ``applier.engines.flow`` makes a ``taskflow.patterns.graph_flow.Flow`` of that order, which
+   ``applier.engines.taskflow_engine`` runs by ``applier.engines.linear``, up to ``max_workers``
+   actions at once.
 8. ``applier.scheduling`` decides which actions may start, which end without running, and why.
 9. ``applier.recording.recorder`` commits that; then ``applier.engines.tasks`` calls the plugins.
 10. ``applier.run.outcome`` computes the final state of the plan from the states of its actions.
@@ -21,9 +24,10 @@ from planner.errors import PlannerError
 from planner.model import ActionPlan
 
 if TYPE_CHECKING:
+    from planner.graph import order_graph
     from planner.planning import make_plan
 
-__all__ = ["ActionPlan", "PlannerError", "make_plan"]
+__all__ = ["ActionPlan", "PlannerError", "make_plan", "order_graph"]
 
 
 def __getattr__(name: str) -> Any:
@@ -32,4 +36,8 @@ def __getattr__(name: str) -> Any:
         from planner.planning import make_plan
 
         return make_plan
+    if name == "order_graph":
+        from planner.graph import order_graph
+
+        return order_graph
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,12 +13,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.graph_algorithms import (
-    CycleError,
-    reachable,
-    strongly_connected_components,
-    topological_order,
-)
+from planner.graph_algorithms import CycleError, topological_order
 from planner.model import Effect, Touch
 
 #: Resources that only one action may work on at a time.
@@ -204,7 +199,7 @@ def settle(
     try:
         order = topological_order(before)
     except CycleError as error:
-        for component in strongly_connected_components(before, error.nodes):
+        for component in error.components():
             dropped += _break_cycles(parents, kept, component)
         try:
             order = topological_order(_before(parents, kept))
@@ -243,19 +238,20 @@ def _break_cycles(
 
     Return the other needs.
     """
-    after: dict[int, list[int]] = {i: [] for i in component}
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(component)
     wanted: list[tuple[int, Need]] = []
     for b in sorted(component):
-        for a in component.intersection(parents[b]):
-            after[a].append(b)
+        graph.add_edges_from((a, b) for a in component.intersection(parents[b]))
         wanted += [(b, need) for need in kept.pop(b, ())]
     dropped = []
     for b, need in sorted(wanted, key=lambda w: w[1].row):
         inside = component.intersection(need.needed)
-        against = inside & reachable([b], after.__getitem__).keys() if inside else inside
+        against = inside & {b, *nx.descendants(graph, b)} if inside else inside
         dropped += _without(need, b, against, kept)
-        for a in inside - against:
-            after[a].append(b)
+        graph.add_edges_from((a, b) for a in inside - against)
     return dropped
 
 

@@ -1,36 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order graph of a plan: its edges and their kinds, its validation, and its waves.
+"""The order of a plan: its graph, its validation, and its waves.
 
-An edge leads from an action to one that must not start before. The time of all functions is linear
-in actions and edges. Actions with the same parents share one tuple object, which is read only once
-where that is possible.
+The time of all functions is linear in actions and links. Actions with the same parents share one
+tuple object, which is read only once where that is possible.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from planner import graph_algorithms
 from planner.errors import InvalidPlan, Mistake, Path
 from planner.graph_algorithms import CycleError, Predecessors
-from planner.model import JOIN, Action
+from planner.model import JOIN, Action, ActionPlan
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
-def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
-    """Yield every edge of the order graph: uuid of the predecessor, uuid of the successor, kind.
+def order_graph(plan: ActionPlan | Sequence[Action]) -> nx.DiGraph[str]:
+    """Return the graph of what comes before what in a valid plan, given as a plan or its actions.
 
-    ``kind`` is ``need`` if the predecessor must succeed, ``any`` if it is one of a group of which
-    one must succeed, ``trigger`` for an event, and ``order`` otherwise. An edge of several kinds is
-    yielded once, as the first of: need, any, trigger, order.
+    The nodes are the uuids of the actions, with the node attribute ``action``. A group of links
+    that many actions share is a node, too (``group 0``, ``group 1``, ...), so that there are n + m
+    edges, not n x m; it has the node attribute ``kind``. Each edge leads to what comes later, and
+    has a ``kind``: with ``need`` the earlier action must succeed, with ``trigger`` its end is an
+    event, with ``order`` it must have ended. An edge of several kinds has the first of these. A
+    group in ``needs_any`` is always a node: its edges are ``any``, and one member that succeeds is
+    enough.
+
+    >>> first = [Action(uuid=uuid, action_type="nop") for uuid in "abc"]
+    >>> later = [Action(uuid=uuid, action_type="nop", needs=("a", "b", "c")) for uuid in "xyz"]
+    >>> for one, other, kind in order_graph(first + later).edges(data="kind"):
+    ...     print(one, other, kind)
+    a group 0 need
+    b group 0 need
+    c group 0 need
+    group 0 x need
+    group 0 y need
+    group 0 z need
     """
+    import networkx as nx  # here, because it takes long, and few commands ask for the graph
+
+    actions = plan.actions if isinstance(plan, ActionPlan) else plan
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from((action.uuid, {"action": action}) for action in actions)
+    groups = _Groups()
+    users = Counter((kind, groups[uuids]) for action in actions for kind, uuids in _links(action))
+    nodes: dict[tuple[str, int], str] = {}
+    for (kind, number), count in users.items():
+        uuids = groups.uuids[number]
+        if kind == "any" or len(uuids) * count > len(uuids) + count:
+            node = nodes[kind, number] = f"group {len(nodes)}"
+            graph.add_node(node, kind=kind)
+            graph.add_edges_from(((uuid, node) for uuid in uuids), kind=kind)
     for action in actions:
-        kinds = dict.fromkeys(action.parents, "order")
-        kinds.update((t.action, "trigger") for t in action.triggers)
-        kinds.update((u, "any") for group in action.needs_any for u in group)
-        kinds.update(dict.fromkeys(action.needs, "need"))
-        for uuid, kind in kinds.items():
-            yield uuid, action.uuid, kind
+        kinds: dict[str, str] = {}
+        for kind, uuids in _links(action):
+            shared = nodes.get((kind, groups[uuids]))
+            if shared is None:
+                kinds.update(dict.fromkeys(uuids, kind))
+                continue
+            if kind != "any":
+                kinds = {one: k for one, k in kinds.items() if not graph.has_edge(one, shared)}
+            kinds[shared] = kind
+        graph.add_edges_from((one, action.uuid, {"kind": kind}) for one, kind in kinds.items())
+    return graph
+
+
+def in_topological_order(actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Return actions so that each follows its predecessors, of several possible ones the first.
+
+    Raises ``networkx.NetworkXUnfeasible`` for a cycle.
+    """
+    import networkx as nx
+
+    position = {action.uuid: i for i, action in enumerate(actions)}
+    # A group of links has no position: it goes first, as soon as all its members are placed.
+    ordered = nx.lexicographical_topological_sort(
+        order_graph(actions), key=lambda node: position.get(node, -1)
+    )
+    return tuple(actions[position[node]] for node in ordered if node in position)
+
+
+def _links(action: Action) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the groups of links of an action, each with its kind; a later kind is the stronger."""
+    if action.parents and action.parents != action.needs:
+        yield "order", action.parents
+    if action.triggers:
+        yield "trigger", tuple([source for source, _ in action.triggers])
+    if action.needs:
+        yield "need", action.needs
+    for group in action.needs_any:
+        if group:
+            yield "any", group
+
+
+class _Groups:
+    """Numbers groups of links, equal ones alike. Each tuple object is read only once."""
+
+    def __init__(self) -> None:
+        self.uuids: list[tuple[str, ...]] = []
+        self._by_value: dict[tuple[str, ...], int] = {}
+        # id() identifies an object only while it exists.
+        self._by_identity: dict[int, tuple[int, tuple[str, ...]]] = {}
+
+    def __getitem__(self, uuids: tuple[str, ...]) -> int:
+        known = self._by_identity.get(id(uuids))
+        if known is None:
+            number = self._by_value.setdefault(uuids, len(self.uuids))
+            if number == len(self.uuids):
+                self.uuids.append(uuids)
+            known = self._by_identity[id(uuids)] = (number, uuids)
+        return known[0]
 
 
 def validate(actions: Sequence[Action]) -> None:
@@ -68,10 +152,7 @@ def validate(actions: Sequence[Action]) -> None:
         try:
             graph_algorithms.topological_order(before)
         except CycleError as error:
-            problems += [
-                _cycle(actions, graph_algorithms.cycle_in(before, component))
-                for component in graph_algorithms.strongly_connected_components(before, error.nodes)
-            ]
+            problems += [_cycle(actions, cycle) for cycle in error.cycles()]
     if problems:
         raise InvalidPlan(problems)
 
@@ -155,8 +236,7 @@ def waves(actions: Sequence[Action]) -> list[list[Action]]:
         return _waves(actions)
     except KeyError:
         # An action is listed before one of its predecessors.
-        before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
-        return _waves([actions[i] for i in graph_algorithms.topological_order(before)])
+        return _waves(in_topological_order(actions))
 
 
 def _waves(actions: Iterable[Action]) -> list[list[Action]]:

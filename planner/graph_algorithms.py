@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph algorithms: topological order, strongly connected components, reachability, cycles.
+"""Algorithms on graphs that are not graph objects: predecessors in shared groups, or a function.
 
-All take linear time in nodes and edges, except that a topological order which has to move nodes
-takes O(n log n + edges). doc/decisions/0035-graph-algorithms.rst gives the reasons for not using a
-library.
+Each shared group is read only once, which networkx does not do. All else is left to networkx, which
+is imported where it is asked. doc/decisions/0035-graph-algorithms.rst gives reasons and figures.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 #: The predecessors of one node, in groups. Nodes with equal groups share one object.
 Predecessors = Sequence[Sequence[int]]
@@ -30,9 +22,31 @@ Node = TypeVar("Node", bound=Hashable)
 class CycleError(Exception):
     """The graph has a cycle. ``nodes`` are all nodes on a cycle or reachable from one."""
 
-    def __init__(self, nodes: Sequence[int]) -> None:
-        self.nodes = tuple(nodes)
+    def __init__(self, before: Sequence[Predecessors], nodes: Sequence[int]) -> None:
+        self._before, self.nodes = before, tuple(nodes)
         super().__init__(f"{len(self.nodes)} nodes are on cycles or reachable from one")
+
+    def components(self) -> list[frozenset[int]]:
+        """List the strongly connected components that have cycles, by their smallest nodes."""
+        return cyclic_components(_backwards(self._before, self.nodes))
+
+    def cycles(self) -> list[list[int]]:
+        """List a shortest cycle through the smallest node of each strongly connected component.
+
+        Each node is a predecessor of the next one, and the last one of the first.
+
+        >>> try:
+        ...     topological_order([[(2,)], [(0,)], [(1,)], [(0,)]])
+        ... except CycleError as error:
+        ...     print(error.cycles())
+        [[0, 1, 2]]
+        """
+        graph = _backwards(self._before, self.nodes)
+        found = []
+        for component in cyclic_components(graph):
+            first, *others = shortest_cycle(graph, min(component))
+            found.append([first, *reversed([node for node in others if isinstance(node, int)])])
+        return found
 
 
 def topological_order(before: Sequence[Predecessors]) -> list[int]:
@@ -40,7 +54,8 @@ def topological_order(before: Sequence[Predecessors]) -> list[int]:
 
     ``before[i]`` holds the predecessors of node ``i`` in groups, which several nodes may share. If
     all predecessors have smaller numbers, the order is 0 to n-1, and each shared group is read only
-    once. Raises :class:`CycleError`. In the example, 0 follows 2, and 2 follows 1:
+    once; otherwise it takes O(n log n + edges). Raises :class:`CycleError`. In the example, 0
+    follows 2, and 2 follows 1:
 
     >>> topological_order([[(2,)], [], [(1,)]])
     [1, 2, 0]
@@ -64,7 +79,7 @@ def topological_order(before: Sequence[Predecessors]) -> list[int]:
             if not missing[successor]:
                 heapq.heappush(ready, successor)
     if len(order) < len(before):
-        raise CycleError([node for node, number in enumerate(missing) if number])
+        raise CycleError(before, [node for node, number in enumerate(missing) if number])
     return order
 
 
@@ -82,76 +97,12 @@ def _is_ordered(before: Sequence[Predecessors]) -> bool:
     return True
 
 
-def acyclic_part(after: Mapping[Node, Iterable[Node]]) -> list[Node]:
-    """List, in topological order, the nodes that are neither on a cycle nor reachable from one.
-
-    ``after`` holds the successors of each node. For an acyclic graph, all nodes are listed. The
-    order is breadth-first, from the nodes without predecessors.
-
-    >>> acyclic_part({"a": ["c"], "b": ["c"], "c": [], "d": ["d"]})
-    ['a', 'b', 'c']
-    """
-    missing = dict.fromkeys(after, 0)
-    for successors in after.values():
-        for node in successors:
-            missing[node] += 1
-    order = [node for node, number in missing.items() if not number]
-    for node in order:  # the list grows during the iteration
-        for successor in after[node]:
-            missing[successor] -= 1
-            if not missing[successor]:
-                order.append(successor)
-    return order
-
-
-def strongly_connected_components(
-    before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]
-) -> list[frozenset[int]]:
-    """List the strongly connected components of the subgraph of ``among`` that contain a cycle.
-
-    ``before`` holds the predecessors of each node. Source: Gabow, "Path-based depth-first search
-    for strong and biconnected components", 2000.
-
-    >>> strongly_connected_components([[(1,)], [(0, 2)], [(2, 3)], []], range(4))
-    [frozenset({0, 1}), frozenset({2})]
-    """
-    unseen, assigned = -1, len(before)
-    place = dict.fromkeys(among, unseen)
-    path: list[int] = []
-    begins: list[int] = []
-    found = []
-    for root in place:
-        stack = [(root, iter((root,)))] if place[root] == unseen else []
-        while stack:
-            node, predecessors = stack[-1]
-            for p in predecessors:
-                if place[p] == unseen:
-                    place[p] = len(path)
-                    begins.append(len(path))
-                    path.append(p)
-                    stack.append((p, _within(before[p], place)))
-                    break
-                while place[p] < begins[-1]:
-                    begins.pop()
-            else:
-                stack.pop()
-                if stack and begins[-1] == place[node]:
-                    component = frozenset(path[begins.pop() :])
-                    del path[place[node] :]
-                    place.update(dict.fromkeys(component, assigned))
-                    if len(component) > 1 or any(node in group for group in before[node]):
-                        found.append(component)
-    return sorted(found, key=min)
-
-
-def _within(groups: Iterable[Iterable[int]], nodes: Container[int]) -> Iterator[int]:
-    return (p for group in groups for p in group if p in nodes)
-
-
 def reachable(
     starts: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]
 ) -> dict[Node, None]:
     """Return the start nodes and all nodes reachable from them, in the order of discovery.
+
+    Only the neighbours of these nodes are asked for: networkx would need the whole graph first.
 
     >>> list(reachable([1], {1: [2, 3], 2: [1], 3: []}.__getitem__))
     [1, 2, 3]
@@ -166,37 +117,51 @@ def reachable(
     return found
 
 
-def shortest_cycle(start: Node, neighbours: Callable[[Node], Iterable[Node]]) -> list[Node]:
+def _backwards(before: Sequence[Predecessors], among: Iterable[int]) -> nx.DiGraph[Any]:
+    """Return the graph from each node, over a node for each of its groups, to its predecessors."""
+    import networkx as nx
+
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    nodes = dict.fromkeys(among)
+    for node in nodes:
+        for group in before[node]:
+            if (shared := (id(group),)) not in graph:
+                graph.add_edges_from((shared, other) for other in group if other in nodes)
+            graph.add_edge(node, shared)
+    return graph
+
+
+def cyclic_components(graph: nx.DiGraph[Any]) -> list[frozenset[int]]:
+    """List the strongly connected components that have cycles: their numbers, the smallest first.
+
+    Other nodes than numbers connect these, and are not in the result.
+
+    >>> import networkx as nx
+    >>> cyclic_components(nx.DiGraph([(2, 2), (1, 0), (0, 1), (1, 2)]))
+    [frozenset({0, 1}), frozenset({2})]
+    """
+    import networkx as nx
+
+    found = [
+        frozenset(node for node in nodes if isinstance(node, int))
+        for nodes in nx.strongly_connected_components(graph)
+        if len(nodes) > 1 or any(graph.has_edge(node, node) for node in nodes)
+    ]
+    return sorted(found, key=min)
+
+
+def shortest_cycle(graph: nx.DiGraph[Node], start: Node) -> list[Node]:
     """Return the nodes of a shortest cycle through ``start``, beginning with ``start``.
 
     Raises ValueError if ``start`` is on no cycle.
 
-    >>> shortest_cycle(1, {1: [2, 3], 2: [3], 3: [1]}.__getitem__)
+    >>> import networkx as nx
+    >>> shortest_cycle(nx.DiGraph({1: [2, 3], 2: [3], 3: [1]}), 1)
     [1, 3]
     """
-    found_from: dict[Node, Node] = {}
-    queue = deque([start])
-    while queue:
-        node = queue.popleft()
-        for neighbour in neighbours(node):
-            if neighbour == start:
-                path = [node]
-                while path[-1] != start:
-                    path.append(found_from[path[-1]])
-                return path[::-1]
-            if neighbour not in found_from:
-                found_from[neighbour] = node
-                queue.append(neighbour)
+    import networkx as nx
+
+    for node, path in nx.single_source_shortest_path(graph, start).items():
+        if graph.has_edge(node, start):
+            return path
     raise ValueError(f"{start} is on no cycle")
-
-
-def cycle_in(before: Sequence[Iterable[Iterable[int]]], component: Collection[int]) -> list[int]:
-    """Return a shortest cycle through the smallest node of a strongly connected component.
-
-    Each node is a predecessor of the next one, and the last one of the first.
-
-    >>> cycle_in([[(2,)], [(0,)], [(1,)], [(0,)]], {0, 1, 2})
-    [0, 1, 2]
-    """
-    first, *others = shortest_cycle(min(component), lambda i: _within(before[i], component))
-    return [first, *reversed(others)]

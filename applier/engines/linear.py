@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,8 @@ from taskflow.engines import base
 from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
 from applier.engines.executor import Executor
+from applier.engines.flow import PlanFlow
 from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.taskflow_engine import PlanFlow
 from applier.engines.threads import Threads, Timer, Timers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, HaltReason
@@ -46,7 +46,7 @@ class _Incoming:
 
 
 class LinearEngine(base.Engine):
-    """Runs a :class:`applier.engines.taskflow_engine.PlanFlow` of :mod:`applier.engines.tasks`.
+    """Runs a :class:`applier.engines.flow.PlanFlow` of :mod:`applier.engines.tasks`.
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
     ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop signal;
@@ -66,7 +66,7 @@ class LinearEngine(base.Engine):
         self._storage = storage.Storage(flow_detail, backend=backend)
         self._run: PlanRun = self._options["run"]
         self._events, self._recorder = self._run.events, self._run.recorder
-        self._tasks: MutableMapping[str, Any] = {}
+        self._tasks: Mapping[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._clock = self._options.get("clock", time.monotonic)
         self._timers = Timers(self._clock)
@@ -102,10 +102,13 @@ class LinearEngine(base.Engine):
             if not isinstance(self._flow, PlanFlow):
                 raise exceptions.CompilationFailure(
                     f"{self._flow} is not the flow of a plan: the engine 'actionplan' runs flows "
-                    "of applier.engines.taskflow_engine"
+                    "of applier.engines.flow"
                 )
             self._tasks = self._flow.tasks
-            self._scheduler = self._schedule(self._flow.after)
+            after: dict[str, list[str]] = {name: [] for name in self._tasks}
+            for task, later, _ in self._flow.iter_links():
+                after[task.name].append(later.name)
+            self._scheduler = self._schedule(after)
         return self._scheduler
 
     def _schedule(self, after: Mapping[str, Sequence[str]]) -> Scheduler:
@@ -252,12 +255,9 @@ class LinearEngine(base.Engine):
         }
         ended = [*self._recorder.incoming, *decisions.ended]
         self._recorder.commit(decisions, lambda seconds: self._linger(running, seconds), jobs)
-        again = {uuid for uuid, _ in decisions.delays}
         for report in ended:
             if report.old is ActionState.ONGOING and report.state is not ActionState.UNKNOWN:
                 self._tasks[report.uuid].forget()
-                if report.uuid not in again:
-                    del self._tasks[report.uuid]
         if decisions.max_workers is not None:
             executor.maximum = decisions.max_workers
         for uuid, seconds in decisions.delays:

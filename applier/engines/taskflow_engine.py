@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workflow engine ``taskflow``: a plan becomes a flow, which taskflow's loader runs.
-
-The flow has one task for each action, and one link for each order.
-"""
+"""The workflow engine ``taskflow``: a plan becomes a graph flow, which taskflow's loader runs."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from oslo_config import cfg
-from taskflow import flow
 
 from applier.engines import PlanRun
 from applier.scheduling import order
@@ -27,69 +23,12 @@ GRACE_S = 30.0
 THREADS, CELERY = "threads", "celery"
 
 
-class Tasks(dict[str, Any]):
-    """The tasks of a flow by name; each is made when it is first read."""
-
-    def __init__(self, make_task: Callable[[str], Any]) -> None:
-        super().__init__()
-        self._make_task = make_task
-
-    def __missing__(self, name: str) -> Any:
-        made = self[name] = self._make_task(name)
-        return made
-
-
-class PlanFlow(flow.Flow):
-    """A flow that gets all tasks and links at once; any engine of taskflow can run it.
-
-    ``after`` maps the name of each task to the names of its successors, without cycles. taskflow's
-    own graph flow would copy and check the whole graph for each link.
-    """
-
-    def __init__(
-        self, name: str, after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any]
-    ):
-        super().__init__(name)
-        self.after, self.tasks = after, Tasks(make_task)
-
-    def __len__(self) -> int:
-        return len(self.after)
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self.tasks.__getitem__, self.after)
-
-    def iter_nodes(self) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """Yield each task, with empty metadata."""
-        return ((task, {}) for task in self)
-
-    def iter_links(self) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-        """Yield each link: a task, a successor, the metadata of an explicit link."""
-        meta = {flow.LINK_MANUAL: True}
-        for name, others in self.after.items():
-            task = self.tasks[name]
-            for other in others:
-                yield task, self.tasks[other], meta
-
-    @property
-    def requires(self) -> frozenset[str]:
-        """The symbols that the tasks require: none."""
-        return frozenset()
-
-    def add(self, *items: Any) -> PlanFlow:
-        """Raise TypeError: a flow is made with all tasks of its plan."""
-        raise TypeError(f"{self} has all tasks of its plan, so that {len(items)} cannot be added")
-
-
-def build(
-    after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any], name: str = "plan"
-) -> PlanFlow:
-    """Make a flow of the graph ``after`` (name to successors); ``make_task`` makes each task."""
-    return PlanFlow(name, after, make_task)
-
-
 class TaskFlowEngine:
     """Runs the open actions of a plan, up to ``max_workers`` at once (default: number of CPUs).
 
+    The plan becomes a ``taskflow.patterns.graph_flow.Flow`` (:mod:`applier.engines.flow`), which
+    ``taskflow.engines`` loads together with the engine ``actionplan``
+    (:class:`applier.engines.linear.LinearEngine`): taskflow's own takes hours for large plans.
     An action that still runs ``grace_s`` seconds after its stop signal is given up. ``workers`` is
     only stored: the caller reads it, and puts a matching ``make_executor`` into the run.
     """
@@ -131,11 +70,13 @@ class TaskFlowEngine:
         # Imported here, because the import takes long, and the options are also read without a run.
         from taskflow import engines
 
+        from applier.engines import flow
+
         actions = run.plan.actions
         with _collection_deferred() as built:
-            links = order.links(actions, order.completed(actions, ends(actions)))
+            left = order.open_graph(actions, order.completed(actions, ends(actions)))
             engine = engines.load(
-                build(links, run.make_task, run.plan.name or run.plan.uuid),
+                flow.PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task),
                 engine="actionplan",
                 run=run,
                 max_workers=self.max_workers,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from applier.assembly import Assembly, now
@@ -12,9 +11,12 @@ from applier.errors import PlanConflict
 from applier.operations import Operator, claim
 from applier.run import plan_cloud
 from applier.store import Store
-from planner.graph_algorithms import reachable
+from planner.graph import order_graph
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
+
+#: The kinds of edges of the order graph to actions that need what is before them.
+_NEEDS = frozenset({"need", "any"})
 
 
 def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
@@ -58,18 +60,19 @@ def reword_skip(
 
 def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
     """List the actions that need an action directly, and count those that need it indirectly."""
-    dependants: defaultdict[str, list[Action]] = defaultdict(list)
-    for later in plan.actions:
-        for uuid in _needed_by(later):
-            dependants[uuid].append(later)
-    direct = dependants[action.uuid]
+    import networkx as nx
+
+    direct = [later for later in plan.actions if action.uuid in _needed_by(later)]
     if not direct:
         yield f"No action needs {action.label}."
         return
     yield f"{action.label} will count as done for the actions that need it:"
     yield f"  {', '.join(a.label for a in direct)}"
-    reached = reachable([action.uuid], lambda uuid: (a.uuid for a in dependants[uuid]))
-    through = len(reached) - 1 - len(direct)
+    graph = order_graph(plan)
+    edges = graph.edges(data=True)
+    graph.remove_edges_from([(u, v) for u, v, data in edges if data["kind"] not in _NEEDS])
+    reached = graph.subgraph(nx.descendants(graph, action.uuid))
+    through = sum("action" in data for _, data in reached.nodes(data=True)) - len(direct)
     if through:
         yield f"  and, through these, {through} more"
 

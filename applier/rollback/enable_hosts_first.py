@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from planner.graph_algorithms import topological_order
+from planner.graph import in_topological_order
 from planner.model import Action, Effect, Touch
 
 _Touches = Mapping[str, Sequence[Touch]]
@@ -24,8 +24,7 @@ def enable_hosts_first(actions: Sequence[Action], touches: _Touches) -> tuple[Ac
 
     ``actions`` are in topological order; ``touches`` are by uuid. The enabling action gets the
     predecessors of those migrations, and the migrations then need the enabling action. Raises
-    :class:`planner.graph_algorithms.CycleError` if two hosts would have to be enabled before each
-    other.
+    ``networkx.NetworkXUnfeasible`` if two hosts would have to be enabled before each other.
     """
     late = _enabled_too_late(actions, touches)
     if not late:
@@ -42,7 +41,7 @@ def enable_hosts_first(actions: Sequence[Action], touches: _Touches) -> tuple[Ac
         if action.uuid in late:
             action = _after_enablers(action, late[action.uuid])
         changed.append(action)
-    return _in_topological_order(changed)
+    return in_topological_order(changed)
 
 
 def _enabled_too_late(actions: Sequence[Action], touches: _Touches) -> dict[str, frozenset[str]]:
@@ -110,9 +109,3 @@ def _after_enablers(move: Action, enablers: frozenset[str]) -> Action:
     """Return the migration with needs on the actions that enable its destination."""
     parents = tuple(uuid for uuid in move.parents if uuid not in enablers)
     return replace(move, parents=parents, needs=(*move.needs, *sorted(enablers)))
-
-
-def _in_topological_order(actions: Sequence[Action]) -> tuple[Action, ...]:
-    position = {action.uuid: i for i, action in enumerate(actions)}
-    links = [[tuple(position[uuid] for uuid in action.before())] for action in actions]
-    return tuple(actions[i] for i in topological_order(links))

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from applier.contracts import REVERT
 from applier.rollback.enable_hosts_first import enable_hosts_first
 from planner.errors import InvalidInput, Mistake, short
-from planner.graph_algorithms import CycleError, topological_order
+from planner.graph import in_topological_order, order_graph
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
 
@@ -54,10 +55,12 @@ def rollback(
         text = "nothing that it did can be undone"
         raise InvalidInput([Mistake("; ".join([text, *warnings]), place=place)])
     actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
+    import networkx as nx
+
     try:
         touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
         actions = enable_hosts_first(actions, touched)
-    except CycleError:
+    except nx.NetworkXUnfeasible:
         warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
     return ActionPlan(
         uuid=new_id(),
@@ -108,7 +111,7 @@ class _Reversal:
         # Below, sets are identified by id(), so that a shared set is read only once.
         self._order = {a.uuid: [a.parents, tuple(t.action for t in a.triggers)] for a in actions}
         self._needs = {a.uuid: [a.needs, *a.needs_any] for a in actions}
-        self._ordered = self._in_topological_order(actions)
+        self._ordered = in_topological_order(actions)
         self._kept = self._between()
         self._uuids = {a.uuid: new_id() for a in actions if a.uuid in self._kept}
         self._joins: dict[int, Action] = {}
@@ -123,41 +126,14 @@ class _Reversal:
                 yield from self._new_joins(needed, "needs")
                 yield self._reversed(action, self._links(before), self._links(needed))
 
-    def _groups(self, uuid: str) -> list[tuple[str, ...]]:
-        return [group for group in (*self._order[uuid], *self._needs[uuid]) if group]
-
-    def _in_topological_order(self, actions: tuple[Action, ...]) -> list[Action]:
-        position = {a.uuid: i for i, a in enumerate(actions)}
-        known: dict[int, tuple[int, ...]] = {}
-        links = []
-        for action in actions:
-            groups = self._groups(action.uuid)
-            for group in groups:
-                if id(group) not in known:
-                    known[id(group)] = tuple([position[u] for u in group])
-            links.append([known[id(group)] for group in groups])
-        return [actions[i] for i in topological_order(links)]
-
     def _between(self) -> set[str]:
         """Return the uuids of the actions to undo, and of all on paths between two of them."""
-        has_before: set[str] = set()
-        known: dict[int, bool] = {}
-        for action in self._ordered:
-            groups = self._groups(action.uuid)
-            for group in groups:
-                if id(group) not in known:
-                    known[id(group)] = any(u in self._undone or u in has_before for u in group)
-            if any(known[id(group)] for group in groups):
-                has_before.add(action.uuid)
-        has_after: set[str] = set()
-        noted: set[int] = set()
-        for action in reversed(self._ordered):
-            if action.uuid in self._undone or action.uuid in has_after:
-                for group in self._groups(action.uuid):
-                    if id(group) not in noted:
-                        noted.add(id(group))
-                        has_after.update(group)
-        return self._undone | (has_before & has_after)
+        import networkx as nx
+
+        graph = order_graph(self._ordered)
+        after = nx.bfs_layers(graph, self._undone)
+        before = nx.bfs_layers(graph.reverse(copy=False), self._undone)
+        return {*chain.from_iterable(after)} & {*chain.from_iterable(before)}
 
     def _turned(self, links: Mapping[str, list[tuple[str, ...]]]) -> dict[str, list[_Share]]:
         """Return, for each action, the sets of its successors, which become its predecessors.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
@@ -13,7 +13,7 @@ from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
 from applier.store import Store
 from planner.errors import short
-from planner.graph_algorithms import topological_order
+from planner.graph import order_graph
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
 
@@ -50,16 +50,18 @@ def to_reset(plan: ActionPlan) -> list[str]:
     """
     if plan.state in (PlanState.ONGOING, PlanState.CANCELLING):
         return []
-    position = {action.uuid: i for i, action in enumerate(plan.actions)}
-    before = [[tuple(position[u] for u in _before(action))] for action in plan.actions]
-    back: set[int] = set()
-    for i in topological_order(before):
-        action = plan.actions[i]
-        if action.state in _BACK or (
-            _was_not_set_off(action) and not back.isdisjoint(before[i][0])
-        ):
-            back.add(i)
-    return [plan.actions[i].uuid for i in sorted(back)]
+    import networkx as nx
+
+    graph = order_graph(plan)
+    back: set[str] = set()
+    for node in nx.topological_sort(graph):
+        action = graph.nodes[node].get("action")
+        if action is None or action.state_reason is StateReason.NOT_TRIGGERED:
+            if not back.isdisjoint(graph.predecessors(node)):
+                back.add(node)
+        elif action.state in _BACK:
+            back.add(node)
+    return [action.uuid for action in plan.actions if action.uuid in back]
 
 
 def is_refused(plan: ActionPlan) -> bool:
@@ -199,13 +201,3 @@ def _deadly(store: Store, plan: ActionPlan) -> Action | None:
             if all(was_cut_off([attempt]) for attempt in last):
                 return action
     return None
-
-
-def _before(action: Action) -> Iterator[str]:
-    yield from action.before()
-    for group in action.needs_any:
-        yield from group
-
-
-def _was_not_set_off(action: Action) -> bool:
-    return action.state_reason is StateReason.NOT_TRIGGERED

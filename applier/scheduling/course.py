@@ -16,7 +16,6 @@ from applier.scheduling import order
 from applier.scheduling.gates import Concurrency, Gates
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
-from planner.graph_algorithms import acyclic_part
 from planner.model import JOIN, Action
 from planner.states import OPEN, ActionState, Outcome
 
@@ -48,7 +47,8 @@ class Course:
         ]
         self.left = [a for a in self.actions if a.state in OPEN and a.action_type != JOIN]
         self.durations, self.concurrency = durations, concurrency
-        self.after = order.links(self.actions, order.completed(actions, ends(actions)))
+        self.order = order.open_graph(self.actions, order.completed(actions, ends(actions)))
+        self.after = {name: list(later) for name, later in self.order.adjacency()}
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate a run in which, of several possible actions, the lowest rank starts first."""
@@ -56,10 +56,6 @@ class Course:
 
     def run_backwards(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate with all links reversed; the times are seconds before the end."""
-        before: dict[str, list[str]] = {name: [] for name in self.after}
-        for name, later in self.after.items():
-            for follower in later:
-                before[follower].append(name)
         bare = [
             Action(
                 uuid=a.uuid,
@@ -70,6 +66,7 @@ class Course:
             )
             for a in self.actions
         ]
+        before = {name: list(earlier) for name, earlier in self.order.pred.items()}
         return self._simulated(bare, before, ranks)
 
     def _simulated(
@@ -82,9 +79,11 @@ class Course:
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
         """Return, for each action and join, the seconds of the longest path from its start."""
+        import networkx as nx
+
         longest: dict[str, float] = {}
-        for name in reversed(acyclic_part(self.after)):
-            behind = max((longest[n] for n in self.after[name]), default=0.0)
+        for name in reversed(list(nx.topological_sort(self.order))):
+            behind = max((longest[n] for n in self.order[name]), default=0.0)
             longest[name] = durations.get(name, 0.0) + behind
         return longest
 

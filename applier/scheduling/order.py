@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order graph of the open actions of a plan, and the countdown of open predecessors in it.
-
-Joins replace n x m links. Pure; linear in links and in the sizes of the groups.
-"""
+"""What is left of the order graph of a plan, and the countdown of open predecessors in it. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from planner.graph import order_graph
 from planner.model import Action
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def completed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
@@ -31,99 +33,27 @@ def completed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str
     return frozenset(found)
 
 
-def links(
-    actions: Sequence[Action], gone: frozenset[str] = frozenset(), *, joins: bool = True
-) -> dict[str, list[str]]:
-    """Map each action that is not in ``gone`` to the names of its successors.
+def open_graph(actions: Sequence[Action], gone: Collection[str] = frozenset()) -> nx.DiGraph[str]:
+    """Return the part of the order graph that must have ended before what it leads to starts.
 
-    If several actions share a set of parents or needs, the links go through a join where that saves
-    links. Joins are named ``join 0``, ``join 1``, .... So the number of links is linear in the
-    number of actions and the sizes of the different sets.
+    That are the actions that are not in ``gone``, and the groups of links that several of them
+    share, except groups of alternatives: those are open as soon as one of their members succeeds.
+    """
+    graph = order_graph(actions)
+    alternatives = [node for node, data in graph.nodes(data=True) if data.get("kind") == "any"]
+    graph.remove_nodes_from([*gone, *alternatives])
+    return graph
+
+
+def links(actions: Sequence[Action], gone: Collection[str] = frozenset()) -> dict[str, list[str]]:
+    """Map each node of :func:`open_graph` to its successors.
 
     >>> first = [Action(uuid=u, action_type="nop") for u in "abc"]
     >>> second = [Action(uuid=u, action_type="nop", parents=("a", "b", "c")) for u in "xyz"]
-    >>> for name, after in links(first + second).items():
-    ...     print(name, after)
-    a ['join 0']
-    b ['join 0']
-    c ['join 0']
-    x []
-    y []
-    z []
-    join 0 ['x', 'y', 'z']
+    >>> links(first + second, gone={"c"})["b"], links(first + second)["group 0"]
+    (['group 0'], ['x', 'y', 'z'])
     """
-    after: dict[str, list[str]] = {a.uuid: [] for a in actions if a.uuid not in gone}
-    left = [a for a in actions if a.uuid in after]
-    sets = _Sets()
-    shared = _join(left, after, sets) if joins else {}
-    for action in left:
-        for uuid in _through_joins(action, after, sets, shared) if shared else action.before():
-            if uuid in after:
-                after[uuid].append(action.uuid)
-    return after
-
-
-def _through_joins(
-    action: Action, after: dict[str, list[str]], sets: _Sets, shared: _Shared
-) -> Sequence[str]:
-    """Link an action to the joins of its sets; return the predecessors that no join includes."""
-    rest: dict[str, None] = {}
-    covered: list[frozenset[str]] = []
-    for uuids in (sets.one(action.parents), sets.one(action.needs)):
-        if id(uuids) not in shared:
-            rest.update(dict.fromkeys(uuids))
-            continue
-        name, members = shared[id(uuids)]
-        if members not in covered:
-            after[name].append(action.uuid)
-            covered.append(members)
-    rest.update((t.action, None) for t in action.triggers)
-    for known in covered if rest else ():
-        rest = {uuid: None for uuid in rest if uuid not in known}
-    return list(rest)
-
-
-#: Name and members of each join, by the id() of the set that it replaces.
-_Shared = dict[int, tuple[str, frozenset[str]]]
-
-
-class _Sets:
-    """Maps equal tuples to one object; each tuple object is read only once."""
-
-    def __init__(self) -> None:
-        self._by_value: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._by_identity: dict[int, tuple[str, ...]] = {}
-
-    def one(self, uuids: tuple[str, ...]) -> tuple[str, ...]:
-        found = self._by_identity.get(id(uuids))
-        if found is None:
-            found = self._by_identity[id(uuids)] = self._by_value.setdefault(uuids, uuids)
-        return found
-
-
-def _join(actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets) -> _Shared:
-    """Add a join for each set that enough actions share; return the joins by their sets."""
-    users: defaultdict[int, int] = defaultdict(int)
-    seen: dict[int, tuple[str, ...]] = {}
-    for action in actions:
-        parents, needs = sets.one(action.parents), sets.one(action.needs)
-        for uuids in (parents,) if needs is parents else (parents, needs):
-            users[id(uuids)] += 1
-            seen[id(uuids)] = uuids
-    found: _Shared = {}
-    for identity, number in users.items():
-        if number == 1:
-            continue  # a join of its own saves no links
-        uuids = seen[identity]
-        members = frozenset(u for u in uuids if u in after)
-        if len(members) * number > len(members) + number:
-            name = f"join {len(found)}"
-            found[identity] = (name, members)
-            for uuid in dict.fromkeys(uuids):
-                if uuid in members:
-                    after[uuid].append(name)
-            after[name] = []
-    return found
+    return {node: list(after) for node, after in open_graph(actions, gone).adjacency()}
 
 
 class _Group:

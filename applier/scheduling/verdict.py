@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from applier.contracts import Report
 from applier.scheduling.holding import Breaker
 from applier.scheduling.type_policy import TypePolicy
-from planner.graph_algorithms import topological_order
+from planner.graph import order_graph
 from planner.model import ANCHOR, JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
@@ -78,9 +78,12 @@ class Verdicts:
         #: Maps each action that may still run, and each that ended after it in the order of the
         #: plan, to the former.
         self._keepers: dict[str, str] = {}
-        for uuid in _in_order(actions) if given_up else ():
-            if uuid in self._ends:
-                self._note_keeper(uuid, given_up=uuid in given_up)
+        if given_up:
+            import networkx as nx
+
+            for node in nx.topological_sort(order_graph([*actions.values()])):
+                if node in self._ends:
+                    self._note_keeper(node, given_up=node in given_up)
 
     def __contains__(self, uuid: object) -> bool:
         """Return whether this action has ended."""
@@ -158,14 +161,6 @@ class Verdicts:
             message += f", which did not run because of {self._actions[cause].label}"
         message += f", which ended {self._ends[cause].state}"
         return ending(action, ActionState.FAILED_DEPENDENCIES, message)
-
-
-def _in_order(actions: Mapping[str, Action]) -> Iterator[str]:
-    """Yield the uuids so that each follows its predecessors; a saved plan may have any order."""
-    uuids = list(actions)
-    position = {uuid: i for i, uuid in enumerate(uuids)}
-    before = [[tuple(position[u] for u in action.before())] for action in actions.values()]
-    return (uuids[i] for i in topological_order(before))
 
 
 def held_by(keeper: Action) -> str:

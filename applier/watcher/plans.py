@@ -16,8 +16,7 @@ from applier.contracts import ActionPlugin
 from applier.store import Attempt
 from applier.watcher.states import state_of
 from planner.contract import Surroundings
-from planner.graph import validate
-from planner.graph_algorithms import topological_order
+from planner.graph import in_topological_order, validate
 from planner.model import Action, ActionPlan, ProposedAction, Solution
 from planner.planners.draft import Draft
 from planner.planners.solution import about
@@ -108,12 +107,8 @@ def _in_order(rows: Sequence[Any]) -> list[Any]:
         for row in rows
     ]
     validate(links)
-    position = {row.uuid: i for i, row in enumerate(rows)}
-    shared: dict[tuple[str, ...], tuple[int, ...]] = {}
-    before = [
-        (shared.setdefault(a.parents, tuple(position[uuid] for uuid in a.parents)),) for a in links
-    ]
-    return [rows[i] for i in topological_order(before)]
+    by_uuid = {row.uuid: row for row in rows}
+    return [by_uuid[action.uuid] for action in in_topological_order(links)]
 
 
 def _parents(row: Any) -> tuple[str, ...]:

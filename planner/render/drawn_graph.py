@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
-from planner.graph_algorithms import acyclic_part, reachable
+if TYPE_CHECKING:
+    import networkx as nx
 
 #: A node is not replaced by more lines than this, unless it has as many lines itself. A shared set
 #: of predecessors that would make more lines than this gets a point.
@@ -78,7 +80,14 @@ class DrawnGraph:
 
     def order(self) -> list[str]:
         """List the nodes in topological order."""
-        return acyclic_part({n: [head for head, _ in out] for n, out in self._from.items()})
+        import networkx as nx
+
+        return list(nx.topological_sort(self._graph()))
+
+    def _graph(self) -> nx.DiGraph[str]:
+        import networkx as nx
+
+        return nx.DiGraph({node: self.after(node) for node in self.nodes})
 
     def contract(self, passed: Collection[str]) -> None:
         """Replace nodes by lines from their predecessors to their successors, fewest lines first.
@@ -112,8 +121,11 @@ class DrawnGraph:
 
     def keep_between(self, kept: Collection[str]) -> None:
         """Remove the nodes that are not on a path between two of ``kept``."""
-        after = reachable(kept, self.after)
-        before = reachable(kept, lambda node: [tail for tail, _ in self._into[node]])
+        import networkx as nx
+
+        graph = self._graph()
+        after = {*chain.from_iterable(nx.bfs_layers(graph, kept))}
+        before = {*chain.from_iterable(nx.bfs_layers(graph.reverse(copy=False), kept))}
         for node in [n for n in self.nodes if n not in after or n not in before]:
             self.remove(node)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from itertools import compress, permutations, product
 from unittest import mock
 
 import networkx as nx
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from planner.planners.events import cutting
 from planner.planners.events.cutting import cut
-from planner.planners.events.dominators import dominators
 from planner.planners.events.reachability import reachable_pairs
 
 Edges = set[tuple[int, int]]
@@ -80,34 +78,3 @@ def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, s
     graph = graph_of(count, forward)
     found = set(reachable_pairs(range(count), forward, pairs))
     assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}
-
-
-def check_dominators(count: int, edges: Edges, root: int) -> None:
-    graph = graph_of(count, edges)
-    found = dominators([sorted(graph.successors(node)) for node in range(count)], root)
-    known = dict(nx.immediate_dominators(graph, root))
-    assert found == [known.get(n, -1) if n != root else -1 for n in range(count)]
-
-
-def test_dominators_of_every_graph_of_four_nodes_are_those_of_networkx() -> None:
-    possible = list(permutations(range(4), 2))
-    for chosen in product((False, True), repeat=len(possible)):
-        check_dominators(4, set(compress(possible, chosen)), 0)
-
-
-@st.composite
-def deep_graphs(draw: st.DrawFn) -> tuple[int, Edges]:
-    """A long path from node 0, with edges that jump ahead and back: their dominators are far up."""
-    count = draw(st.integers(5, 12))
-    node = st.integers(0, count - 1)
-    jumps = draw(st.sets(st.tuples(node, node), min_size=2, max_size=2 * count))
-    gone = draw(st.sets(node, max_size=3))
-    return count, {(i, i + 1) for i in range(count - 1) if i not in gone} | jumps
-
-
-@settings(max_examples=examples(300))
-@given(graphs().map(lambda it: (it[0], it[2])) | deep_graphs())
-def test_dominators_are_those_of_networkx(given_graph: tuple[int, Edges]) -> None:
-    count, edges = given_graph
-    for root in range(count):
-        check_dominators(count, edges, root)

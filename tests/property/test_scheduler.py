@@ -43,7 +43,7 @@ class Drive:
         plan: ActionPlan,
         seed: int,
         *,
-        joins: bool = True,
+        groups: bool = True,
         max_workers: int = 4,
         ended: Mapping[str, ActionEnd] | None = None,
         continued: Collection[str] = (),
@@ -54,7 +54,11 @@ class Drive:
         self.actions = {a.uuid: a for a in actions}
         self.ends: dict[str, ActionEnd] = ends(actions)
         self.ran: list[str] = []
-        links = order.links(actions, order.completed(actions, self.ends), joins=joins)
+        gone = order.completed(actions, self.ends)
+        links = order.links(actions, gone)
+        if not groups:
+            left = [a for a in actions if a.uuid not in gone]
+            links = {a.uuid: [b.uuid for b in left if a.uuid in b.before()] for a in left}
         self.workers, ranks = max_workers, options.pop("ranks", None)
         concurrency = Concurrency(limits=plan.limits, max_workers=max_workers)
         self.scheduler = Scheduler(actions, links, concurrency, FailureRules(**options), ranks)
@@ -106,9 +110,9 @@ class Drive:
 
 @often
 @given(seeds, policies, st.booleans(), st.integers(1, 6))
-def test_every_action_ends_as_the_rules_say(seed, policy, joins, workers):
+def test_every_action_ends_as_the_rules_say(seed, policy, groups, workers):
     plan = random_plan(seed)
-    drive = Drive(plan, seed, joins=joins, on_failure=policy, max_workers=workers)
+    drive = Drive(plan, seed, groups=groups, on_failure=policy, max_workers=workers)
     assert drive.run() == expected_ends(plan, random_fate(seed), policy)
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner import graph_algorithms
 from planner.errors import Mistake
-from planner.graph_algorithms import CycleError
+from planner.graph_algorithms import CycleError, cyclic_components, topological_order
 from planner.planners.deployment.problem import Relation
 from planner.planners.deployment.task_links import Choice, Links
 
@@ -34,7 +33,7 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
         for first, then in _edges(choice, sets):
             before[then].append(first)
     try:
-        graph_algorithms.topological_order([[found] for found in before])
+        topological_order([[found] for found in before])
     except CycleError:
         chosen = _one_by_one(links, choices)
     return _add(links, choices, chosen)
@@ -52,43 +51,31 @@ def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int,
 
     Of a forward choice, only the first such set is returned.
     """
-    before = [list(found) for found in links.before]
-    for choice in choices:
-        for first, then in _edges(choice, choice.one_of):
-            before[then].append(first)
-    components = graph_algorithms.strongly_connected_components(
-        [[b] for b in before], range(len(before))
-    )
+    import networkx as nx
+
+    certain = [(first, then) for then, found in enumerate(links.before) for first in found]
+    possible = [edge for choice in choices for edge in _edges(choice, choice.one_of)]
     component_of = {
-        position: number for number, component in enumerate(components) for position in component
+        position: number
+        for number, component in enumerate(cyclic_components(nx.DiGraph(certain + possible)))
+        for position in component
     }
-    after: list[list[int]] = [[] for _ in before]
-    for then, found in enumerate(links.before):
-        for first in found:
-            _link(after, component_of, first, then)
-    backwards: list[list[int]] = [[] for _ in before]
-    for first, followers in enumerate(after):
-        for then in followers:
-            backwards[then].append(first)
+
+    def on_a_cycle(first: int, then: int) -> bool:
+        return first in component_of and component_of[first] == component_of.get(then)
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(links.before)))
+    graph.add_edges_from(edge for edge in certain if on_a_cycle(*edge))
     chosen = []
     for choice in choices:
-        links_from = backwards if choice.forward else after
-        barred = graph_algorithms.reachable([choice.of], links_from.__getitem__)
-        free = [found for found in choice.one_of if barred.keys().isdisjoint(found)]
+        reached = nx.ancestors if choice.forward else nx.descendants
+        barred = {choice.of, *reached(graph, choice.of)}
+        free = [found for found in choice.one_of if barred.isdisjoint(found)]
         taken = free[:1] if choice.forward else free
-        for first, then in _edges(choice, taken):
-            if _link(after, component_of, first, then):
-                backwards[then].append(first)
+        graph.add_edges_from(edge for edge in _edges(choice, taken) if on_a_cycle(*edge))
         chosen.append(taken)
     return chosen
-
-
-def _link(after: list[list[int]], component_of: dict[int, int], first: int, then: int) -> bool:
-    """Add a link if both its ends are in the same component; return whether they are."""
-    inside = first in component_of and component_of[first] == component_of.get(then)
-    if inside:
-        after[first].append(then)
-    return inside
 
 
 def _add(

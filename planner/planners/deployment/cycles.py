@@ -15,24 +15,18 @@ from planner.planners.deployment.task_links import Linker, Links
 
 def topological_order(links: Links) -> list[int]:
     """Return all positions in a topological order of the links; raises CycleError."""
-    return graph_algorithms.topological_order(_before(links))
+    before: list[Predecessors] = [
+        [tuple(needs), *groups] for needs, groups in zip(links.before, links.any_of, strict=True)
+    ]
+    return graph_algorithms.topological_order(before)
 
 
 def refusal(linker: Linker, error: CycleError) -> InvalidInput:
     """Return the error that names a shortest cycle in each strongly connected component."""
     links = linker.links
-    before = _before(links)
-    components = graph_algorithms.strongly_connected_components(before, error.nodes)
-    cycles = [graph_algorithms.cycle_in(before, component) for component in components]
     return InvalidInput(
-        _mistake(linker, [p for p in cycle if not links.is_join(p)]) for cycle in cycles
+        _mistake(linker, [p for p in cycle if not links.is_join(p)]) for cycle in error.cycles()
     )
-
-
-def _before(links: Links) -> list[Predecessors]:
-    return [
-        [tuple(needs), *groups] for needs, groups in zip(links.before, links.any_of, strict=True)
-    ]
 
 
 def _mistake(linker: Linker, path: Sequence[int]) -> Mistake:

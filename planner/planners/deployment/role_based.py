@@ -9,17 +9,19 @@ Cross dependencies are ignored. A task runs only once on a node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
-from planner.graph_algorithms import CycleError, Predecessors
+from planner.graph_algorithms import CycleError, topological_order
 from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.problem import MASTER, Deployment, Task
 from planner.planners.deployment.steps import DeploymentStep
 from planner.planners.deployment.task_placement import Places, TaskPlacement
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 #: Groups of which no node may fail, unless the document gives them a fault tolerance.
 CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")
@@ -60,9 +62,9 @@ class TaskOrder:
         if mistakes:
             raise InvalidInput(mistakes)
         try:
-            self.positions = graph_algorithms.topological_order(self._groups_before())
+            self.positions = topological_order([[tuple(found)] for found in self.before])
         except CycleError as error:
-            raise InvalidInput(self._loops(error)) from error
+            raise InvalidInput(map(self._loop, error.cycles())) from error
 
     def _link(self, task: Task) -> Iterator[Mistake]:
         own = self._place[task.id]
@@ -87,34 +89,33 @@ class TaskOrder:
                 elif other != own:
                     self.before[other][own] = None
 
-    def _groups_before(self) -> list[Predecessors]:
-        return [[tuple(found)] for found in self.before]
+    def _loop(self, cycle: Sequence[int]) -> Mistake:
+        names = [self._tasks[p].id for p in (*cycle, cycle[0])]
+        return Mistake(f"a cycle: {' -> '.join(names)}", self._tasks[cycle[0]].path())
 
-    def _loops(self, error: CycleError) -> Iterator[Mistake]:
-        """Yield a mistake, with a shortest cycle, for each strongly connected component."""
-        before = self._groups_before()
-        for component in graph_algorithms.strongly_connected_components(before, error.nodes):
-            cycle = graph_algorithms.cycle_in(before, component)
-            names = [self._tasks[p].id for p in (*cycle, cycle[0])]
-            yield Mistake(f"a cycle: {' -> '.join(names)}", self._tasks[cycle[0]].path())
+    @cached_property
+    def graph(self) -> nx.DiGraph[int]:
+        """The positions of the tasks, with an edge to each from those that precede it directly."""
+        import networkx as nx
+
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_nodes_from(range(len(self.before)))
+        graph.add_edges_from((p, i) for i, found in enumerate(self.before) for p in found)
+        return graph
 
     def ancestors(self, task_id: str) -> set[int]:
         """Return the positions of all tasks that precede a task; none if there is no such task."""
-        return self._reachable(task_id, self.before)
+        import networkx as nx
+
+        start = self._place.get(task_id)
+        return set() if start is None else nx.ancestors(self.graph, start)
 
     def descendants(self, task_id: str) -> set[int]:
         """Return the positions of all tasks that follow a task; none if there is no such task."""
-        after: list[list[int]] = [[] for _ in self._tasks]
-        for i, found in enumerate(self.before):
-            for p in found:
-                after[p].append(i)
-        return self._reachable(task_id, after)
+        import networkx as nx
 
-    def _reachable(self, task_id: str, links: Sequence[Iterable[int]]) -> set[int]:
         start = self._place.get(task_id)
-        if start is None:
-            return set()
-        return {*graph_algorithms.reachable([start], links.__getitem__)} - {start}
+        return set() if start is None else nx.descendants(self.graph, start)
 
     def groups_of(self, task: Task) -> list[str]:
         """List the groups that a task names in ``groups``, and those that name it in ``tasks``."""
@@ -147,18 +148,14 @@ class RoleBased:
         ]
 
     def _waves(self) -> Iterator[Stage]:
+        import networkx as nx
+
         tasks = self._deployment.tasks
         groups = {i: task for i, task in enumerate(tasks) if task.is_group}
         nodes = {i: list(self._cluster.of(task.where)) for i, task in groups.items()}
-        done = {i for i in groups if not nodes[i]}
-        while len(done) < len(groups):
-            wave = [
-                i
-                for i in groups
-                if i not in done and all(p in done for p in self._order.before[i] if p in groups)
-            ]
-            yield from self._wave([(groups[i], nodes[i]) for i in wave])
-            done.update(wave)
+        deployed = self._order.graph.subgraph([i for i in groups if nodes[i]])
+        for wave in nx.topological_generations(deployed):
+            yield from self._wave([(groups[i], nodes[i]) for i in sorted(wave)])
         grouped = {uid for found in nodes.values() for uid in found}
         uids = [MASTER, *(n.uid for n in self._deployment.nodes if n.uid != MASTER)]
         rest = [self._entry(uid, None) for uid in uids if uid not in grouped]

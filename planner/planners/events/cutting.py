@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-from planner.graph_algorithms import acyclic_part, strongly_connected_components
-from planner.planners.events.dominators import dominators
+from planner.graph_algorithms import CycleError, cyclic_components, topological_order
 from planner.planners.events.reachability import Edge, SpanningTree, successors_and_predecessors
 
 #: After this many repair steps per edge, computing the dominators of all nodes is cheaper.
@@ -70,12 +69,13 @@ def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Itera
 
 def _edges_near_cycles(count: int, edges: Collection[Edge]) -> list[Edge]:
     """Return the edges on cycles and those that start at a node reachable from one."""
-    after: dict[int, list[int]] = {node: [] for node in range(count)}
-    for one, other in edges:
-        after[one].append(other)
-    for node in acyclic_part(after):
-        del after[node]
-    return [(one, other) for one, others in after.items() for other in others]
+    _, into = successors_and_predecessors(count, edges)
+    try:
+        topological_order([(tuple(nodes),) for nodes in into])
+    except CycleError as error:
+        near = {*error.nodes}
+        return [(one, other) for one, other in edges if one in near]
+    return []
 
 
 class _Components:
@@ -84,16 +84,13 @@ class _Components:
     def __init__(self, count: int, edges: Iterable[Edge]) -> None:
         #: The successors of each node, over edges on cycles.
         self.after, self._into = successors_and_predecessors(count, edges)
-        self._groups = [(nodes,) for nodes in self._into]
         self._ahead, self._back = SpanningTree(self._into), SpanningTree(self.after)
         #: The strongly connected components before the first cut.
         self.found = self._split(range(count))
 
     def left(self) -> list[frozenset[int]]:
         """Return the strongly connected components that still have cycles."""
-        return strongly_connected_components(
-            self._groups, [node for node, nodes in enumerate(self._into) if nodes]
-        )
+        return self._cyclic([node for node, nodes in enumerate(self._into) if nodes])
 
     def cut(self, one: int, others: Collection[int]) -> None:
         """Remove the edges from ``one`` to ``others``, and all edges that are then on no cycle."""
@@ -106,6 +103,13 @@ class _Components:
             if self._ahead.parent[other] == one:
                 self._split(self._ahead.repair(self.after, other))
 
+    def _cyclic(self, nodes: Collection[int]) -> list[frozenset[int]]:
+        import networkx as nx
+
+        within = {*nodes}
+        after = {one: within.intersection(self.after[one]) for one in nodes}
+        return cyclic_components(nx.DiGraph(after))
+
     def _split(self, nodes: Collection[int]) -> list[frozenset[int]]:
         """Split ``nodes`` into strongly connected components that have cycles; return these.
 
@@ -113,7 +117,7 @@ class _Components:
         """
         if not nodes:
             return []
-        found = strongly_connected_components(self._groups, nodes)
+        found = self._cyclic(nodes)
         component_of = {node: component for component in found for node in component}
         for one in nodes:
             own = component_of.get(one, _NO_NODES)
@@ -171,12 +175,16 @@ class _Reachability:
 
     def _only_ways(self) -> set[int]:
         """Find the nodes that are reachable only over their edge of the tree, by dominators."""
+        import networkx as nx
+
         count = len(self._into)
         # The edge of the tree to each node becomes a node itself: its number is that of the node
         # plus ``count``. The last node is a new root, the predecessor of all roots.
-        after: list[list[int]] = [*([] for _ in range(count)), *([i] for i in range(count))]
+        root = 2 * count
+        graph: nx.DiGraph[int] = nx.DiGraph([(root, node) for node in self._roots])
+        graph.add_edges_from((node + count, node) for node in range(count))
         for other, nodes in enumerate(self._into):
-            for one in nodes:
-                after[one].append(other + count if self._tree.parent[other] == one else other)
-        found = dominators([*after, self._roots], len(after))
-        return {node for node in range(count) if found[node] == node + count}
+            tree = self._tree.parent[other]
+            graph.add_edges_from((one, other + count * (one == tree)) for one in nodes)
+        found = nx.immediate_dominators(graph, root)
+        return {node for node in range(count) if found.get(node) == node + count}

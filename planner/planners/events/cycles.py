@@ -33,11 +33,12 @@ def mistakes(
 
 def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
     """Find a shortest cycle through the smallest of the nodes."""
-    after: dict[int, list[int]] = {}
-    for one, other in sorted({*graph.orders, *graph.events}):
-        if one in nodes and other in nodes:
-            after.setdefault(one, []).append(other)
-    return shortest_cycle(min(nodes), after.__getitem__)
+    import networkx as nx
+
+    edges = sorted({*graph.orders, *graph.events})
+    inside: nx.DiGraph[int] = nx.DiGraph()
+    inside.add_edges_from((one, other) for one, other in edges if one in nodes and other in nodes)
+    return shortest_cycle(inside, min(nodes))
 
 
 def _places(problem: EventsProblem, graph: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:

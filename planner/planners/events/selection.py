@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from planner.errors import InvalidInput, Mistake, accepted
-from planner.graph_algorithms import reachable
 from planner.planners.events.document import Subset
 from planner.planners.events.reachability import reachable_pairs
 from planner.planners.events.unroll import Run
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
@@ -22,14 +26,19 @@ def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]
     """
     if not (subset.only or subset.since or subset.until):
         return list(runs), []
+    import networkx as nx
+
     only, since, until = _wanted(runs, subset)
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(runs)))
+    graph.add_edges_from((j, i) for i, run in enumerate(runs) for j in _before(run))
     kept = set(range(len(runs)))
     if subset.only:
         kept &= only
     if subset.since:
-        kept &= _descendants(runs, since)
+        kept &= _reachable(graph, since)
     if subset.until:
-        kept &= _ancestors(runs, until)
+        kept &= _reachable(graph.reverse(copy=False), until)
     place = {i: k for k, i in enumerate(sorted(kept))}
     found = _with_repeats_ordered([_without(runs[i], place) for i in place])
     return found, list(_warnings(runs, kept))
@@ -65,16 +74,10 @@ def _before(run: Run) -> Iterator[int]:
     yield from run.events
 
 
-def _descendants(runs: Sequence[Run], first: Collection[int]) -> set[int]:
-    after: list[list[int]] = [[] for _ in runs]
-    for i, run in enumerate(runs):
-        for j in _before(run):
-            after[j].append(i)
-    return set(reachable(first, after.__getitem__))
+def _reachable(graph: nx.DiGraph[int], starts: Collection[int]) -> set[int]:
+    import networkx as nx
 
-
-def _ancestors(runs: Sequence[Run], last: Collection[int]) -> set[int]:
-    return set(reachable(last, lambda i: _before(runs[i])))
+    return {*chain.from_iterable(nx.bfs_layers(graph, starts))}
 
 
 def _without(run: Run, place: dict[int, int]) -> Run:

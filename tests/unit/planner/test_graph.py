@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order graph of a plan: what is refused, its waves, and the kinds of its edges."""
+"""The order of a plan: its graph and the kinds of its edges, what is refused, its waves."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import networkx as nx
 import pytest
 
-from planner import graph
+from applier.testing.random_plans import random_plan
+from planner import graph, order_graph
 from planner.errors import InvalidPlan
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import Outcome
@@ -158,10 +160,68 @@ def test_an_edge_of_several_kinds_is_given_once_as_the_strongest() -> None:
         },
         "d": {"needs_any": (("uuid-b", "uuid-c"),), "parents": ("uuid-c", "uuid-a")},
     }
-    assert {(a[5:], b[5:]): kind for a, b, kind in graph.edges(actions(links))} == {
+    assert edges(links) == {
         ("a", "c"): "need",
         ("b", "c"): "trigger",
-        ("b", "d"): "any",
-        ("c", "d"): "any",
         ("a", "d"): "order",
+        ("c", "d"): "order",
+        ("b", "group 0"): "any",
+        ("c", "group 0"): "any",
+        ("group 0", "d"): "any",
     }
+
+
+def edges(links: dict[str, Any]) -> dict[tuple[str, str], str]:
+    """Return the kind of each edge of the order graph, by names and groups."""
+    found = graph.order_graph(actions(links)).edges(data="kind")
+    return {(a.removeprefix("uuid-"), b.removeprefix("uuid-")): kind for a, b, kind in found}
+
+
+def test_links_that_many_share_go_through_a_group() -> None:
+    three = ("uuid-a", "uuid-b", "uuid-c")
+    first: dict[str, Any] = {"a": [], "b": [], "c": []}
+    later: dict[str, Any] = {n: {"needs": three, "parents": ("uuid-a",)} for n in "xyz"}
+    assert edges(first | later) == {
+        **{(name, "group 0"): "need" for name in "abc"},
+        **{("group 0", name): "need" for name in "xyz"},
+    }
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_order_graph_has_every_link_of_a_plan_with_its_strongest_kind(seed: int) -> None:
+    plan = random_plan(seed)
+    made = order_graph(plan)
+    assert [n for n, data in made.nodes(data=True) if "action" in data] == [
+        a.uuid for a in plan.actions
+    ]
+    assert nx.is_directed_acyclic_graph(made)
+    assert {kind for _, _, kind in made.edges(data="kind")} <= {"order", "need", "any", "trigger"}
+    for action in plan.actions:
+        before: dict[str, str] = {}
+        alternatives = []
+        for one, _, kind in made.in_edges(action.uuid, data="kind"):
+            if kind == "any":
+                alternatives.append({*made.predecessors(one)})
+                continue
+            members = (one,) if "action" in made.nodes[one] else list(made.predecessors(one))
+            assert all(made.edges[m, one]["kind"] == kind for m in members if m != one)
+            for member in members:
+                if STRENGTH[kind] > STRENGTH.get(before.get(member, ""), 0):
+                    before[member] = kind
+        expected = dict.fromkeys(action.parents, "order")
+        expected |= {t.action: "trigger" for t in action.triggers}
+        expected |= dict.fromkeys(action.needs, "need")
+        assert before == expected
+        assert sorted(map(sorted, alternatives)) == sorted(
+            map(sorted, {frozenset(group) for group in action.needs_any if group})
+        )
+
+
+STRENGTH = {"order": 1, "trigger": 2, "need": 3}
+
+
+def test_the_number_of_edges_is_linear_in_dense_layers() -> None:
+    first = tuple(f"a{i}" for i in range(200))
+    layers = [Action(uuid=uuid, action_type="nop") for uuid in first]
+    layers += [Action(uuid=f"b{i}", action_type="nop", needs=tuple(first)) for i in range(200)]
+    assert order_graph(layers).number_of_edges() == 400

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -10,10 +12,8 @@ from hypothesis import strategies as st
 
 from planner.graph_algorithms import (
     CycleError,
-    acyclic_part,
     reachable,
     shortest_cycle,
-    strongly_connected_components,
     topological_order,
 )
 
@@ -76,33 +76,23 @@ def test_the_topological_order_is_that_of_networkx(graph: nx.DiGraph[int]) -> No
 
 
 @given(graphs())
-def test_the_acyclic_part_has_every_node_that_no_cycle_leads_to(graph: nx.DiGraph[int]) -> None:
-    found = acyclic_part({node: [*graph.successors(node)] for node in graph})
-    assert {*found} == {*graph} - on_cycles(graph)
-    place = {node: i for i, node in enumerate(found)}
-    assert all(place[a] < place[b] for a, b in graph.edges if a in place and b in place)
-
-
-@given(graphs())
-def test_components_are_those_of_networkx(graph: nx.DiGraph[int]) -> None:
+def test_components_and_cycles_of_the_error_are_those_of_networkx(graph: nx.DiGraph[int]) -> None:
     expected = [
         frozenset(nodes)
         for nodes in nx.strongly_connected_components(graph)
         if len(nodes) > 1 or any(graph.has_edge(node, node) for node in nodes)
     ]
-    found = strongly_connected_components(predecessors(graph), range(len(graph)))
-    assert found == sorted(expected, key=min)
-
-
-@given(graphs())
-def test_components_are_sought_among_the_nodes_named_alone(graph: nx.DiGraph[int]) -> None:
-    some = [node for node in graph if node % 2]
-    expected = [
-        frozenset(nodes)
-        for nodes in nx.strongly_connected_components(graph.subgraph(some))
-        if len(nodes) > 1 or any(graph.has_edge(node, node) for node in nodes)
-    ]
-    assert strongly_connected_components(predecessors(graph), some) == sorted(expected, key=min)
+    if not expected:
+        topological_order(predecessors(graph))
+        return
+    with pytest.raises(CycleError) as error:
+        topological_order(predecessors(graph))
+    assert error.value.components() == sorted(expected, key=min)
+    cycles = error.value.cycles()
+    assert [cycle[0] for cycle in cycles] == sorted(map(min, expected))
+    for cycle in cycles:
+        assert len(cycle) == len(shortest_cycle(graph, cycle[0]))
+        assert all(graph.has_edge(a, b) for a, b in pairwise((*cycle, cycle[0])))
 
 
 @given(graphs())
@@ -121,11 +111,11 @@ def test_the_shortest_cycle_is_as_short_as_networkx_says(graph: nx.DiGraph[int])
             if nx.has_path(graph, after, start)
         ]
         if lengths:
-            cycle = shortest_cycle(start, graph.successors)
+            cycle = shortest_cycle(graph, start)
             assert cycle[0] == start
             assert len(cycle) == min(lengths)
             ends = [*cycle[1:], start]
             assert all(graph.has_edge(a, b) for a, b in zip(cycle, ends, strict=True))
         else:
             with pytest.raises(ValueError, match="is on no cycle"):
-                shortest_cycle(start, graph.successors)
+                shortest_cycle(graph, start)

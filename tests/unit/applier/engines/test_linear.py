@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
 
+import networkx as nx
 import pytest
 from taskflow import engines, exceptions, task
 from taskflow.listeners import base as listeners
@@ -16,7 +17,7 @@ from taskflow.patterns import graph_flow
 
 from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
-from applier.engines.taskflow_engine import build
+from applier.engines.flow import PlanFlow
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
@@ -58,8 +59,8 @@ def engine_for():
                 events=events or queue.SimpleQueue(),
                 make_task=make_task,
             )
-            wanted = order.links(plan.actions) if links is None else links
-            made = build(wanted, make_task, "plan")
+            wanted = order.open_graph(plan.actions) if links is None else nx.DiGraph(links)
+            made = PlanFlow("plan", wanted, make_task)
             return load(made, run=run, max_workers=max_workers), store
 
         yield make
@@ -192,7 +193,7 @@ def test_ends_that_come_one_after_the_other_share_a_commit(engine_for):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_joins_inside_the_flow_change_no_state(engine_for, seed):
+def test_groups_inside_the_flow_change_no_state(engine_for, seed):
     plan, fate = random_plan(seed), random_fate(seed)
     actions = [
         Action.from_dict({**a.to_dict(), "input_parameters": {"uuid": a.uuid}})
@@ -203,11 +204,10 @@ def test_joins_inside_the_flow_change_no_state(engine_for, seed):
     def work(parameters, _context, _stop):
         return carry_out(fate(parameters["uuid"]))
 
+    direct = {a.uuid: [b.uuid for b in plan.actions if a.uuid in b.before()] for a in plan.actions}
     found = []
-    for joins in (True, False):
-        engine, store = engine_for(
-            plan, work, links=order.links(plan.actions, joins=joins), max_workers=3
-        )
+    for links in (None, direct):
+        engine, store = engine_for(plan, work, links=links, max_workers=3)
         engine.run()
         found.append(ends(store.load_plan(plan.uuid).actions))
     assert found[0] == found[1] == expected_ends(plan, fate)

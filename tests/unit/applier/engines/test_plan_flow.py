@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import pytest
-from taskflow import task
+from taskflow import exceptions, task
 from taskflow.patterns import graph_flow
 
-from applier.engines.taskflow_engine import build
-from applier.scheduling.order import links
+from applier.engines.flow import PlanFlow
+from applier.scheduling.order import open_graph
 from applier.testing.random_plans import random_plan
 
 
@@ -25,28 +26,36 @@ def told(flow):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_linking_at_once_gives_what_linking_one_by_one_gives(seed):
-    after = links(random_plan(seed, size=20).actions)
+    order = open_graph(random_plan(seed, size=20).actions)
     one_by_one = graph_flow.Flow("plan")
-    tasks = {name: Nothing(name) for name in after}
+    tasks = {name: Nothing(name) for name in order}
     one_by_one.add(*tasks.values())
-    for name in after:
-        for other in after[name]:
-            one_by_one.link(tasks[name], tasks[other])
-    assert told(build(after, Nothing)) == told(one_by_one)
+    for one, other in order.edges:
+        one_by_one.link(tasks[one], tasks[other])
+    made = PlanFlow("plan", order, Nothing)
+    assert isinstance(made, graph_flow.Flow)
+    assert told(made) == told(one_by_one)
+    assert made.requires == frozenset()
 
 
-def test_a_task_is_made_when_it_is_first_read_and_only_once():
+def test_one_task_is_made_for_each_node():
     made = []
-    tasks = build({"a": ["b"], "b": []}, lambda name: made.append(name) or Nothing(name)).tasks
-    assert made == []
-    assert tasks["b"] is tasks["b"]
-    assert made == ["b"]
+    flow = PlanFlow(
+        "plan", nx.DiGraph({"a": ["b"]}), lambda name: made.append(name) or Nothing(name)
+    )
+    assert made == ["a", "b"]
+    assert list(flow) == [flow.tasks["a"], flow.tasks["b"]]
+
+
+def test_a_cycle_is_refused():
+    with pytest.raises(exceptions.DependencyFailure):
+        PlanFlow("plan", nx.DiGraph([("a", "b"), ("b", "a")]), Nothing)
 
 
 def test_nothing_is_added_later():
     with pytest.raises(TypeError, match="has all tasks of its plan"):
-        build({"a": []}, Nothing).add(Nothing("b"))
+        PlanFlow("plan", nx.DiGraph({"a": []}), Nothing).add(Nothing("b"))
 
 
 def test_a_flow_without_actions_is_a_flow():
-    assert len(build({}, Nothing)) == 0
+    assert len(PlanFlow("plan", nx.DiGraph(), Nothing)) == 0

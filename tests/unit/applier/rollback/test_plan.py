@@ -11,7 +11,7 @@ import pytest
 
 from applier.rollback.plan import rollback
 from planner.errors import InvalidInput
-from planner.graph import edges, validate
+from planner.graph import order_graph, validate
 from planner.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
@@ -40,14 +40,14 @@ def rolled_back(*actions, **fields):
 
 
 def comes_after(plan, kinds=("order", "need")):
-    """Return for each revert the reverts before it, also through joins."""
+    """Return for each revert the reverts before it, also through joins and groups."""
     names = {a.uuid: a.name for a in plan.actions}
-    links = [(one, other) for one, other, kind in edges(plan.actions) if kind in kinds]
+    links = [(a, b) for a, b, kind in order_graph(plan).edges(data="kind") if kind in kinds]
 
     def before(uuid):
         for one, other in links:
             if other == uuid:
-                yield from before(one) if names[one] is None else [names[one]]
+                yield from [names[one]] if names.get(one) else before(one)
 
     return {a.name: sorted(set(before(a.uuid))) for a in plan.actions if a.name}
 
