@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -270,10 +270,9 @@ class Cloud(SimulatedCloud):
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def toy(offer: Callable[..., None]) -> None:
     """Register :class:`Cloud` as the entry point ``toy``."""
-    entry_point = EntryPoint("toy", f"{__name__}:Cloud", registry.CLOUDS)
-    monkeypatch.setitem(registry._offered(registry.CLOUDS), "toy", {"third-party": entry_point})
+    offer(registry.CLOUDS, "toy", f"{__name__}:Cloud")
 
 
 @pytest.mark.usefixtures("toy")
