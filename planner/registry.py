@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds planners, action types, engines and clouds by name; each is imported when it is first used.
 
-Plugins are entry points of installed distributions; stevedore finds and loads them. Their sections in
-the configuration are named as in Watcher, but their namespaces are not, because Watcher loads all
+Plugins are entry points of installed distributions; stevedore finds and loads them. The sections
+of their options are named as in Watcher, but their namespaces are not, because Watcher loads all
 plugins in its namespaces.
 """
 
