@@ -161,13 +161,13 @@ class UnknownPlugin(PlannerError):
 
 
 class AmbiguousPlugin(PlannerError):
-    """Several installed distributions offer the same name."""
+    """One name is offered more than once: ``targets`` are the classes, as ``module:Class``."""
 
-    def __init__(self, what: str, name: str, distributions: Iterable[str]) -> None:
-        self.what, self.name, self.distributions = what, name, tuple(sorted(distributions))
+    def __init__(self, what: str, name: str, targets: Iterable[str]) -> None:
+        self.what, self.name, self.targets = what, name, tuple(sorted(targets))
         super().__init__(
-            f"{what} {name!r} is offered by {' and '.join(self.distributions)}; "
-            "uninstall one of them"
+            f"{what} {name!r} is offered by {' and '.join(self.targets)}; "
+            "uninstall the distribution of one of them"
         )
 
 

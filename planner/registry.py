@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds planners, action types, engines and clouds by name; each is imported when it is first used.
 
-Plugins are entry points of installed distributions. Their sections in the configuration are named
-as in Watcher, but their namespaces are not, because Watcher loads all plugins in its namespaces.
+Plugins are entry points of installed distributions; stevedore finds and loads them. The sections
+of their options are named as in Watcher, but their namespaces are not, because Watcher loads all
+plugins in its namespaces.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
+
+from stevedore import DriverManager, NamedExtensionManager
 
 from planner import schema_references
 from planner.contract import ActionType, Planner
@@ -37,36 +38,15 @@ SECTIONS = {
 _WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine", CLOUDS: "cloud"}
 
 
-@cache
-def _installed() -> list[tuple[Distribution, str]]:
-    """Read the entry points of all installed distributions: many small files, so only once."""
-    read = ((found, found.read_text("entry_points.txt")) for found in distributions())
-    return [(found, text) for found, text in read if text]
-
-
-@cache
-def entries(namespace: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a namespace, as they were at the first call in this process.
-
-    Only the files with that namespace are parsed: ``importlib.metadata.entry_points`` parses all.
-    """
-    offering = [found for found, text in _installed() if f"[{namespace}]" in text]
-    if len(offering) > 1:
-        # The same distribution may be found in several folders; the first is what is imported.
-        offering = list({_name(found): found for found in reversed(offering)}.values())[::-1]
-    return tuple(e for found in offering for e in found.entry_points if e.group == namespace)
-
-
-def _name(distribution: Distribution) -> str:
-    """Return the normalized name of a distribution, without parsing all its metadata."""
-    about = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-    found = re.search(r"^Name: *(.*?) *$", about, re.MULTILINE)
-    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
+def entries(namespace: str) -> list[EntryPoint]:
+    """Return the entry points of a namespace, without importing what they name."""
+    manager: NamedExtensionManager[Any] = NamedExtensionManager(namespace, names=[])
+    return manager.list_entry_points()
 
 
 def names(namespace: str) -> list[str]:
     """List the plugins of a namespace in alphabetical order, without importing them."""
-    return sorted(_offered(namespace))
+    return sorted({entry.name for entry in entries(namespace)})
 
 
 def section_of(namespace: str, name: str) -> str:
@@ -83,28 +63,17 @@ def load(namespace: str, name: str) -> Any:
 
     Raises UnknownPlugin, AmbiguousPlugin or BrokenPlugin.
     """
-    what, offered = _WHAT[namespace], _offered(namespace)
-    if name not in offered:
-        raise UnknownPlugin(what, name, offered)
-    by_distribution = offered[name]
-    if len(by_distribution) > 1:
-        raise AmbiguousPlugin(what, name, by_distribution)
-    (entry_point,) = by_distribution.values()
+    what = _WHAT[namespace]
+    targets = [entry.value for entry in entries(namespace) if entry.name == name]
+    if not targets:
+        raise UnknownPlugin(what, name, names(namespace))
+    if len(targets) > 1:
+        raise AmbiguousPlugin(what, name, targets)
     try:
-        return entry_point.load()
+        return DriverManager(namespace, name).driver
     except Exception as reason:
         # Importing a plugin runs code of third parties, which may raise any exception.
         raise BrokenPlugin(what, name, f"{type(reason).__name__}: {reason}") from reason
-
-
-@cache
-def _offered(namespace: str) -> dict[str, dict[str, EntryPoint]]:
-    """Find the entry points of a namespace: by name, then by the distribution that has it."""
-    offered: dict[str, dict[str, EntryPoint]] = {}
-    for entry_point in entries(namespace):
-        distribution = entry_point.dist.name if entry_point.dist else ""
-        offered.setdefault(entry_point.name, {})[distribution] = entry_point
-    return offered
 
 
 def planner(name: str) -> type[Planner[Any]]:

@@ -36,7 +36,7 @@ class Verbs(CommandManager):
     """The installed verbs by name; each is imported when it is used."""
 
     def load_commands(self, namespace: str) -> None:
-        """Register the entry points by name. cliff itself would import every verb here."""
+        """Register what stevedore finds, by name. cliff itself would import every verb here."""
         self.group_list.append(namespace)
         for entry in registry.entries(namespace):
             self.commands[entry.name.replace("_", " ")] = entry

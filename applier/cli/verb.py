@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from cliff.command import Command
 from cliff.lister import Lister
-from stevedore import ExtensionManager
+from stevedore import NamedExtensionManager
 from stevedore.extension import Extension
 
 from applier.assembly import now
@@ -201,15 +201,11 @@ class ListVerb(Lister, Verb):
 
         # prettytable, which cliff's own table needs, is not imported.
         space = self.formatter_namespace
+        others = [name for name in registry.names(space) if name != _TABLE]
+        formats: Any = NamedExtensionManager(space, others, invoke_on_load=True)
         ours = EntryPoint(_TABLE, f"{RowTable.__module__}:{RowTable.__name__}", space)
-        formats = [ours, *(entry for entry in registry.entries(space) if entry.name != _TABLE)]
-        # The plain constructor would read all installed entry points once more.
-        return ExtensionManager.make_test_instance(
-            [
-                Extension(entry.name, entry, format_, format_())
-                for entry, format_ in ((entry, entry.load()) for entry in formats)
-            ]
-        )
+        formats.extensions.append(Extension(_TABLE, ours, RowTable, RowTable()))
+        return formats
 
     def produce_output(
         self,

@@ -121,7 +121,7 @@ class WatcherTypes(Mapping[str, type[ActionPlugin]]):
         self._touches, self._osc, self._on_begin = touches, osc, on_begin
         self._loader = DefaultActionLoader()
         self._own = registry.ActionTypes()
-        self._names = frozenset(e.name for e in registry.entries("watcher_actions"))
+        self._names = frozenset(registry.names("watcher_actions"))
         self._loaded: dict[str, type[ActionPlugin]] = {}
 
     def __getitem__(self, name: str) -> type[ActionPlugin]:

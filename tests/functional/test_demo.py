@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -88,3 +89,42 @@ def test_an_argument_that_does_not_exist_is_refused(checkout: Path) -> None:
         ["./demo", "--openstak"], cwd=checkout, capture_output=True, text=True, check=False
     )
     assert (told.returncode, told.stderr) == (2, "Usage: ./demo [--openstack]\n")
+
+
+CORE, EVERYTHING = "--editable .", "--editable .[test,doc,postgresql,mysql]"
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "installed"),
+    [
+        ((), "core", CORE),
+        ((), "", EVERYTHING),
+        (("core",), "core", None),
+        (("core",), "", EVERYTHING),
+        (("complete",), "core", None),
+        (("complete",), "", None),
+    ],
+)
+def test_only_what_is_missing_is_installed(
+    tmp_path: Path, made: tuple[str, ...], asked: str, installed: str | None
+) -> None:
+    """The interpreter is a script that notes its arguments."""
+    for name in ("setup.cfg", "pyproject.toml"):
+        shutil.copy2(ROOT / name, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\n[ "$1" = -c ] || echo "$*" >>called\necho Collecting\n')
+    python.chmod(0o755)
+    for mark in made:
+        (tmp_path / ".venv" / mark).write_text(f"{tmp_path}\n", encoding="utf-8")
+    command = ["bash", "-euc", f". {shlex.quote(str(ROOT / 'tools' / 'environment'))} {asked}"]
+    for run in (1, 2):
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (told.returncode, told.stderr) == (0, "")
+        # What was made once is not made again.
+        assert bool(told.stdout) == (run == 1 and installed is not None)
+    called = tmp_path / "called"
+    assert installed is not None or not called.exists()
+    if installed is not None:
+        (line,) = called.read_text().splitlines()
+        assert line.endswith(installed)

@@ -102,7 +102,7 @@ LAYERS = (
             "planner.yaml_text",
         ),
         above=("L0", "L1"),
-        third_party=("jsonschema", "jsonschema_rs", "oslo_config", "yaml"),
+        third_party=("jsonschema", "jsonschema_rs", "oslo_config", "stevedore", "yaml"),
     ),
     Layer(
         "L3",

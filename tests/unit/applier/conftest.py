@@ -6,11 +6,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import ExitStack, closing
+from importlib.metadata import EntryPoint
 
 import pytest
+from stevedore import ExtensionManager
 
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial
+from planner import registry
 
 
 @pytest.fixture
@@ -25,6 +28,18 @@ def open_trial():
     """Return a function that makes trials, which are closed after the test."""
     with ExitStack() as trials:
         yield lambda *given, **options: trials.enter_context(Trial(*given, **options))
+
+
+@pytest.fixture
+def offer(monkeypatch):
+    """Return a function that registers a plugin, in place of any other of its name."""
+
+    def register(namespace, name, target):
+        others = [entry for entry in registry.entries(namespace) if entry.name != name]
+        offered = [*others, EntryPoint(name, target, namespace)]
+        monkeypatch.setitem(ExtensionManager.ENTRY_POINT_CACHE, namespace, offered)
+
+    return register
 
 
 @pytest.fixture

@@ -79,15 +79,24 @@ def in_scratch(folder: Path, code: str, **distributions: str) -> str:
 OFFER = "[actionplan.planners]\nheaviest = planner.planners.weight:WeightPlanner\n"
 
 
-def test_one_name_from_two_distributions_is_an_error_that_names_both(tmp_path: Path) -> None:
-    other = OFFER.replace("weight:WeightPlanner", "node_resource_consolidation:x")
+def test_one_name_from_two_distributions_is_an_error_that_names_both_targets(
+    tmp_path: Path,
+) -> None:
+    other = "[actionplan.planners]\nheaviest = no_such_module:Heavy\n"
     told = in_scratch(tmp_path, "registry.planner('heaviest')", acme=OFFER, zenith=other)
-    assert "AmbiguousPlugin: planner 'heaviest' is offered by acme and zenith" in told
+    targets = "no_such_module:Heavy and planner.planners.weight:WeightPlanner"
+    assert f"AmbiguousPlugin: planner 'heaviest' is offered by {targets}" in told
 
 
-def test_two_distributions_that_offer_the_same_class_are_ambiguous_too(tmp_path: Path) -> None:
-    told = in_scratch(tmp_path, "registry.planner('heaviest')", acme=OFFER, zenith=OFFER)
-    assert "AmbiguousPlugin: planner 'heaviest' is offered by acme and zenith" in told
+def test_two_distributions_may_offer_the_same_class(tmp_path: Path) -> None:
+    code = "print(registry.planner('heaviest').__name__)"
+    assert in_scratch(tmp_path, code, acme=OFFER, zenith=OFFER) == "WeightPlanner\n"
+
+
+def test_what_is_installed_while_entry_points_are_cached_is_found_at_once(tmp_path: Path) -> None:
+    code = "print('heaviest' in registry.names('actionplan.planners'))"
+    assert in_scratch(tmp_path, code) == "False\n"
+    assert in_scratch(tmp_path, code, acme=OFFER) == "True\n"
 
 
 def test_a_name_that_one_distribution_offers_is_found(tmp_path: Path) -> None:

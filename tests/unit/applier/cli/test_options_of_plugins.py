@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -50,15 +50,14 @@ SECTIONS = ("watcher_actions.siren", "watcher_planners.alphabet")
 
 
 @pytest.fixture(autouse=True)
-def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+def third_party(offer: Callable[..., None]) -> None:
     """Register the classes above as entry points."""
     for group, name, found in (
         (registry.ACTIONS, "siren", Siren),
         (registry.PLANNERS, "alphabet", Alphabet),
         (registry.ENGINES, "other", Other),
     ):
-        entry_point = EntryPoint(name, f"{__name__}:{found.__name__}", group)
-        monkeypatch.setitem(registry._offered(group), name, {"third-party": entry_point})
+        offer(group, name, f"{__name__}:{found.__name__}")
 
 
 @pytest.mark.parametrize("section", SECTIONS)

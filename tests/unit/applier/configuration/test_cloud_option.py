@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,11 +44,9 @@ class Toy(SimulatedCloud):
 
 
 @pytest.fixture(autouse=True)
-def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+def third_party(monkeypatch: pytest.MonkeyPatch, offer: Callable[..., None]) -> None:
     """Register :class:`Toy` as the entry point ``toy``."""
-    offered = registry._offered(registry.CLOUDS)
-    entry_point = EntryPoint("toy", f"{__name__}:Toy", registry.CLOUDS)
-    monkeypatch.setitem(offered, "toy", {"third-party": entry_point})
+    offer(registry.CLOUDS, "toy", f"{__name__}:Toy")
     monkeypatch.setattr(Toy, "made", [])
     monkeypatch.setattr(Toy, "closed", 0)
 
@@ -150,9 +148,8 @@ def test_a_cloud_cannot_pass_for_the_simulated_one(
         Assembly(read(tmp_path, TOY)).cloud()
 
 
-def test_what_is_no_cloud_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry_point = EntryPoint("toy", "pathlib:Path", registry.CLOUDS)
-    monkeypatch.setitem(registry._offered(registry.CLOUDS), "toy", {"third-party": entry_point})
+def test_what_is_no_cloud_is_refused(tmp_path: Path, offer: Callable[..., None]) -> None:
+    offer(registry.CLOUDS, "toy", "pathlib:Path")
     with pytest.raises(BrokenPlugin, match=r"no subclass of applier\.contracts\.clouds\.Cloud"):
         Assembly(read(tmp_path, "[actionplan]\ncloud = toy\n")).check()
 

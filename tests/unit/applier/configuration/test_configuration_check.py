@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from importlib.metadata import EntryPoint
+from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from pathlib import Path
 
@@ -278,10 +277,9 @@ class Cloud(SimulatedCloud):
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def toy(offer: Callable[..., None]) -> None:
     """Register :class:`Cloud` as the entry point ``toy``."""
-    entry_point = EntryPoint("toy", f"{__name__}:Cloud", registry.CLOUDS)
-    monkeypatch.setitem(registry._offered(registry.CLOUDS), "toy", {"third-party": entry_point})
+    offer(registry.CLOUDS, "toy", f"{__name__}:Cloud")
 
 
 @pytest.mark.usefixtures("toy")

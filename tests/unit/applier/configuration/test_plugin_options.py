@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
 from typing import ClassVar
 
 import pytest
@@ -220,11 +219,9 @@ class Other:
 
 
 @pytest.fixture
-def third_party(monkeypatch):
+def third_party(offer):
     """Register :class:`Other` as the entry point ``other``."""
-    offered = registry._offered(registry.ENGINES)
-    entry_point = EntryPoint("other", f"{__name__}:Other", registry.ENGINES)
-    monkeypatch.setitem(offered, "other", {"third-party": entry_point})
+    offer(registry.ENGINES, "other", f"{__name__}:Other")
 
 
 OTHER = "[watcher_applier]\nworkflow_engine = other\n[watcher_workflow_engines.other]\n"
@@ -263,9 +260,8 @@ def test_an_engine_has_to_declare_max_workers(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("third_party")
 @pytest.mark.parametrize("found", ["pathlib:Path", "os:getcwd", f"{__name__}:OTHER"])
-def test_what_is_no_engine_is_refused(tmp_path, monkeypatch, found):
-    entry_point = EntryPoint("other", found, registry.ENGINES)
-    monkeypatch.setitem(registry._offered(registry.ENGINES), "other", {"third-party": entry_point})
+def test_what_is_no_engine_is_refused(tmp_path, offer, found):
+    offer(registry.ENGINES, "other", found)
     with pytest.raises(BrokenPlugin, match=r"'other' cannot be used: it is no class with a method"):
         Assembly(read(tmp_path, OTHER)).engine()
 
