@@ -14,7 +14,6 @@ release = version = version_of("actionplan")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
-    "changes",
     "decisions",
     "from_the_code",
 ]

@@ -3,6 +3,7 @@
 
 A plugin is one class, registered as an entry point of ``actionplan.planners``. A planner of
 solutions extends :class:`planner.planners.solution.SolutionPlanner`, which parses the document.
+The names of OpenStack Watcher for all of this are in doc/how-to/coming-from-watcher.rst.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns off the echo of typed characters while a block is redrawn on the terminal."""
+"""Turns off the echo of typed characters while a block is redrawn on the terminal.
+
+A typed line feed would move the block, and a shell would run, after the run, what was typed unseen.
+After ``kill -9`` the terminal stays silent; ``stty sane`` helps.
+"""
 
 from __future__ import annotations
 

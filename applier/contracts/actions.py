@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of action types, which are plugins."""
+"""The interface of action types, which are plugins.
+
+The names of OpenStack Watcher for all of this are in doc/how-to/coming-from-watcher.rst.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as a trace of OpenTelemetry: spans of the plan, its actions and their attempts."""
+"""A run as a trace of OpenTelemetry: spans of the plan, its actions and their attempts.
+
+Each run is a trace, also that of a resumed plan. Names of spans have few values; the name of an
+action is an attribute. The span of an action has one link, to the action before it that ended last.
+"""
 
 from __future__ import annotations
 

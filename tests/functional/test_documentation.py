@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -315,11 +316,20 @@ def test_decisions_are_a_page_each_with_status_and_date_that_the_index_shows(bui
         assert f"<p>{date}</p>" in row, page
 
 
-def test_the_documentation_shows_the_changes_of_the_next_release(built):
+def test_the_change_log_is_shown_and_begins_with_the_next_release(built):
+    log = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
+    heads = [a for a, b in pairwise(log.splitlines()) if b and set(b) <= {"-"}]
+    assert re.fullmatch(r"\d+\.\d+\.\d+ \((not yet released|20\d\d-\d\d-\d\d)\)", heads[0])
     html = (built / "changelog.html").read_text(encoding="utf-8")
-    for fragment in (ROOT / "changes").glob("+*.rst"):
-        words = re.sub(r"``", "", fragment.read_text(encoding="utf-8")).split()
-        assert " ".join(words) in " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
+    assert all(f"<h2>{head}" in html for head in heads)
+
+
+def test_our_names_for_those_of_watcher_exist():
+    page = (ROOT / "doc/how-to/coming-from-watcher.rst").read_text(encoding="utf-8")
+    names = set(re.findall(r"``((?:planner|applier)\.[\w.]+)", page))
+    assert len(names) >= 9
+    for name in names:
+        pkgutil.resolve_name(name)
 
 
 README = (ROOT / "README.rst").read_text(encoding="utf-8")

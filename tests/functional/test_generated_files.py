@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made from the sources: the manual page, the change log, the hooks that are steps."""
+"""What is made from the sources: the manual page, the hooks that are steps."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,6 @@ from applier.cli.help import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "doc" / "actionplan.1"
-FRAGMENTS = sorted(p for p in (ROOT / "changes").iterdir() if p.name != "README.rst")
-CONFIGURATION = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 # The manual page
@@ -51,33 +47,6 @@ def test_man_reads_it_without_a_warning() -> None:
     read = ["groff", "-man", "-Tutf8", "-ww", "-z", str(PAGE)]
     ended = subprocess.run(read, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-
-
-# The change log
-
-
-def test_a_fragment_has_a_known_type_and_is_a_sentence() -> None:
-    types = re.findall(r'^directory = "(\w+)"$', CONFIGURATION, re.MULTILINE)[1:]
-    assert len(types) == 4
-    for path in FRAGMENTS:
-        assert re.fullmatch(rf"(\+[\w-]+|\d+)\.({'|'.join(types)})\.rst", path.name)
-        text = path.read_text(encoding="utf-8")
-        assert re.fullmatch(r"[A-Z`].*\.\n", text, re.DOTALL), path.name
-
-
-def test_a_release_gathers_the_fragments_in_the_change_log(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "CHANGELOG.rst", "changes"):
-        source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, tmp_path / name)
-    (tmp_path / "changes" / "+probe.fix.rst").write_text("A probe is mended.\n", encoding="utf-8")
-    options = ["--yes", "--version", "9.8.7", "--date", "2026-01-02"]
-    build = [sys.executable, "-m", "towncrier", "build", *options]
-    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
-    log = (tmp_path / "CHANGELOG.rst").read_text(encoding="utf-8")
-    assert "9.8.7 (2026-01-02)\n------------------\n" in log
-    fixed = log.partition("Fixed\n~~~~~\n")[2].partition("~~~~~")[0]
-    assert "\n- A probe is mended.\n" in fixed
-    assert [path.name for path in (tmp_path / "changes").iterdir()] == ["README.rst"]
 
 
 # The hooks

@@ -30,7 +30,7 @@ LEFT = (
     "applier/.applier.swp",
     "applier/__pycache__/digest.cpython-311.pyc",
     "build/lib/applier/__init__.py",
-    "changes/.DS_Store",
+    "tools/.DS_Store",
     "doc/_build/html/index.html",
     "etc/compose.yaml~",
     "etc/examples/#solution.yaml#",

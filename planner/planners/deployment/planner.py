@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deployment planner: turns tasks and nodes into a plan, in several passes.
 
-Source: Fuel, "Task Based Deployment With Astute". Decisions 0015 to 0019 settle the questions that
+Source: Fuel, "Task Based Deployment With Astute". Decisions 0015 and 0019 settle the questions that
 it leaves open.
 """
 

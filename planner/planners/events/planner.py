@@ -2,7 +2,7 @@
 """Events planner: plans only the actions that a change can affect, in the order of the events.
 
 Source: Solar, "events propagation"; its three examples are cases in tests/cases/events. Decisions
-0029 to 0033 answer the questions that it leaves open.
+0030 and 0032 answer the questions that it leaves open.
 """
 
 from __future__ import annotations

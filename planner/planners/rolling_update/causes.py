@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds why a group is updated: the differences between the two versions of its definition.
 
-Decision 0025: a change of zones or subnets is a cause; a new name alone is none.
+Decision 0024: a change of zones or subnets is a cause; a new name alone is none.
 """
 
 from __future__ import annotations
