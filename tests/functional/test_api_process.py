@@ -111,9 +111,11 @@ def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
             ({"port": port}, f"port {port} cannot be used"),
         ):
             file = str(configured(actionplan, **options).configuration)
-            with closing(Assembly(configuration.load([file]))) as assembly:
-                with pytest.raises(ConfigurationError) as refused:
-                    Server(assembly.conf, routing.make(assembly)).open()
+            with (
+                closing(Assembly(configuration.load([file]))) as assembly,
+                pytest.raises(ConfigurationError) as refused,
+            ):
+                Server(assembly.conf, routing.make(assembly)).open()
             assert text in str(refused.value)
 
 

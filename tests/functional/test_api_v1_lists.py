@@ -48,7 +48,7 @@ def test_pages_follow_each_other_in_any_order(api, three):  # noqa: F811
             seen = pages(api, f"{kind}/?limit=2&{order}")
             assert all(len(each) == 2 for each in seen[:-1]), order
             assert list(chain(*seen)) == uuids(api.get(f"{kind}/detail?{order}")), order
-            assert len(set(list(chain(*seen)))) == rows, order
+            assert len(set(chain(*seen))) == rows, order
     assert set(uuids(api.get("action_plans"))) == set(three)
 
 
