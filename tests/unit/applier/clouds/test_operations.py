@@ -257,8 +257,3 @@ def test_a_name_is_given_once_also_to_two_at_a_time(world):
     second = operations.create_instance(world, WEB_1, "new", "m1.nano")
     with pytest.raises(ActionFailed, match="the creation of new goes on"):
         operations.refuse_conflicts(world, second)
-
-
-def test_a_cloud_of_an_earlier_version_knows_how_long_a_creation_takes(world):
-    del world["durations"]["create"]
-    assert operations.create_instance(world, NOTHING, "new", "m1.nano").seconds == 3
