@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_loader_lists_and_loads_what_it_did(plugins: dict[str, Any], group: st
 
 
 def test_no_requirement_is_broken(watcher_environment: Environment) -> None:
-    run(watcher_environment.python, "-m", "pip", "--disable-pip-version-check", "check")
+    run(sys.executable, "-m", "uv", "pip", "check", "--python", watcher_environment.python)
 
 
 @pytest.mark.parametrize("namespaces", [["watcher"], ["watcher", "actionplan"]], ids="+".join)
