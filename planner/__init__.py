@@ -10,9 +10,8 @@ The way of a document, from the file to the recorded results, in ten steps:
    :func:`planner.graph.order_graph` gives the order of a plan as a ``networkx.DiGraph``.
 5. ``applier.storage.plans`` stores the plan, which is RECOMMENDED.
 6. An operator starts it: it is PENDING. ``applier.run.runner`` claims it: it is ONGOING.
-7. ``applier.engines.flow`` makes a ``taskflow.patterns.graph_flow.Flow`` of that order, which
-   ``applier.engines.taskflow_engine`` runs by ``applier.engines.linear``, up to ``max_workers``
-   actions at once.
+7. ``applier.engines.taskflow_engine`` makes a ``taskflow.patterns.graph_flow.Flow`` of that order
+   and runs it by ``applier.engines.linear``, up to ``max_workers`` actions at once.
 8. ``applier.scheduling`` decides which actions may start, which end without running, and why.
 9. ``applier.recording.recorder`` commits that; then ``applier.engines.tasks`` calls the plugins.
 10. ``applier.run.outcome`` computes the final state of the plan from the states of its actions.

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from taskflow import exceptions, states, storage
+from taskflow import exceptions, flow, states, storage
 from taskflow.engines import base
+from taskflow.patterns import graph_flow
+from taskflow.types import graph as graphs
 
 from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
 from applier.engines.executor import Executor
-from applier.engines.flow import PlanFlow
 from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.threads import Threads, Timer, Timers
 from applier.errors import PlanConflict
@@ -31,6 +32,9 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import FailureRules
 from applier.store import Reservation
 from planner.states import WELL, ActionState
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 _REQUIRED = ("run", "max_workers", "grace_s")
 
@@ -45,8 +49,35 @@ class _Incoming:
     reopened: bool = False
 
 
+class PlanFlow(graph_flow.Flow):
+    """A graph flow with a task for each node of an order graph, and a link for each of its edges.
+
+    The nodes are actions, and groups of links that many actions share. ``make_task`` makes the task
+    of a node from its name. ``tasks`` maps names to tasks. The flow gets its graph at once, because
+    ``add`` and ``link`` of graph flows copy and check the whole graph each time. A cycle raises
+    taskflow's DependencyFailure.
+
+    The flow only has the order of a plan. Its limits, groups of alternatives and triggers, and what
+    runs after a failure, are decided by :mod:`applier.scheduling`, for the engine ``actionplan``.
+    How many actions run at once is an option of the engine, ``max_workers``.
+    """
+
+    def __init__(self, name: str, order: nx.DiGraph[str], make_task: Callable[[str], Any]) -> None:
+        super().__init__(name)
+        tasks = self.tasks = {node: make_task(node) for node in order}
+        graph = graphs.DiGraph(name=name)
+        graph.add_nodes_from(tasks.values())
+        links = ((tasks[one], tasks[other]) for one, other in order.edges)
+        graph.add_edges_from(links, **{flow.LINK_MANUAL: True})
+        self._swap(graph)
+
+    def add(self, *items: Any, **_options: Any) -> PlanFlow:
+        """Raise TypeError: a flow is made with all tasks of its plan."""
+        raise TypeError(f"{self} has all tasks of its plan, so that {len(items)} cannot be added")
+
+
 class LinearEngine(base.Engine):
-    """Runs a :class:`applier.engines.flow.PlanFlow` of :mod:`applier.engines.tasks`.
+    """Runs a :class:`PlanFlow` of :mod:`applier.engines.tasks`.
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
     ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop signal;
@@ -102,7 +133,7 @@ class LinearEngine(base.Engine):
             if not isinstance(self._flow, PlanFlow):
                 raise exceptions.CompilationFailure(
                     f"{self._flow} is not the flow of a plan: the engine 'actionplan' runs flows "
-                    "of applier.engines.flow"
+                    "of applier.engines.linear"
                 )
             self._tasks = self._flow.tasks
             after: dict[str, list[str]] = {name: [] for name in self._tasks}

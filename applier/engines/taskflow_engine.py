@@ -26,7 +26,7 @@ THREADS, CELERY = "threads", "celery"
 class TaskFlowEngine:
     """Runs the open actions of a plan, up to ``max_workers`` at once (default: number of CPUs).
 
-    The plan becomes a ``taskflow.patterns.graph_flow.Flow`` (:mod:`applier.engines.flow`), which
+    The plan becomes a ``taskflow.patterns.graph_flow.Flow`` (:mod:`applier.engines.linear`), which
     ``taskflow.engines`` loads together with the engine ``actionplan``
     (:class:`applier.engines.linear.LinearEngine`): taskflow's own takes hours for large plans.
     An action that still runs ``grace_s`` seconds after its stop signal is given up. ``workers`` is
@@ -70,13 +70,13 @@ class TaskFlowEngine:
         # Imported here, because the import takes long, and the options are also read without a run.
         from taskflow import engines
 
-        from applier.engines import flow
+        from applier.engines.linear import PlanFlow
 
         actions = run.plan.actions
         with _collection_deferred() as built:
             left = order.open_graph(actions, order.completed(actions, ends(actions)))
             engine = engines.load(
-                flow.PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task),
+                PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task),
                 engine="actionplan",
                 run=run,
                 max_workers=self.max_workers,

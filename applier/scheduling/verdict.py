@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from applier.contracts import Report
 from applier.scheduling.holding import Breaker
 from applier.scheduling.type_policy import TypePolicy
-from planner.graph import order_graph
 from planner.model import ANCHOR, JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
@@ -80,6 +79,8 @@ class Verdicts:
         self._keepers: dict[str, str] = {}
         if given_up:
             import networkx as nx
+
+            from planner.graph import order_graph
 
             for node in nx.topological_sort(order_graph([*actions.values()])):
                 if node in self._ends:

@@ -24,7 +24,7 @@ HEAVY = {
     "planning": ("planner.planning", "planner.documents", "yaml", "jsonschema", "jsonschema_rs"),
     "graphs": ("planner.graph", "networkx"),
     "planners": ("planner.planners.weight", "planner.planners.events", "planner.planners.solution"),
-    "engine": ("taskflow", "applier.engines.flow", "applier.run.runner"),
+    "engine": ("taskflow", "applier.engines.linear", "applier.run.runner"),
     "rich": ("rich.console", "rich.text"),
     "cliff's table": ("prettytable",),
     "ssh": ("asyncssh", "applier.machines"),

@@ -25,7 +25,7 @@ from taskflow.patterns import graph_flow
 from applier.contracts import Report
 from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
-from applier.engines.flow import PlanFlow
+from applier.engines.linear import PlanFlow
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder

@@ -8,7 +8,7 @@ import pytest
 from taskflow import exceptions, task
 from taskflow.patterns import graph_flow
 
-from applier.engines.flow import PlanFlow
+from applier.engines.linear import PlanFlow
 from applier.scheduling.order import open_graph
 from applier.testing.random_plans import random_plan
 

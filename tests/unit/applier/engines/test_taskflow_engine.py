@@ -11,7 +11,7 @@ import pytest
 from taskflow import engines
 
 from applier.contracts import ActionPlugin
-from applier.engines import flow
+from applier.engines.linear import PlanFlow
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.trials import changed
 from planner.model import Action, ActionPlan
@@ -31,7 +31,7 @@ def collecting():
 @pytest.mark.parametrize("enabled", [True, False])
 def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, monkeypatch, enabled):
     built, ran = [], []
-    make = flow.PlanFlow.__init__
+    make = PlanFlow.__init__
 
     def watched(*given):
         built.append(gc.isenabled())
@@ -54,7 +54,7 @@ def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, monkeypatch
     one = open_trial(
         plan, TaskFlowEngine(max_workers=1), changed, max_workers=1, plugins={"watching": Watching}
     )
-    monkeypatch.setattr(flow.PlanFlow, "__init__", watched)
+    monkeypatch.setattr(PlanFlow, "__init__", watched)
     gc.unfreeze()
     (gc.enable if enabled else gc.disable)()
     assert one.run() is PlanState.SUCCEEDED
