@@ -210,7 +210,11 @@ class CommandLine:
         """Start a command, in a process of its own, whose output is a pipe."""
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         given = {**pipes, "cwd": self.folder, "env": self.environment, **options}
-        return Started(words, text=True, **given)
+        return self.begin(words, text=True, **given)
+
+    def begin(self, words: tuple[str, ...], **options: Any) -> Started | StartedProgram:
+        """Start a command with the options of Popen."""
+        return Started(words, **options)
 
     def on_terminal(self, *words: str, columns: int = 100) -> Terminal:
         """Start a command on a terminal of its own."""
@@ -268,6 +272,26 @@ class Started(ForkedProgram):
         if kind is not None:
             self.kill()
         super().__exit__(kind, *given)
+
+
+class StartedProgram(subprocess.Popen[str]):
+    """The program itself, started anew; it does not outlive a test that failed while it ran."""
+
+    def __exit__(self, kind: type[BaseException] | None, *given: Any) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, *given)
+
+
+class RealCommandLine(CommandLine):
+    """A command line whose commands are the program itself: for long tests and servers."""
+
+    __call__ = CommandLine.program
+
+    def begin(self, words: tuple[str, ...], **options: Any) -> StartedProgram:
+        """Start the program."""
+        before = options.pop("before", None)
+        return StartedProgram([PROGRAM, *words], preexec_fn=before, **options)
 
 
 class Gate:

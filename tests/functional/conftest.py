@@ -10,7 +10,7 @@ from typing import Any
 
 import programs
 import pytest
-from command_line import CommandLine, Gate
+from command_line import CommandLine, Gate, RealCommandLine
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +20,15 @@ def entry_point_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def actionplan(tmp_path: Path, entry_point_cache: Path) -> CommandLine:
-    """Return a command line with a home of its own, in which simulated work takes no time."""
-    return CommandLine(tmp_path, entry_point_cache)
+def actionplan(
+    tmp_path: Path, entry_point_cache: Path, request: pytest.FixtureRequest
+) -> CommandLine:
+    """Return a command line with a home of its own, in which simulated work takes no time.
+
+    Long tests and those with servers start the program itself.
+    """
+    real = any(request.node.get_closest_marker(mark) for mark in ("long", "server"))
+    return (RealCommandLine if real else CommandLine)(tmp_path, entry_point_cache)
 
 
 @pytest.fixture
