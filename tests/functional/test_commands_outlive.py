@@ -40,6 +40,11 @@ class Left:
     def __init__(self, actionplan: CommandLine) -> None:
         self.line, self.folder = actionplan, actionplan.folder
         self.place = actionplan.record.parent / "jobs"
+        # By default there are as many workers as processors.
+        actionplan.configure(
+            actionplan={"simulator_speed": 1000},
+            watcher_workflow_engines__taskflow={"max_workers": 4},
+        )
 
     def action(self, name: str, command: str = COMMAND, **more: Any) -> Mapping[str, Any]:
         """Describe an action that runs a command in the folder of the test."""
@@ -197,8 +202,11 @@ def test_what_outlives_the_shell_of_its_command_is_listed_followed_and_holds_its
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan, left, is_resumed):
     """Of what had ended, the exit code is told, which only a run evaluates."""
-    plan = (left.action("first"), left.action("ended", "echo $$ > number.ended; exit 7"))
+    # It ends only after its applier, which would have recorded that otherwise.
+    waits = "echo $$ > number.ended; until [ -e over ]; do sleep 0.02; done; exit 7"
+    plan = (left.action("first"), left.action("ended", waits))
     left.begin("first", "ended", plan=plan, options=TOGETHER)
+    (left.folder / "over").touch()
     (name,) = left.jobs("ended")
     wait_until((left.place / name / "rc").exists)
     number = left.number()
