@@ -18,11 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from applier.errors import DamagedRecord, StoreError
 from applier.storage import lock_holders
 from applier.storage.connection import make_engine, parse, shown
-from applier.storage.refusals import hinted, translate_errors
+from applier.storage.refusals import (
+    DatabaseLocked,
+    hinted,
+    refusal,
+    sentence,
+    translate_errors,
+)
 from applier.storage.tables import VERSION_TABLE, metadata, plans
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ _NEVER = threading.Event()
 def upgrade(connection: str) -> None:
     """Create the tables of a database, or upgrade them to the newest version; raises StoreError."""
     url = parse(connection)
-    engine = make_engine(url)
+    engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
     try:
         with translate_errors(url), alone(url):
             if url.get_backend_name() == "sqlite":
@@ -226,9 +233,32 @@ def run_alembic(engine: sa.Engine) -> None:
 
     with engine.begin() as database:
         if engine.dialect.name == "sqlite":
-            # A transaction that reads first would be refused if another process writes meanwhile.
-            database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+            _write_first(database)
         command.upgrade(alembic_configuration(database), "head")
+
+
+def _write_first(database: sa.Connection) -> None:
+    """Begin the transaction of a SQLite file with a write; wait for another process that writes.
+
+    A transaction that reads first would be refused if another process writes meanwhile. Raises the
+    error of the driver if the other process is stopped, or after :data:`LONGEST_S`. A wait is
+    logged.
+    """
+    began, told = time.monotonic(), False
+    while True:
+        try:
+            database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        except DBAPIError as error:
+            holder = lock_holders.of_record(database.engine.url)
+            is_stuck = time.monotonic() - began >= LONGEST_S or (holder and holder.stopped)
+            if is_stuck or not isinstance(refusal(error, database.dialect), DatabaseLocked):
+                raise
+            if not told:
+                lock_holders.tell_wait(sentence(error, database.engine.url), LONGEST_S)
+                told = True
+            _NEVER.wait(0.01)
+        else:
+            return
 
 
 def alembic_configuration(database: sa.Connection) -> Config:

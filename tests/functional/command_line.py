@@ -288,10 +288,11 @@ class RealCommandLine(CommandLine):
 
     __call__ = CommandLine.program
 
-    def begin(self, words: tuple[str, ...], **options: Any) -> StartedProgram:
-        """Start the program."""
-        before = options.pop("before", None)
-        return StartedProgram([PROGRAM, *words], preexec_fn=before, **options)
+    def begin(self, words: tuple[str, ...], **options: Any) -> Started | StartedProgram:
+        """Start the program; a copy of a process if ``before`` is to be called in it."""
+        if "before" in options:
+            return super().begin(words, **options)
+        return StartedProgram([PROGRAM, *words], **options)
 
 
 class Gate:
