@@ -9,7 +9,7 @@ from pathlib import Path
 
 import environments
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, RealCommandLine
 from nova_lab import NovaLab
 
 from applier.clouds.openstack.cloud import OpenStackCloud
@@ -42,7 +42,7 @@ def cloud(lab: NovaLab) -> Iterator[OpenStackCloud]:
 @pytest.fixture
 def on_lab(lab: NovaLab, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """Return a command line whose cloud is the lab."""
-    made = CommandLine(tmp_path, tmp_path_factory.getbasetemp() / "cache")
+    made = RealCommandLine(tmp_path, tmp_path_factory.getbasetemp() / "cache")
     made.environment |= {
         "OS_CLIENT_CONFIG_FILE": str(lab.clouds_yaml),
         # openstacksdk deprecates some of what it calls itself.
