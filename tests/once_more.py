@@ -2,7 +2,7 @@
 """Runs the tests that failed once more, each alone: tells a flaky test from one that fails.
 
 As a plugin of pytest it writes what failed to a file:
-``pytest -p tests.once_more --failures-to FILE``. As a program it reads that file:
+``pytest -p tests.once_more --failures-to=FILE``. As a program it reads that file:
 ``python tests/once_more.py FILE [PYTEST-OPTION...]``. A test that passes now is printed as
 ``FLAKY: name`` with both outputs, and is to be mended or deleted in the next commit. It ends with 1
 if a test fails again, or if so many failed that this is no matter of chance.
@@ -23,7 +23,11 @@ MOST = 20
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option for the file."""
-    parser.addoption("--failures-to", help="append a line of JSON for each failure to this file")
+    parser.addoption(
+        "--failures-to",
+        help="append a line of JSON for each failure to this file. Give it with '=': what follows a "
+        "space is a place of tests to pytest while it looks for its configuration",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -48,7 +48,13 @@ def url(request, tmp_path) -> str:
         yield f"sqlite:///{tmp_path}/plans.db"
         return
     url = request.getfixturevalue(request.param)
+    # Tests of other files may have left theirs.
+    drop_tables(url)
     yield url
+    drop_tables(url)
+
+
+def drop_tables(url):
     for name in tables(url):
         run(url, f"DROP TABLE {name}{' CASCADE' if 'postgresql' in url else ''}")
 

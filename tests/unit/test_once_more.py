@@ -47,7 +47,7 @@ def test_what_fails_once_is_told_from_what_fails(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
 
-    first = run("-m", "pytest", "-p", "tests.once_more", "--failures-to", "failures", "-n", "2")
+    first = run("-m", "pytest", "-p", "tests.once_more", "--failures-to=failures", "-n", "2")
     assert first.returncode == 1, first.stdout + first.stderr
     again = run(str(ROOT / "tests" / "once_more.py"), "failures")
     assert again.returncode == code, again.stdout
