@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option for the file."""
     parser.addoption(
         "--failures-to",
-        help="append a line of JSON for each failure to this file. Give it with '=': what follows a "
+        help="append a line of JSON for each failure to this file; only with '=': what follows a "
         "space is a place of tests to pytest while it looks for its configuration",
     )
 
