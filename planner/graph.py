@@ -47,27 +47,45 @@ def order_graph(plan: ActionPlan | Sequence[Action]) -> nx.DiGraph[str]:
     actions = plan.actions if isinstance(plan, ActionPlan) else plan
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from((action.uuid, {"action": action}) for action in actions)
-    groups = _Groups()
-    users = Counter((kind, groups[uuids]) for action in actions for kind, uuids in _links(action))
+    groups, edges = grouped_links(actions)
+    graph.add_nodes_from((node, {"kind": kind}) for node, kind in groups.items())
+    graph.add_edges_from((one, other, {"kind": kind}) for one, other, kind in edges)
+    return graph
+
+
+def grouped_links(
+    actions: Sequence[Action],
+) -> tuple[dict[str, str], Iterator[tuple[str, str, str]]]:
+    """Return the kinds of the groups of an order graph, and its edges, each with its kind.
+
+    For who only counts links: networkx takes longer to import than a short command.
+    """
+    numbers = _Groups()
+    users = Counter((kind, numbers[uuids]) for action in actions for kind, uuids in _links(action))
     nodes: dict[tuple[str, int], str] = {}
     for (kind, number), count in users.items():
-        uuids = groups.uuids[number]
-        if kind == "any" or len(uuids) * count > len(uuids) + count:
-            node = nodes[kind, number] = f"group {len(nodes)}"
-            graph.add_node(node, kind=kind)
-            graph.add_edges_from(((uuid, node) for uuid in uuids), kind=kind)
-    for action in actions:
-        kinds: dict[str, str] = {}
-        for kind, uuids in _links(action):
-            shared = nodes.get((kind, groups[uuids]))
-            if shared is None:
-                kinds.update(dict.fromkeys(uuids, kind))
-                continue
-            if kind != "any":
-                kinds = {one: k for one, k in kinds.items() if not graph.has_edge(one, shared)}
-            kinds[shared] = kind
-        graph.add_edges_from((one, action.uuid, {"kind": kind}) for one, kind in kinds.items())
-    return graph
+        size = len(numbers.uuids[number])
+        if kind == "any" or size * count > size + count:
+            nodes[kind, number] = f"group {len(nodes)}"
+    groups = {node: kind for (kind, _), node in nodes.items()}
+
+    def edges() -> Iterator[tuple[str, str, str]]:
+        for (kind, number), node in nodes.items():
+            yield from ((uuid, node, kind) for uuid in numbers.uuids[number])
+        for action in actions:
+            kinds: dict[str, str] = {}
+            for kind, uuids in _links(action):
+                shared = nodes.get((kind, numbers[uuids]))
+                if shared is None:
+                    kinds.update(dict.fromkeys(uuids, kind))
+                    continue
+                if kind != "any" and kinds:
+                    inside = set(uuids)
+                    kinds = {one: k for one, k in kinds.items() if one not in inside}
+                kinds[shared] = kind
+            yield from ((one, action.uuid, kind) for one, kind in kinds.items())
+
+    return groups, edges()
 
 
 def in_topological_order(actions: Sequence[Action]) -> tuple[Action, ...]:

@@ -75,8 +75,10 @@ class TaskFlowEngine:
         actions = run.plan.actions
         with _collection_deferred() as built:
             left = order.open_graph(actions, order.completed(actions, ends(actions)))
+            flow = PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task)
+            left.clear()  # else it stays until the collector finds it, which is off for old objects
             engine = engines.load(
-                PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task),
+                flow,
                 engine="actionplan",
                 run=run,
                 max_workers=self.max_workers,

@@ -47,8 +47,7 @@ class Course:
         ]
         self.left = [a for a in self.actions if a.state in OPEN and a.action_type != JOIN]
         self.durations, self.concurrency = durations, concurrency
-        self.order = order.open_graph(self.actions, order.completed(actions, ends(actions)))
-        self.after = {name: list(later) for name, later in self.order.adjacency()}
+        self.after = order.links(self.actions, order.completed(actions, ends(actions)))
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate a run in which, of several possible actions, the lowest rank starts first."""
@@ -66,7 +65,10 @@ class Course:
             )
             for a in self.actions
         ]
-        before = {name: list(earlier) for name, earlier in self.order.pred.items()}
+        before: dict[str, list[str]] = {name: [] for name in self.after}
+        for name, later in self.after.items():
+            for follower in later:
+                before[follower].append(name)
         return self._simulated(bare, before, ranks)
 
     def _simulated(
@@ -79,11 +81,13 @@ class Course:
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
         """Return, for each action and join, the seconds of the longest path from its start."""
-        import networkx as nx
-
+        countdown = order.Countdown(self.after, {})
+        ordered = countdown.ready()
+        for name in ordered:  # which grows meanwhile
+            ordered += countdown.done(name)
         longest: dict[str, float] = {}
-        for name in reversed(list(nx.topological_sort(self.order))):
-            behind = max((longest[n] for n in self.order[name]), default=0.0)
+        for name in reversed(ordered):
+            behind = max((longest[n] for n in self.after[name]), default=0.0)
             longest[name] = durations.get(name, 0.0) + behind
         return longest
 

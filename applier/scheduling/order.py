@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planner.graph import order_graph
+from planner.graph import grouped_links, order_graph
 from planner.model import Action
 
 if TYPE_CHECKING:
@@ -53,7 +53,14 @@ def links(actions: Sequence[Action], gone: Collection[str] = frozenset()) -> dic
     >>> links(first + second, gone={"c"})["b"], links(first + second)["group 0"]
     (['group 0'], ['x', 'y', 'z'])
     """
-    return {node: list(after) for node, after in open_graph(actions, gone).adjacency()}
+    groups, edges = grouped_links(actions)
+    nodes = [action.uuid for action in actions if action.uuid not in gone]
+    nodes += [group for group, kind in groups.items() if kind != "any"]
+    after: dict[str, list[str]] = {node: [] for node in nodes}
+    for one, other, _ in edges:
+        if one in after and other in after:
+            after[one].append(other)
+    return after
 
 
 class _Group:

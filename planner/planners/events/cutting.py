@@ -19,6 +19,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from planner.graph_algorithms import CycleError, cyclic_components, topological_order
+from planner.planners.events.dominators import dominators
 from planner.planners.events.reachability import Edge, SpanningTree, successors_and_predecessors
 
 #: After this many repair steps per edge, computing the dominators of all nodes is cheaper.
@@ -175,16 +176,12 @@ class _Reachability:
 
     def _only_ways(self) -> set[int]:
         """Find the nodes that are reachable only over their edge of the tree, by dominators."""
-        import networkx as nx
-
         count = len(self._into)
         # The edge of the tree to each node becomes a node itself: its number is that of the node
         # plus ``count``. The last node is a new root, the predecessor of all roots.
-        root = 2 * count
-        graph: nx.DiGraph[int] = nx.DiGraph([(root, node) for node in self._roots])
-        graph.add_edges_from((node + count, node) for node in range(count))
+        after: list[list[int]] = [*([] for _ in range(count)), *([i] for i in range(count))]
         for other, nodes in enumerate(self._into):
-            tree = self._tree.parent[other]
-            graph.add_edges_from((one, other + count * (one == tree)) for one in nodes)
-        found = nx.immediate_dominators(graph, root)
-        return {node for node in range(count) if found.get(node) == node + count}
+            for one in nodes:
+                after[one].append(other + count if self._tree.parent[other] == one else other)
+        found = dominators([*after, self._roots], len(after))
+        return {node for node in range(count) if found[node] == node + count}
