@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner import checking, documents, graph, guards, ranges, secret_references
+from planner import checking, digest, documents, graph, guards, ranges, secret_references
 from planner.contract import ActionType
 from planner.documents import Document
 from planner.errors import InvalidInput, InvalidPlan, Mistake, Path, UnknownPlugin
@@ -50,7 +50,9 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
     written = read.value.get("digest")
     if written not in (None, plan.digest):
         text = "does not fit the plan: it was changed after it was made; make it again"
-        if any(secret_references.has_hidden(action.input_parameters) for action in plan.actions):
+        if not written.startswith(digest.PREFIX):
+            text = f"is not of the form {digest.PREFIX}...; without this line it is computed anew"
+        elif any(secret_references.has_hidden(action.input_parameters) for action in plan.actions):
             text = "values are hidden in this copy, which was shown; 'create --out' writes all"
         raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
     return plan

@@ -106,7 +106,7 @@ SCHEMA: dict[str, Any] = {
         "name": NAME_OR_NULL,
         "planner": NAME,
         "state": {"enum": [str(s) for s in PlanState]},
-        "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "digest": {"type": "string"},
         "created_at": TIME,
         "updated_at": TIME,
         "status_message": TEXT_OR_NULL,

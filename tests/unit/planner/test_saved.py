@@ -60,6 +60,11 @@ def test_another_on_failure_is_a_change_of_the_plan() -> None:
         saved.read_plan(written(on_failure="continue"))
 
 
+def test_a_digest_of_another_form_may_be_left_out() -> None:
+    with pytest.raises(InvalidInput, match=r"digest: .* without this line it is computed"):
+        saved.read_plan(written(digest="v5:sha256:b8e4"))
+
+
 def test_a_plan_that_was_changed_by_hand_is_refused(tmp_path: Path) -> None:
     value = written()
     value["actions"][1]["parents"] = []
