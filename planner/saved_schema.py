@@ -106,7 +106,7 @@ SCHEMA: dict[str, Any] = {
         "name": NAME_OR_NULL,
         "planner": NAME,
         "state": {"enum": [str(s) for s in PlanState]},
-        "digest": {"type": "string"},
+        "digest": NAME,
         "created_at": TIME,
         "updated_at": TIME,
         "status_message": TEXT_OR_NULL,
