@@ -68,7 +68,11 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProposedAction:
-    """An action that is wanted and not scheduled yet."""
+    """An action that is wanted and not scheduled yet.
+
+    The document says by name what must end well before it, ``needs``, and what must have ended
+    before it, ``after``.
+    """
 
     name: str
     action_type: str
@@ -76,6 +80,8 @@ class ProposedAction:
     input_parameters: Mapping[str, Any] = field(default_factory=dict)
     description: str | None = None
     touches: tuple[Touch, ...] = ()
+    needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     estimate_s: float | None = None
     timeout_s: float | None = None
     retries: int = 0

@@ -8,7 +8,10 @@ from itertools import count
 
 from planner import effects
 from planner.contract import Surroundings
+from planner.errors import InvalidInput, Mistake, shown
+from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
+from planner.planners import document_links
 from planner.states import PlanState
 
 
@@ -32,7 +35,8 @@ class Draft:
         """Add an action; return its position, which counts the actions from 0.
 
         ``parents`` are positions of actions that were added before. Actions to which the same tuple
-        object is passed also share one tuple of parents in the plan.
+        object is passed also share one tuple of parents in the plan. What the document says of the
+        action, its ``needs`` and ``after``, is added by :meth:`plan`.
         """
         self._proposed.append(proposed)
         self._parents.append(parents)
@@ -53,13 +57,31 @@ class Draft:
     ) -> ActionPlan:
         """Return the plan, with the needs that follow from the effects of the actions.
 
-        A need that contradicts the parents or a more important need is dropped, and a warning names
-        it. ``precedes(a, b)`` returns whether position ``a`` is an ancestor of ``b`` through
-        parents; without this function the parents are searched. ``limits`` maps a token to the
-        number of actions that may hold it at once. A plan without actions is SUCCEEDED.
+        The links of the document are kept; InvalidInput is raised with the path of a cycle if the
+        parents, or the effects of the actions, contradict them. A need that contradicts the parents
+        or a more important need is dropped, and a warning names it. ``precedes(a, b)`` returns
+        whether position ``a`` is an ancestor of ``b`` through parents; without this function the
+        parents are searched. ``limits`` maps a token to the number of actions that may hold it at
+        once. A plan without actions is SUCCEEDED.
         """
-        touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
-        settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)
+        said = document_links.of(self._proposed)
+        order = self._order(said) if said else range(len(self._proposed))
+        touches = effects.located([self._proposed[i].touches for i in order], self._solution.facts)
+        needs = effects.find(touches)
+        if said:
+            needs = [
+                need._replace(
+                    needed=tuple([order[a] for a in need.needed]),
+                    needing=tuple([order[b] for b in need.needing]),
+                )
+                for need in needs
+            ]
+        before = precedes or self._precedes
+        parents = [self._and_after(i, said, before) for i in range(len(order))]
+        settled = effects.settle(parents, [*_asked(said), *needs], before)
+        if said and settled.dropped:
+            pairs = {(a, b): n.why for n in needs for a in n.needed for b in n.needing}
+            self._require_none(document_links.cycles(self._proposed, said, pairs))
         solution = self._solution
         return ActionPlan(
             uuid=self._surroundings.new_id(),
@@ -73,7 +95,43 @@ class Draft:
             global_efficacy=tuple(solution.global_efficacy),
             limits=dict(limits or {}),
             warnings=(*solution.warnings, *warnings, *map(self._dropped_text, settled.dropped)),
-            actions=self._actions(settled),
+            actions=self._actions(settled, parents),
+        )
+
+    def _order(self, said: document_links.DocumentLinks) -> list[int]:
+        """Return all positions in an order that parents and links allow.
+
+        Raises InvalidInput if the parents contradict the links.
+        """
+        try:
+            return topological_order(
+                [(p, *said.both(i)) if p else said.both(i) for i, p in enumerate(self._parents)]
+            )
+        except CycleError:
+            rule = f"so the planner {self._planner}"
+            own = {(p, i): rule for i, parents in enumerate(self._parents) for p in parents}
+            self._require_none(document_links.cycles(self._proposed, said, own))
+            # The parents alone have a cycle: planner.graph.validate reports it.
+            return list(range(len(self._parents)))
+
+    def _and_after(
+        self, i: int, said: document_links.DocumentLinks, precedes: Callable[[int, int], bool]
+    ) -> tuple[int, ...]:
+        """Return the parents of an action, and what it follows by a link and not by its parents."""
+        more = [a for a in said.after[i] if not precedes(a, i)]
+        return (*self._parents[i], *more) if more else self._parents[i]
+
+    def _require_none(self, mistakes: Sequence[Mistake]) -> None:
+        """Raise InvalidInput for mistakes, whose positions become those in the document."""
+        if not mistakes:
+            return
+        at = {action.name: i for i, action in enumerate(self._solution.actions)}
+        raise InvalidInput(
+            mistake._replace(
+                path=("actions", at[self._proposed[int(position)].name], *place),
+            )
+            for mistake in mistakes
+            for _, position, *place in (mistake.path,)
         )
 
     def _precedes(self, first: int, second: int) -> bool:
@@ -92,11 +150,13 @@ class Draft:
                     sets.append(above)
         return False
 
-    def _actions(self, settled: effects.Settled) -> tuple[Action, ...]:
+    def _actions(
+        self, settled: effects.Settled, parents: Sequence[tuple[int, ...]]
+    ) -> tuple[Action, ...]:
         uuids = self._surroundings.new_ids(len(self._proposed))
         shared: dict[int, tuple[str, ...]] = {}
 
-        def links(positions: tuple[int, ...]) -> tuple[str, ...]:
+        def uuids_of(positions: tuple[int, ...]) -> tuple[str, ...]:
             if not positions:
                 return ()
             found = shared.get(id(positions))
@@ -112,9 +172,9 @@ class Draft:
                 resource_id=p.resource_id,
                 input_parameters=p.input_parameters,
                 description=p.description,
-                reason=self._reasons[i],
-                parents=links(self._parents[i]),
-                needs=links(settled.needs[i]),
+                reason=_reason(self._reasons[i], p),
+                parents=uuids_of(parents[i]),
+                needs=uuids_of(settled.needs[i]),
                 tokens=() if p.action_type == JOIN else tokens(p.action_type, p.touches),
                 estimate_s=p.estimate_s,
                 timeout_s=p.timeout_s,
@@ -130,6 +190,22 @@ class Draft:
             f"{needing.name} does not wait for {needed.name} ({dropped.why}): "
             f"the plan puts {needing.name} first"
         )
+
+
+def _asked(said: document_links.DocumentLinks) -> list[effects.Need]:
+    """Return the needs that the document says, which are more important than any rule."""
+    return [
+        effects.Need(needed, (i,), "the document says so", row=-1)
+        for i, needed in enumerate(said.needs)
+        if needed
+    ]
+
+
+def _reason(reason: str, proposed: ProposedAction) -> str:
+    names = dict.fromkeys((*proposed.needs, *proposed.after))
+    return (
+        f"{reason}, after {', '.join(shown([*names]))}: the document says so" if names else reason
+    )
 
 
 def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:

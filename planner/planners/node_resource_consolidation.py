@@ -13,6 +13,7 @@ from collections import defaultdict
 from planner.contract import Options
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan, ProposedAction, Solution
+from planner.planners import document_links
 from planner.planners.solution import SolutionPlanner, host_of
 
 TYPES = ("change_nova_service_state", "migrate")
@@ -71,17 +72,21 @@ def sort(
     """
     disables: list[ProposedAction] = []
     enables: list[ProposedAction] = []
-    wrong = []
-    chains: dict[str | None, list[ProposedAction]] = defaultdict(list)
-    for i, action in enumerate(solution.actions):
-        if action.action_type == "migrate":
-            chains[host_of(action, solution.facts)].append(action)
-        elif action.action_type == "change_nova_service_state":
-            disable = action.input_parameters.get("state") == "disabled"
-            (disables if disable else enables).append(action)
-        else:
-            text = f"this planner knows {' and '.join(TYPES)}, not {action.action_type!r}"
-            wrong.append(Mistake(text, ("actions", i, "action_type")))
+    wrong = [
+        Mistake(
+            f"this planner knows {' and '.join(TYPES)}, not {action.action_type!r}",
+            ("actions", i, "action_type"),
+        )
+        for i, action in enumerate(solution.actions)
+        if action.action_type not in TYPES
+    ]
     if wrong:
         raise InvalidInput(wrong)
+    chains: dict[str | None, list[ProposedAction]] = defaultdict(list)
+    for action in document_links.in_order(solution.actions, rank=lambda _: 0):
+        if action.action_type == "migrate":
+            chains[host_of(action, solution.facts)].append(action)
+        else:
+            disable = action.input_parameters.get("state") == "disabled"
+            (disables if disable else enables).append(action)
     return disables, dict(chains), enables

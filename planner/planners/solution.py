@@ -15,6 +15,7 @@ from planner import ranges, secret_references, write_only
 from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
+from planner.planners import document_links
 from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
 
@@ -32,8 +33,9 @@ class SolutionPlanner(Planner[Solution]):
     def parse(self, document: Mapping[str, Any]) -> Solution:
         """Check every action, and fill in its name, parameters and touched resources.
 
-        An action without a name gets its type and a number. ``resource_id`` is stored both outside
-        and inside ``input_parameters``, as in Watcher. Raises InvalidInput with all mistakes.
+        An action without a name gets its type and a number, by which links may name it, too.
+        ``resource_id`` is stored both outside and inside ``input_parameters``, as in Watcher.
+        Raises InvalidInput with all mistakes.
         """
         actions, warnings = read_actions(self, document)
         return Solution(
@@ -44,7 +46,7 @@ class SolutionPlanner(Planner[Solution]):
             strategy_name=document.get("strategy_name"),
             efficacy_indicators=document.get("efficacy_indicators") or (),
             global_efficacy=document.get("global_efficacy") or (),
-            warnings=warnings,
+            warnings=(*warnings, *document_links.unordered_on_a_machine(actions)),
         )
 
 
@@ -57,8 +59,8 @@ def read_actions(
     """
     reader = ActionReader(planner.surroundings, document)
     actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
-    if reader.mistakes:
-        raise InvalidInput(reader.mistakes)
+    if mistakes := [*reader.mistakes, *document_links.mistakes(actions)]:
+        raise InvalidInput(mistakes)
     return actions, tuple(reader.warnings)
 
 
@@ -99,6 +101,8 @@ class ActionReader:
             input_parameters=parameters,
             description=known.description,
             touches=self._touches(i, raw, known.touches),
+            needs=tuple(raw.get("needs", ())),
+            after=tuple(raw.get("after", ())),
             estimate_s=known.estimate_s if estimate is None else estimate,
             timeout_s=raw.get("timeout_s"),
             retries=raw.get("retries", 0),

@@ -66,6 +66,13 @@ ACTION: dict[str, Any] = {
     },
 }
 
+_NAMES = {"type": "array", "uniqueItems": True, "items": ranges.COMPOSED_NAME}
+_LINKED = {
+    **ACTION["properties"],
+    "needs": {**_NAMES, "description": "Names of actions that must end well before it."},
+    "after": {**_NAMES, "description": "Names of actions that must have ended before it."},
+}
+
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "solution",
@@ -75,7 +82,7 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         **COMMON,
-        "actions": {"type": "array", "items": ACTION},
+        "actions": {"type": "array", "items": {**ACTION, "properties": _LINKED}},
         "facts": {
             "type": "object",
             "additionalProperties": False,

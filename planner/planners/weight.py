@@ -7,13 +7,16 @@ a case in tests/cases/weight.
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from oslo_config import cfg
 
 from planner.contract import Options
+from planner.graph_algorithms import topological_order
 from planner.model import ActionPlan, ProposedAction, Solution
+from planner.planners import document_links
 from planner.planners.numbers import (
     UNNAMED_WEIGHT,
     parallelization_option,
@@ -116,8 +119,9 @@ def sets(
 ) -> list[tuple[int | float, int, int, list[ProposedAction]]]:
     """List the sets in order, as (weight, number within the weight, number of sets, members).
 
-    Weights are in descending order. Set k of a weight holds chunk k of each type of that weight, in
-    input order. With ``whole``, each weight is one set.
+    Weights are in descending order. An action that is linked to a lighter one has its weight. Each
+    set of a weight takes of each type the first actions whose links lie in earlier sets, in input
+    order: without links, set k holds chunk k of each type. With ``whole``, each weight is one set.
 
     >>> three = [ProposedAction(name=f"resize-{i}", action_type="resize") for i in (1, 2, 3)]
     >>> nap = ProposedAction(name="sleep-1", action_type="sleep")
@@ -125,17 +129,66 @@ def sets(
     >>> [[a.name for a in members] for *_, members in found]
     [['sleep-1'], ['resize-1', 'resize-2'], ['resize-3']]
     """
-    by_weight: dict[int | float, list[ProposedAction]] = defaultdict(list)
-    for action in actions:
-        by_weight[weights.get(action.action_type, UNNAMED_WEIGHT)].append(action)
+    said = document_links.of(actions)
+    heights = _heights(actions, said, weights)
+    by_weight: dict[int | float, list[int]] = defaultdict(list)
+    for i, height in enumerate(heights):
+        by_weight[height].append(i)
+    chunks = _Chunks(actions, said, heights, parallelization)
     found = []
     for weight in sorted(by_weight, reverse=True):
-        seen: dict[str, int] = defaultdict(int)
-        chunks: dict[int, list[ProposedAction]] = defaultdict(list)
-        for action in by_weight[weight]:
-            width = parallelization.get(action.action_type, 1)
-            chunks[0 if whole else seen[action.action_type] // width].append(action)
-            seen[action.action_type] += 1
-        # Chunk k of a type is always created after its chunk k - 1.
-        found += [(weight, k + 1, len(chunks), chunks[k]) for k in sorted(chunks)]
+        chosen = [by_weight[weight]] if whole else list(chunks.of(weight))
+        found += [
+            (weight, k, len(chosen), [actions[i] for i in chunk])
+            for k, chunk in enumerate(chosen, 1)
+        ]
     return found
+
+
+def _heights(
+    actions: Sequence[ProposedAction],
+    said: document_links.DocumentLinks,
+    weights: Mapping[str, int | float],
+) -> list[int | float]:
+    """Return the weight of each action, or the least of what it is linked to, if that is less."""
+    heights = [weights.get(action.action_type, UNNAMED_WEIGHT) for action in actions]
+    if said:
+        for i in topological_order([said.both(i) for i in range(len(actions))]):
+            heights[i] = min([heights[i], *(heights[earlier] for earlier in said.before(i))])
+    return heights
+
+
+class _Chunks:
+    """Takes sets: of each type the first actions whose links lie in earlier sets."""
+
+    def __init__(
+        self,
+        actions: Sequence[ProposedAction],
+        said: document_links.DocumentLinks,
+        heights: Sequence[int | float],
+        parallelization: Mapping[str, int],
+    ) -> None:
+        self._actions, self._heights = actions, heights
+        self._width = parallelization
+        self._waiting = document_links.LinksLeft(said)
+        #: The actions that wait for no link, by weight and type, the first on top.
+        self._ready: dict[int | float, dict[str, list[int]]] = defaultdict(dict)
+        self._add(self._waiting.ready)
+
+    def of(self, weight: int | float) -> Iterator[list[int]]:
+        """Yield the sets of a weight in order; those of heavier weights must have been taken."""
+        while types := self._ready[weight]:
+            chunk = []
+            for name in list(types):
+                queue = types[name]
+                for _ in range(min(self._width.get(name, 1), len(queue))):
+                    chunk.append(heapq.heappop(queue))
+                if not queue:
+                    del types[name]
+            self._add([freed for i in chunk for freed in self._waiting.placed(i)])
+            yield sorted(chunk)
+
+    def _add(self, freed: Iterable[int]) -> None:
+        for i in freed:
+            types = self._ready[self._heights[i]]
+            heapq.heappush(types.setdefault(self._actions[i].action_type, []), i)

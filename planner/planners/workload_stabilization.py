@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from planner.contract import Options
 from planner.errors import InvalidInput
 from planner.model import ActionPlan, Effect, ProposedAction, Solution
+from planner.planners import document_links
 from planner.planners.numbers import UNNAMED_WEIGHT, unnamed, weights_option
 from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
@@ -48,6 +49,8 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
         """Return the plan; actions are scheduled by descending weight, equal ones in input order.
 
+        Each comes after those that it is linked to.
+
         Raises InvalidInput if a host that decides about parents is not known.
         """
         hosts = hosts_of(problem)
@@ -59,7 +62,7 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         def weight(action: ProposedAction) -> int | float:
             return weights.get(action.action_type, UNNAMED_WEIGHT)
 
-        for action in sorted(problem.actions, key=weight, reverse=True):
+        for action in document_links.in_order(problem.actions, rank=lambda action: -weight(action)):
             before = parents.of(action, len(draft))
             ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
             draft.add(action, before, f"weight {weight(action)}")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise, permutations
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.effects import Need, settle
+from planner.errors import InvalidInput
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.draft import Draft
 from planner.planners.node_resource_consolidation import TYPES, NodeResourceConsolidationPlanner
@@ -218,6 +220,32 @@ def test_a_planner_knows_which_actions_precede_which(
     draw_up = Draft.plan
     with mock.patch.object(Draft, "plan", checked):
         plan(planner, data.draw(problems))
+
+
+@PLANNED
+@FLEETING
+@given(data=st.data())
+def test_links_of_the_document_are_kept_or_refused_with_their_path(
+    planner: type[Any], problems: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    document = data.draw(problems)
+    ranked = data.draw(st.permutations(document["actions"]))
+    for i, action in enumerate(ranked):
+        earlier = [a["name"] for a in ranked[:i]]
+        names = st.lists(st.sampled_from(earlier), max_size=2, unique=True) if i else st.just([])
+        action.update(needs=data.draw(names), after=data.draw(names))
+    try:
+        made = plan(planner, document)
+    except InvalidInput as refused:
+        # Links alone have no cycle here: each path has a rule of the planner or of the effects.
+        for mistake in refused.mistakes:
+            assert re.search(r"a cycle: .*\(.+\).* -> ", mistake.text), mistake
+        return
+    before, named = reachable(made), by_name(made)
+    for asked in document["actions"]:
+        action = named[asked["name"]]
+        assert {named[n].uuid for n in asked["needs"]} <= {*action.needs}
+        assert {named[n].uuid for n in asked["after"]} <= before[action.uuid]
 
 
 @FLEETING

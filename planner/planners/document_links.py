@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links that a document of ``kind: solution`` says: what an action needs, and what it follows.
+
+``needs`` name actions that must end well first, ``after`` those that must have ended. They hold for
+every planner: where a weight says otherwise, the link wins.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from planner.errors import Mistake, Path, accepted
+from planner.graph_algorithms import CycleError, topological_order
+from planner.model import Effect, ProposedAction
+
+
+class DocumentLinks(NamedTuple):
+    """The links of actions by position: ``needs[i]`` and ``after[i]`` come before action ``i``."""
+
+    needs: Sequence[tuple[int, ...]]
+    after: Sequence[tuple[int, ...]]
+
+    def __bool__(self) -> bool:
+        """Return whether there is any link."""
+        return any(self.needs) or any(self.after)
+
+    def both(self, i: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return both groups of what comes before action ``i``."""
+        return self.needs[i], self.after[i]
+
+    def before(self, i: int) -> tuple[int, ...]:
+        """Return all positions that come before action ``i``."""
+        return (*self.needs[i], *self.after[i])
+
+
+def of(actions: Sequence[ProposedAction]) -> DocumentLinks:
+    """Return the links of actions, by their positions in ``actions``.
+
+    A name that is not among them is left out, and what is needed is not in ``after`` as well.
+
+    >>> a = ProposedAction(name="a", action_type="nop")
+    >>> b = ProposedAction(name="b", action_type="nop", needs=("a",), after=("a",))
+    >>> of([a, b])
+    DocumentLinks(needs=[(), (0,)], after=[(), ()])
+    """
+    at = {action.name: i for i, action in enumerate(actions)}
+
+    def positions(names: Sequence[str], but: Sequence[str] = ()) -> tuple[int, ...]:
+        return tuple([at[name] for name in names if name in at and name not in but])
+
+    return DocumentLinks(
+        [positions(a.needs) for a in actions], [positions(a.after, a.needs) for a in actions]
+    )
+
+
+def mistakes(actions: Sequence[ProposedAction]) -> list[Mistake]:
+    """List the unknown names in links; if there are none, the cycles, with their paths."""
+    names = [action.name for action in actions]
+    known = set(names)
+    found = []
+    for i, action in enumerate(actions):
+        for field, k, name in _written(action):
+            where: Path = ("actions", i, field, k)
+            if name == action.name:
+                found.append(Mistake(f"{name!r} cannot come before itself", where))
+            elif name not in known:
+                found.append(Mistake(f"no action {name!r}; {accepted(name, names)}", where))
+    return found or cycles(actions, of(actions))
+
+
+def _written(action: ProposedAction) -> list[tuple[str, int, str]]:
+    fields = (("needs", action.needs), ("after", action.after))
+    return [(field, k, name) for field, names in fields for k, name in enumerate(names)]
+
+
+def cycles(
+    actions: Sequence[ProposedAction],
+    links: DocumentLinks,
+    others: Mapping[tuple[int, int], str] | None = None,
+) -> list[Mistake]:
+    """List cycles with a link of the document, each at that link.
+
+    ``others`` maps what comes before by another rule, (earlier, later), to that rule.
+    """
+    because = dict(others or {})
+    before = [list(links.before(i)) for i in range(len(actions))]
+    for one, other in because:
+        before[other].append(one)
+    try:
+        topological_order([(tuple(earlier),) for earlier in before])
+    except CycleError as error:
+        found = (_cycle(actions, links, because, cycle) for cycle in error.cycles())
+        return [mistake for mistake in found if mistake]
+    return []
+
+
+def _cycle(
+    actions: Sequence[ProposedAction],
+    links: DocumentLinks,
+    because: Mapping[tuple[int, int], str],
+    cycle: Sequence[int],
+) -> Mistake | None:
+    steps = [*pairwise(cycle), (cycle[-1], cycle[0])]
+    first = next((k for k, (one, other) in enumerate(steps) if one in links.before(other)), None)
+    if first is None:
+        return None
+    # That link closes the cycle.
+    steps = [*steps[first + 1 :], *steps[: first + 1]]
+    names = [actions[steps[0][0]].name]
+    for one, other in steps:
+        rule = None if one in links.before(other) else because[one, other]
+        names.append(f"{actions[other].name} ({rule})" if rule else actions[other].name)
+    last, closing = steps[-1]
+    action = actions[closing]
+    field = "needs" if last in links.needs[closing] else "after"
+    place = getattr(action, field).index(actions[last].name)
+    return Mistake("a cycle: " + " -> ".join(names), ("actions", closing, field, place))
+
+
+def in_order(
+    actions: Sequence[ProposedAction], rank: Callable[[ProposedAction], Any]
+) -> list[ProposedAction]:
+    """Sort actions by rank, equal ones in input order, but each after those that it is linked to.
+
+    >>> light = ProposedAction(name="light", action_type="nop")
+    >>> heavy = ProposedAction(name="heavy", action_type="nop", after=("light",))
+    >>> [a.name for a in in_order([heavy, light], rank=lambda a: a.name == "light")]
+    ['light', 'heavy']
+    """
+    found: list[ProposedAction] = []
+    waiting = LinksLeft(of(actions))
+    ready = [(rank(actions[i]), i) for i in waiting.ready]
+    heapq.heapify(ready)
+    while ready:
+        _, i = heapq.heappop(ready)
+        found.append(actions[i])
+        for freed in waiting.placed(i):
+            heapq.heappush(ready, (rank(actions[freed]), freed))
+    return found
+
+
+class LinksLeft:
+    """Which actions still wait for a link; ``ready`` are those that wait for none at first."""
+
+    def __init__(self, links: DocumentLinks) -> None:
+        self._after: dict[int, list[int]] = defaultdict(list)
+        self._left: list[int] = []
+        for i in range(len(links.needs)):
+            before = set(links.before(i))
+            self._left.append(len(before))
+            for earlier in before:
+                self._after[earlier].append(i)
+        self.ready = [i for i, left in enumerate(self._left) if not left]
+
+    def placed(self, i: int) -> list[int]:
+        """Note that action ``i`` has its place; return the actions that wait no more."""
+        freed = []
+        for later in self._after.get(i, ()):
+            self._left[later] -= 1
+            if not self._left[later]:
+                freed.append(later)
+        return freed
+
+
+def unordered_on_a_machine(actions: Sequence[ProposedAction]) -> list[str]:
+    """Return a warning if two actions run something on one machine, and no link orders them.
+
+    Only actions count that use a node and no instance, as commands and files do.
+    """
+    links = of(actions)
+    on: dict[str, list[int]] = defaultdict(list)
+    for i, action in enumerate(actions):
+        used = {t.resource for t in action.touches if t.effect is Effect.USES}
+        if used and all(resource.startswith("node:") for resource in used):
+            for resource in used:
+                on[resource].append(i)
+    for resource, found in sorted(on.items()):
+        for one, other in pairwise(found):
+            if not _follows(links, one, other) and not _follows(links, other, one):
+                machine = resource.removeprefix("node:")
+                first, second = actions[one].name, actions[other].name
+                return [
+                    f"{first} and {second} both run on {machine}, and no link orders them: where "
+                    f"the order matters, say 'after: [{first}]'"
+                ]
+    return []
+
+
+def _follows(links: DocumentLinks, earlier: int, later: int) -> bool:
+    """Return whether links lead from one action to a later one."""
+    seen = {later}
+    stack = [later]
+    while stack:
+        for one in links.before(stack.pop()):
+            if one == earlier:
+                return True
+            if one not in seen:
+                seen.add(one)
+                stack.append(one)
+    return False
