@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from applier.run.setup import Pause
     from applier.run.worker_jobs import LocalRuns
     from applier.scheduling.holding import Breaker, Holding
-    from applier.scheduling.type_policy import TypePolicy
+    from applier.scheduling.verdict import TypePolicy
     from applier.store import RunStore, Store
     from applier.workers.remote_runs import RemoteRuns
     from planner.model import Action, ActionPlan

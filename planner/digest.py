@@ -33,6 +33,7 @@ class CoveredAction(NamedTuple):
     needs_any: Sequence[tuple[str, ...]]
     triggers: Sequence[tuple[str, Sequence[str]]]
     blocked_by: Sequence[tuple[str, Sequence[str]]]
+    places: Sequence[tuple[str, str]] = ()
 
 
 def of(
@@ -45,6 +46,7 @@ def of(
     cloud: str | None,
     aged_from: datetime | None,
     guards: Mapping[str, Any],
+    places: Mapping[str, Any],
 ) -> str:
     """Return the digest of a plan with these actions and values.
 
@@ -59,6 +61,8 @@ def of(
         "cloud": cloud,
         "aged_from": None if aged_from is None else aged_from.astimezone(UTC).isoformat(),
         "guards": guards,
+        # Few plans have places: an empty field is left out.
+        **({"places": places} if places else {}),
     }
     total = hashlib.sha256(_text(head).encode())
     for line in _lines(actions):
@@ -81,8 +85,8 @@ def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
         return [[position.get(uuid, uuid), outcomes] for uuid, outcomes in pairs]
 
     # Few actions have groups, triggers or blockers.
-    for _, values, parents, needs, needs_any, triggers, blocked_by in actions:
+    for _, values, parents, needs, needs_any, triggers, blocked_by, places in actions:
         groups = [links(group) for group in needs_any] if needs_any else ()
         after = links(parents) if parents else "", links(needs) if needs else "", groups
         of_others = events(triggers) if triggers else (), events(blocked_by) if blocked_by else ()
-        yield _text([values, after, of_others])
+        yield _text([values, after, of_others, *([places] if places else [])])

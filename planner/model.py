@@ -15,10 +15,11 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from planner import digest, ranges
+from planner import digest, place_rules, ranges
 from planner import guards as demands
 from planner.errors import short
 from planner.guards import NO_GUARDS, Guards
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
@@ -125,7 +126,8 @@ class Action:
     The action may start once all ``parents`` have ended, all ``needs`` have succeeded, and one
     action of each group in ``needs_any`` has succeeded. If it has ``triggers``, one of them must
     have ended with one of its outcomes. It does not run if an action of ``blocked_by`` ended with
-    one of the failures given there. It holds its ``tokens`` while it runs.
+    one of the failures given there. It holds its ``tokens`` while it runs. With the other actions
+    of a member it holds ``places``, from the first start to the last end of them.
     """
 
     uuid: str
@@ -141,6 +143,7 @@ class Action:
     triggers: tuple[Trigger, ...] = ()
     blocked_by: tuple[Blocker, ...] = ()
     tokens: tuple[str, ...] = ()
+    places: tuple[HeldPlace, ...] = ()
     estimate_s: float | None = None
     timeout_s: float | None = None
     retries: int = 0
@@ -180,7 +183,8 @@ class Action:
         what = (self.name, self.action_type, self.resource_id, self.input_parameters)
         values = (*what, self.tokens, estimate_s, timeout_s, self.retries)
         links = self.parents, self.needs, self.needs_any
-        return digest.CoveredAction(self.uuid, values, *links, self.triggers, self.blocked_by)
+        events = self.triggers, self.blocked_by
+        return digest.CoveredAction(self.uuid, values, *links, *events, self.places)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the action to JSON types: texts, numbers, lists and mappings."""
@@ -199,6 +203,7 @@ class Action:
             # Few actions have blockers: an empty field is left out.
             **({"blocked_by": _events(self.blocked_by)} if self.blocked_by else {}),
             "tokens": list(self.tokens),
+            **({"places": [list(place) for place in self.places]} if self.places else {}),
             "estimate_s": self.estimate_s,
             "timeout_s": self.timeout_s,
             "retries": self.retries,
@@ -227,6 +232,7 @@ class Action:
                 kind(e["action"], tuple(Outcome(o) for o in e["outcomes"]))
                 for e in known.get(key) or ()
             )
+        known["places"] = tuple(HeldPlace(*place) for place in known.get("places") or ())
         known["state"] = ActionState(known.get("state", "PENDING"))
         known["outcome"] = Outcome(known["outcome"]) if known.get("outcome") else None
         reason = known.get("state_reason")
@@ -267,6 +273,7 @@ class ActionPlan:
     efficacy_indicators: Sequence[Any] = ()
     global_efficacy: Sequence[Any] = ()
     limits: Mapping[str, int] = field(default_factory=dict)
+    places: Mapping[str, PlaceRule] = field(default_factory=dict)
     tolerances: Sequence[Mapping[str, Any]] = ()
     on_failure: str | None = None
     cloud: str | None = None
@@ -298,6 +305,7 @@ class ActionPlan:
             [action.covered() for action in self.actions],
             planner=self.planner,
             limits=self.limits,
+            places=place_rules.to_dict(self.places) if self.places else {},
             tolerances=self.tolerances,
             on_failure=self.on_failure,
             cloud=self.cloud,
@@ -326,6 +334,7 @@ class ActionPlan:
             "efficacy_indicators": list(self.efficacy_indicators),
             "global_efficacy": list(self.global_efficacy),
             "limits": dict(self.limits),
+            **({"places": place_rules.to_dict(self.places)} if self.places else {}),
             "tolerances": [dict(t) for t in self.tolerances],
             "on_failure": self.on_failure,
             "cloud": self.cloud,
@@ -355,6 +364,8 @@ class ActionPlan:
         known["warnings"] = tuple(known.get("warnings") or ())
         for key in ("created_at", "updated_at", "facts_at", "start_at"):
             known[key] = _time(known.get(key))
+        if "places" in known:
+            known["places"] = place_rules.of(known["places"])
         if "guards" in known:
             known["guards"] = demands.of(known["guards"])
         return cls(**known)

@@ -17,6 +17,7 @@ from oslo_config import cfg
 
 from planner import (
     checking,
+    deadlocks,
     documents,
     graph,
     guarding,
@@ -159,6 +160,8 @@ class ReadProblem:
             with _located(self.document):
                 plan = guarding.guarded(plan, value, self.demands)
         graph.validate(plan.actions)
+        if plan.places:
+            deadlocks.require_none(plan)
         return plan
 
     def _settings(self, options: Mapping[str, Any]) -> _Settings:
@@ -305,6 +308,7 @@ def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:
     if not limits:
         return []
     held = {token for action in plan.actions for token in action.tokens}
+    held |= plan.places.keys()
     held |= {f"{token.partition(':')[0]}:*" for token in held}
     return [
         f"limit {token!r} has no effect: no action of this plan holds it"

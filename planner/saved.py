@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner import checking, digest, documents, graph, guards, ranges, secret_references
+from planner import checking, deadlocks, digest, documents, graph, guards, ranges, secret_references
 from planner.contract import ActionType
 from planner.documents import Document
 from planner.errors import InvalidInput, InvalidPlan, Mistake, Path, UnknownPlugin
@@ -45,6 +45,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
     plan = ActionPlan.from_dict(read.value)
     try:
         graph.validate(plan.actions)
+        deadlocks.require_none(plan)
     except InvalidPlan as wrong:
         raise InvalidInput(wrong.located).located(read.locate) from wrong
     written = read.value.get("digest")

@@ -68,6 +68,11 @@ ACTION: dict[str, Any] = {
             "description": "Comes before it anyhow, and must not fail in one of these ways.",
         },
         "tokens": {"type": "array", "items": NAME},
+        "places": {
+            "type": "array",
+            "items": {"type": "array", "prefixItems": [NAME, NAME], "minItems": 2, "maxItems": 2},
+            "description": "Token and member: held from the member's first start to its last end.",
+        },
         "estimate_s": SECONDS_OR_NULL,
         "timeout_s": SECONDS_OR_NULL,
         "retries": COUNT,
@@ -118,6 +123,19 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             **BY_COMPOSED_NAME,
             "additionalProperties": COUNT_OF_ONE_OR_MORE,
+        },
+        "places": {
+            "type": "object",
+            **BY_COMPOSED_NAME,
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "keep": {"type": "boolean"},
+                    "stop_after": {**COUNT, "type": ["integer", "null"]},
+                    "widens": {"type": "array", "items": {"type": "array", "items": COUNT}},
+                },
+            },
         },
         "limits_now": {
             "type": "object",

@@ -11,9 +11,9 @@ A case is a document together with the expected plan, as YAML or a mapping::
 Instead of ``parents``, ``error`` is a text that the error message has to contain. More fields are
 compared if a case has them: ``needs``, ``needs_any``, ``triggers`` and ``blocked_by`` (lists of
 ``NAME OUTCOME|OUTCOME``), ``warnings``, ``order``, ``state``, ``plan_limits``, ``plan_tolerances``
-(name: how many nodes may fail), ``says`` (for each efficacy indicator, texts in its description),
-``types`` and ``reasons`` (by the names of some actions). :func:`check_case` checks a case,
-:func:`check_planner` any documents.
+(name: how many nodes may fail), ``plan_places`` (the rules by token), ``says`` (for each efficacy
+indicator, texts in its description), ``types``, ``reasons`` and ``action_parameters`` (by the names
+of some actions). :func:`check_case` checks a case, :func:`check_planner` any documents.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from itertools import count
 from typing import Any
 
 from planner import options as planning_options
+from planner import place_rules
 from planner.contract import ActionType, Planner, Surroundings
 from planner.documents import Document
 from planner.errors import InvalidInput, PlannerError
@@ -40,7 +41,9 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: The fields of a case that do not belong to its document.
 EXPECTED = (
     *("parents", "needs", "needs_any", "triggers", "blocked_by", "types", "reasons"),
-    *("warnings", "state", "plan_limits", "plan_tolerances", "order", "says", "error"),
+    "action_parameters",
+    *("warnings", "state", "plan_limits", "plan_places", "plan_tolerances", "order", "says"),
+    "error",
 )
 #: The warning about an action type whose parameters are not checked.
 _UNCHECKED = re.compile(
@@ -166,9 +169,14 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
         if field in case:
             yield from _differing_edges(field, case[field] or {}, _names(plan, field))
     label = {action.uuid: action.label for action in plan.actions}
+    asked = case.get("action_parameters", ())
     found = {
         "state": str(plan.state),
         "plan_limits": dict(plan.limits),
+        "plan_places": place_rules.to_dict(plan.places),
+        "action_parameters": {
+            a.label: dict(a.input_parameters) for a in plan.actions if a.label in asked
+        },
         "plan_tolerances": {t["name"]: t["failed_nodes"] for t in plan.tolerances},
         "order": [action.label for action in plan.actions],
         "needs_any": {

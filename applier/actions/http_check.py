@@ -27,6 +27,7 @@ class HttpCheck(ActionPlugin):
     """
 
     TYPE = "http_check"
+    MAIN = "url"
     USES_MACHINES = False
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

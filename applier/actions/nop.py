@@ -24,6 +24,7 @@ class Nop(ActionPlugin):
     """
 
     TYPE = "nop"
+    MAIN = "message"
     USES_MACHINES = False
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

@@ -18,6 +18,7 @@ class Pause(ActionPlugin):
     """Wait ``seconds`` between two steps; it does not count against ``max_workers``."""
 
     TYPE = "pause"
+    MAIN = "seconds"
     USES_MACHINES = False
     RERUN_SAFE = True
     TAKES_WORKER = False

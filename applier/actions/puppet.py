@@ -23,6 +23,7 @@ class Puppet(ActionPlugin):
     """
 
     TYPE = "puppet"
+    MAIN = "manifest"
     #: True, because a manifest describes a state: applying it again changes nothing more.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(

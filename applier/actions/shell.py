@@ -37,6 +37,7 @@ class Shell(ActionPlugin):
     """
 
     TYPE = "shell"
+    MAIN = "command"
     SCHEMA: ClassVar[Mapping[str, Any]] = {
         **schemas.parameters(
             {},

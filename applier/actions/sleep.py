@@ -19,6 +19,7 @@ class Sleep(ActionPlugin):
     """Wait ``duration`` seconds; fractions are allowed, and a stop ends the wait."""
 
     TYPE = "sleep"
+    MAIN = "duration"
     USES_MACHINES = False
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

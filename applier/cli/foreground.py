@@ -20,6 +20,7 @@ from applier.contracts import Listener, Report
 from applier.errors import DamagedRecord, PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
+from applier.recording import recorder
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
@@ -202,9 +203,8 @@ class _Teller(logging.Handler):
 @contextmanager
 def lapses(tell: Callable[[str], None]) -> Iterator[None]:
     """Call ``tell`` when the store cannot be reached, and when it can be again."""
-    from applier.recording import store_retry
 
-    with warnings_sent_to(store_retry.LOG, tell):
+    with warnings_sent_to(recorder.LOG, tell):
         yield
 
 

@@ -60,7 +60,7 @@ class SetLimits(Verb):
 def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
     """Parse limits; raises InvalidInput for wrong syntax, and for tokens that no action holds."""
     tokens = {token for action in plan.actions for token in action.tokens}
-    known = tokens | {f"{token.partition(':')[0]}:*" for token in tokens}
+    known = tokens | {f"{token.partition(':')[0]}:*" for token in tokens} | plan.places.keys()
     limits: dict[str, int] = {}
     wrong = []
     for text in texts:
@@ -70,7 +70,7 @@ def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
             text_of = "TOKEN=N is expected, N from 1 up, such as type:migrate=1"
             wrong.append(Mistake(text_of, place=f"--limit {text}"))
         elif token not in known:
-            kinds = [t for t in known if t.endswith(":*") or t.startswith("type:")]
+            kinds = [t for t in known if t.endswith(":*") or t.startswith(("type:", "serial:"))]
             text_of = f"no action of the plan holds {token!r}; {accepted(token, kinds)}"
             wrong.append(Mistake(text_of, place=f"--limit {text}"))
         else:

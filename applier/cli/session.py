@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from applier.contracts import ActionPlugin
     from applier.contracts.clouds import Cloud
-    from applier.scheduling.type_policy import TypePolicy
+    from applier.scheduling.verdict import TypePolicy
     from applier.store import Store
     from planner.model import ActionPlan
     from planner.registry import ActionTypes

@@ -25,7 +25,7 @@ from planner.registry import ACTIONS, CLOUDS, ENGINES, section_of
 
 if TYPE_CHECKING:
     from applier.contracts import ActionPlugin
-    from applier.scheduling.type_policy import TypePolicy
+    from applier.scheduling.verdict import TypePolicy
 
 #: The options of every section ``[watcher_actions.TYPE]``, which the engine uses.
 OF_EVERY_TYPE = (
@@ -151,7 +151,7 @@ def create(what: str, name: str, plugin: Any, options: Mapping[str, Any]) -> Any
 
 def policies(conf: cfg.ConfigOpts, types: Iterable[str]) -> dict[str, TypePolicy]:
     """Return retries, delay, time-out and estimate by type; raises ConfigurationError."""
-    from applier.scheduling.type_policy import TypePolicy
+    from applier.scheduling.verdict import TypePolicy
 
     return {n: TypePolicy(**read(conf, section_of(ACTIONS, n), OF_EVERY_TYPE)) for n in types}
 

@@ -89,6 +89,8 @@ class ActionPlugin(ABC):
     TYPE: ClassVar[str]
     #: JSON Schema (draft 2020-12) of ``input_parameters``.
     SCHEMA: ClassVar[Mapping[str, Any]]
+    #: The parameter that a step of a rollout may give alone; None if it must write its parameters.
+    MAIN: ClassVar[str | None] = None
     #: True if it may be run again after an interrupted attempt without harm.
     RERUN_SAFE: ClassVar[bool] = False
     #: False if it does not count against ``max_workers``, because it only waits (:meth:`waits_s`),

@@ -18,8 +18,7 @@ from applier.errors import PlanConflict
 from applier.recording.recorder import Recorder
 from applier.scheduling.decisions import Halt
 from applier.scheduling.holding import Breaker, Holding
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import OnFailure
+from applier.scheduling.verdict import OnFailure, TypePolicy
 from applier.store import Reservation
 from planner.model import ActionPlan
 

@@ -11,7 +11,7 @@ from applier.contracts import ActionContext, ActionPlugin
 from applier.contracts.attempt_machines import AttemptMachines, RunMachines
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, UnknownActionTypes
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 
 

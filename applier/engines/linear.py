@@ -26,9 +26,9 @@ from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.threads import Threads, Timer, Timers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, HaltReason
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Holding
 from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules
 from applier.store import Reservation
 from planner.states import WELL, ActionState
@@ -149,6 +149,7 @@ class LinearEngine(base.Engine):
             after,
             Concurrency(
                 limits=run.plan.limits,
+                places=run.plan.places,
                 max_workers=self._options["max_workers"],
                 workerless=run.workerless,
             ),

@@ -18,7 +18,7 @@ from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.resumption import in_doubt
-from applier.scheduling.type_policy import timeout_s
+from applier.scheduling.verdict import timeout_s
 from applier.secrets import NO_SECRETS, resolve
 from applier.secrets.blotting import BlottedOutput, Blotting
 from planner.model import Action

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from applier.contracts import Report
 from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling import order
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.model import Action
 from planner.states import ActionState, Outcome

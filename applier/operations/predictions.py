@@ -22,9 +22,9 @@ from applier.run.durations import (
 from applier.run.plan_cloud import name_of
 from applier.scheduling import forecast as forecasting
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.queue_limits import QueueLimits, queue_limits
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import TypePolicy
 from applier.store import RunStore
 from applier.store.worker_jobs import WorkerJobStore
 from applier.wording import count
@@ -169,6 +169,7 @@ def _concurrency_and_queues(
         queues = queue_limits(plan.actions, parts.route, without, parts.store.served_queues())
     concurrency = Concurrency(
         limits={**plan.limits, **queues.limits},
+        places=plan.places,
         max_workers=max_workers,
         workerless=without,
         queue_tokens=queues.tokens,

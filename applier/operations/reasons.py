@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from applier.scheduling.forecast import Forecast
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
+from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
 from applier.wording import duration, one_line, some
+from planner import guarantees
 from planner.graph_algorithms import reachable
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
@@ -68,6 +70,12 @@ def _decides(plan: ActionPlan, action: Action, found: Forecast, concurrency: Con
         needed = {*action.needs, *(u for group in action.needs_any for u in group)}
         words = "needs" if any(a.uuid in needed for a in links) else "comes after"
         return f"It {words} {_names(links)}: nothing else before it ends as late."
+    for place in action.places:
+        left = [a for a in then if any(p.token == place.token for p in a.places)]
+        members = [p.member for a in left for p in a.places if p.token == place.token]
+        if members and place.member not in members:
+            who = some([one_line(name) for name in dict.fromkeys(members)], _MOST, ", ")
+            return f"A place of {place.token} is held until then by {who}."
     gates = Gates(concurrency.limits, concurrency.max_workers)
     for token in concurrency.tokens_of(action):
         limit = gates.limit(token)
@@ -104,6 +112,7 @@ def waiting(
     running = [a for a in plan.actions if a.state is ActionState.ONGOING]
     lines = [_held(r) for r in others if r.resource in action.tokens]
     lines += _full(action, running, limits)
+    lines += _no_place(plan, action, changed)
     if action.attempts and action.status_message:
         lines.append(f"for its next try: {one_line(action.status_message)}")
     if window:
@@ -141,6 +150,16 @@ def _full(action: Action, running: list[Action], limits: Mapping[str, int]) -> l
     if len(running) >= workers:
         lines.append(f"for a worker: {len(running)} actions run, and at most {workers} may")
     return lines
+
+
+def _no_place(plan: ActionPlan, action: Action, changed: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each place that is not free, with the nodes that hold all."""
+    for token, member in action.places:
+        holders = guarantees.holders(plan, token)
+        limit = changed.get(token, guarantees.width(plan, token))
+        if member not in holders and len(holders) >= limit:
+            names = some([one_line(name) for name in holders], _MOST, ", ")
+            yield f"for a place of {token} (at most {limit} at once), held by {names}"
 
 
 def _held(reservation: Reservation) -> str:

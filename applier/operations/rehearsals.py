@@ -23,7 +23,7 @@ from applier.run.durations import PastDurations
 from applier.run.plan_cloud import name_of
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import best_ranks
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.model import Action, ActionPlan, Touch
 

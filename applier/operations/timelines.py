@@ -16,7 +16,7 @@ from applier.operations.predictions import ForecastParts, concurrency_of, past_d
 from applier.run.durations import NOTHING
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.forecast import best_ranks, forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.store import Store
 from applier.timeline.chart import chart
 from applier.timeline.holds import first_run

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from applier.rehearsal.rehearsal_figures import RehearsalFigures
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from planner.model import Action
 
 #: The name of the number of workers among limits.
@@ -80,6 +80,8 @@ def _binding(actions: Sequence[Action], concurrency: Concurrency) -> Iterator[tu
     if workers > 1:
         yield MAX_WORKERS, workers
     holders = Counter(token for action in actions for token in action.tokens)
+    members = {place for action in actions for place in action.places}
+    holders.update(place.token for place in members)
     for token, number in list(holders.items()):
         every = f"{token.partition(':')[0]}:*"
         holders[every] = max(holders[every], number)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from applier.rehearsal.chances import chance
 from applier.rehearsal.faults import Concerned, FaultKind
-from applier.scheduling.type_policy import TypePolicy, timeout_s
+from applier.scheduling.verdict import TypePolicy, timeout_s
 from planner.model import Action
 from planner.states import ActionState, Outcome
 

@@ -17,6 +17,7 @@ from applier.run.plan_cloud import cloud_of
 from applier.store import Store
 from applier.timeline import words
 from applier.wording import count, duration, gains, resources, result, some, standing
+from planner.guarantees import guarantees
 from planner.model import JOIN, ActionPlan
 from planner.states import ActionState
 
@@ -102,6 +103,8 @@ def facts(
     yield Fact("Limits", _limits(plan, workers))
     policy = plan.on_failure or parts.conf.watcher_applier.on_failure
     yield Fact("After a failure", _AFTER_FAILURE.get(policy, policy))
+    for text in guarantees(plan):
+        yield Fact("Guarantee", text)
     yield from guards(parts, plan)
     for text in gains(plan):
         yield Fact("Gain", text)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.run.pooled import Pooled
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from applier.store.samples import Sample, node_of, size_of
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN

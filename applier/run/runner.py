@@ -21,11 +21,11 @@ from applier.run.setup import Jobs, RunSetup
 from applier.run.verify import Findings, verify_all
 from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import Ranking
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Breaker
 from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.scheduler import FAILURE_BUDGET
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import OnFailure
 from applier.scheduling.waiting import resources_of
 from applier.store import Reservation
@@ -291,6 +291,7 @@ class Runner:
         queues = self._queue_limits(plan, without)
         concurrency = Concurrency(
             limits={**plan.limits, **queues.limits},
+            places=plan.places,
             max_workers=self._setup.engine.max_workers,
             workerless=without,
             queue_tokens=queues.tokens,

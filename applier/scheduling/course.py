@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 from applier.contracts import Report
 from applier.scheduling import order
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.model import JOIN, Action
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import OPEN, ActionState, Outcome
 
 
@@ -60,6 +62,7 @@ class Course:
                 uuid=a.uuid,
                 action_type=a.action_type,
                 tokens=a.tokens,
+                places=a.places,
                 state=a.state,
                 outcome=a.outcome,
             )
@@ -114,10 +117,30 @@ class Course:
                 limit = gates.limit(token)
                 if action.uuid in ran and limit is not None:
                     work[token, limit] += ran[action.uuid]
+        for (token, _), seconds in self._held_s(ran).items():
+            limit = gates.limit(token)
+            if limit is not None:
+                widest = max([limit, *(n for _, n in self._rule(token).widens)])
+                work[token, widest] += seconds
         bounds = [seconds / limit for (_, limit), seconds in work.items()]
         workerless, max_workers = self.concurrency.workerless, self.concurrency.max_workers
         everything = sum(seconds for uuid, seconds in ran.items() if uuid not in workerless)
         return max([*self.remaining(ran).values(), *bounds, everything / max_workers])
+
+    def _rule(self, token: str) -> PlaceRule:
+        return self.concurrency.places.get(token, PlaceRule())
+
+    def _held_s(self, ran: Mapping[str, float]) -> dict[HeldPlace, float]:
+        """Return how long each member holds its place at least: its longest path of own actions."""
+        longest: dict[HeldPlace, float] = defaultdict(float)
+        ends: dict[tuple[str, HeldPlace], float] = {}
+        for action in self.left:
+            for place in action.places:
+                if action.uuid in ran:
+                    before = max((ends.get((u, place), 0.0) for u in action.before()), default=0.0)
+                    end = ends[action.uuid, place] = before + ran[action.uuid]
+                    longest[place] = max(longest[place], end)
+        return longest
 
 
 def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:

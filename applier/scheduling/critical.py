@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from applier.scheduling.course import Course, Timeline
 from planner.model import JOIN, Action
+from planner.place_rules import HeldPlace
 
 
 def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
@@ -22,6 +24,7 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
             ended_at[timeline.end_s[action.uuid]].append(action)
     gates, tokens_of = course.gates(), course.concurrency.tokens_of
     before = _before(course)
+    places = _places(course, timeline)
     found: dict[str, list[str]] = {}
     for action in course.left:
         at = timeline.start_s.get(action.uuid)
@@ -31,8 +34,38 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
         links = [a.uuid for a in then if a.uuid in before[action.uuid]]
         limited = {t for t in tokens_of(action) if gates.limit(t) is not None}
         tokens = [a.uuid for a in then if not limited.isdisjoint(tokens_of(a))]
+        # A place that this action was the first of its member to take, and that others left then.
+        tokens += [
+            left
+            for place in action.places
+            if gates.limit(place.token) is not None and places[place].start_s == at
+            for left in _left_at(places, place, at)
+        ]
         found[action.uuid] = links or tokens or [a.uuid for a in then]
     return found
+
+
+class _Stay(NamedTuple):
+    """When a member holds its place, and its last action."""
+
+    start_s: float
+    end_s: float
+    last: str
+
+
+def _places(course: Course, timeline: Timeline) -> dict[HeldPlace, _Stay]:
+    found: dict[HeldPlace, _Stay] = {}
+    for action in course.left:
+        for place in action.places if action.uuid in timeline.end_s else ():
+            new = _Stay(timeline.start_s[action.uuid], timeline.end_s[action.uuid], action.uuid)
+            old = found.get(place, new)
+            last = new if new.end_s > old.end_s else old
+            found[place] = _Stay(min(old.start_s, new.start_s), last.end_s, last.last)
+    return found
+
+
+def _left_at(places: Mapping[HeldPlace, _Stay], place: HeldPlace, at: float) -> list[str]:
+    return [s.last for p, s in places.items() if p.token == place.token and s.end_s == at]
 
 
 def _before(course: Course) -> Mapping[str, frozenset[str]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.critical import critical_path, slacks
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from planner.model import Action
 
 #: The default number of forward-backward rounds that look for a shorter makespan.

@@ -19,12 +19,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from applier.contracts import Report, Request, RequestVerb
 from applier.scheduling.decisions import Decisions, Halt, HaltReason, WaitKind, WaitReason
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
 from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.tolerances import Tolerances
-from applier.scheduling.type_policy import Retries
-from applier.scheduling.verdict import FailureRules, OnFailure, Verdicts, ending, ends, held_by
+from applier.scheduling.verdict import (
+    FailureRules,
+    OnFailure,
+    Retries,
+    Verdicts,
+    ending,
+    ends,
+    held_by,
+)
 from applier.scheduling.waiting import WaitingActions
 from applier.store import Reservation
 from planner.model import JOIN, Action
@@ -67,7 +75,10 @@ class Scheduler:
         ended = ends(self._actions.values())
         self._verdicts = Verdicts(self._actions, ended, failures.on_failure, given_up)
         self._gates = Gates(concurrency.limits, concurrency.max_workers)
-        self._waiting = WaitingActions(self._gates, self._actions, ranks, concurrency, holding)
+        keeps = failures.on_failure is not OnFailure.CONTINUE
+        self._waiting = WaitingActions(
+            self._gates, self._actions, ranks, concurrency, holding, keeps, given_up
+        )
         groups = {
             uuid: action.needs_any
             for uuid, action in self._actions.items()
@@ -230,6 +241,7 @@ class Scheduler:
         if broken:
             self._broke(FAILURE_BUDGET, broken)
         self._open -= 1
+        self._waiting.ended(report)
         if report.uuid not in self._ahead:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)
 
@@ -283,7 +295,7 @@ class Scheduler:
                 self._gates.set_workers(number)
                 self._decisions.max_workers = number
             else:
-                self._gates.set_limit(name, number)
+                self._waiting.set_limit(name, number)
 
     def _skip(self, request: Request) -> None:
         """Skip an action when it becomes ready, or now if it is ready and only waits for limits."""
@@ -313,7 +325,7 @@ class Scheduler:
         self._decide_ready()
         self._start()
         while self._stuck():
-            if not self._cancel_blocked_forever():
+            if not self._cancel_blocked_forever() and not self._gates.lend():
                 self._cancel_unstarted("it can no longer start")
                 return
             self._decide_ready()
@@ -363,8 +375,8 @@ class Scheduler:
         found = self._waiting.blocked_forever()
         for uuid, token, keeper in found:
             self._waiting.withdraw(uuid)
-            message = f"{token} {held_by(self._actions[keeper])}"
-            self._end(ending(self._actions[uuid], ActionState.CANCELLED, message))
+            why = self._waiting.closed(token, keeper) or f"{token} {held_by(self._actions[keeper])}"
+            self._end(ending(self._actions[uuid], ActionState.CANCELLED, why))
         return bool(found)
 
     def _cancel_unstarted(self, message: str) -> None:

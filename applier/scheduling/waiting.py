@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from applier.contracts import Report
 from applier.scheduling.decisions import WaitKind, WaitReason
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
 from applier.scheduling.holding import Holding
+from applier.scheduling.places import Places
+from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
 from planner.model import Action
 
@@ -69,7 +72,8 @@ class WaitingActions:
     """The actions that only wait for a token, a worker, another plan, a delay or a window.
 
     Their predecessors have ended. ``concurrency`` determines their tokens and who needs a worker.
-    ``holding`` may delay an action that has its tokens and a worker.
+    ``holding`` may delay an action that has its tokens and a worker. With ``keeps``, nodes that
+    failed keep their places where the plan says so; ``given_up`` are actions that hang.
     """
 
     def __init__(
@@ -79,7 +83,12 @@ class WaitingActions:
         ranks: Mapping[str, int],
         concurrency: Concurrency,
         holding: Holding | None = None,
+        keeps: bool = True,
+        given_up: Collection[str] = (),
     ) -> None:
+        rules = concurrency.places
+        self._places = Places(actions, rules, gates, keeps, given_up) if rules else None
+        self._holds = self._places.of if self._places else {}
         self._gates, self._actions, self._ranks = gates, actions, ranks
         self._concurrency, self._holding = concurrency, holding
         #: Actions that the holding delays; they have released their tokens and workers again.
@@ -94,6 +103,21 @@ class WaitingActions:
         """Whether an action waits for a delay, another plan or a window: it may start by itself."""
         return bool(self.delayed or self._held_by_others or self.held)
 
+    def ended(self, report: Report) -> None:
+        """Note the end of any action: the last of a node gives its place back."""
+        if self._places is not None:
+            self._places.ended(report.uuid, report.state, given_up=report.given_up)
+
+    def set_limit(self, name: str, number: int) -> None:
+        """Set a limit, which does not widen from now on."""
+        if self._places is not None:
+            self._places.limit_was_set(name)
+        self._gates.set_limit(name, number)
+
+    def closed(self, token: str, keeper: str) -> str | None:
+        """Return why no place of a token is free any more; None if it is no token of places."""
+        return self._places.closed(token, keeper, self._actions) if self._places else None
+
     def submit(self, uuid: str) -> None:
         """Submit an action to the gates, or park it if another plan holds one of its resources."""
         action = self._actions[uuid]
@@ -101,7 +125,8 @@ class WaitingActions:
             self._at_gates.add(uuid)
             worker = uuid not in self._concurrency.workerless
             tokens = self._concurrency.tokens_of(action)
-            self._gates.submit(uuid, tokens, self._ranks[uuid], worker=worker)
+            holds = self._holds.get(uuid, ())
+            self._gates.submit(uuid, tokens, self._ranks[uuid], worker=worker, holds=holds)
 
     def elapsed(self, uuids: Iterable[str]) -> None:
         """Add the actions whose delay is over, unless they ended meanwhile."""
@@ -130,7 +155,7 @@ class WaitingActions:
             self._at_gates.remove(uuid)
             if self._holding is None or not self._holding.holds(self._actions[uuid]):
                 return uuid
-            self._gates.release(uuid)
+            self._gates.put_back(uuid)
             self.held[uuid] = None
         return None
 
@@ -168,6 +193,12 @@ class WaitingActions:
         token = self._gates.why(uuid)
         if token is None:
             return WaitReason(WaitKind.WORKER, tuple(running))
+        found = [
+            next((u for u in uuids if u in running), cause or uuids[0])
+            for _, cause, uuids in (self._places.holders(token) if self._places else ())
+        ]
+        if found:
+            return WaitReason(WaitKind.TOKEN, tuple(found), token)
         never = self._gates.unobtainable(uuid)
         tokens_of = self._concurrency.tokens_of
         holders = (u for u in running if token in tokens_of(self._actions[u]))

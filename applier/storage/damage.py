@@ -109,6 +109,16 @@ def _is_guards(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _is_rules(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(rule, dict)
+        and isinstance(rule.get("keep"), bool)
+        and isinstance(rule.get("stop_after"), int | None)
+        and isinstance(rule.get("widens"), list)
+        for rule in value.values()
+    )
+
+
 _LIST = _json(lambda value: isinstance(value, list), "a list")
 _MAPPING = _json(lambda value: isinstance(value, dict), "a mapping")
 _TOLERANCES = _json(columns.is_tolerances, "a list of tolerances")
@@ -127,6 +137,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "efficacy_indicators": _LIST,
         "global_efficacy": _LIST,
         "tolerances": _TOLERANCES,
+        "places": _json(_is_rules, "a mapping of rules"),
         "warnings": _TEXTS,
         "limits": _LIMITS,
         "guards": _json(_is_guards, "a mapping of guards"),
@@ -139,6 +150,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "needs_any": _GROUPS,
         "triggers": _EVENTS,
         "blocked_by": _EVENTS,
+        "places": _GROUPS,
         "estimate_s": _seconds,
         "timeout_s": _seconds,
     },

@@ -18,9 +18,10 @@ from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.storage.compiled import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
 from applier.store.pages import PlanHead, PlannedAction
-from planner import guards, json_text
+from planner import guards, json_text, place_rules
 from planner.guards import NO_GUARDS
 from planner.model import Action, ActionPlan, Blocker, Trigger
+from planner.place_rules import HeldPlace
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 Given = ParamSpec("Given")
@@ -28,6 +29,11 @@ Result = TypeVar("Result")
 #: Bind parameters of a statement, by name.
 Changes = dict[str, Any]
 
+PLAN_VALUES = (
+    *("uuid", "name", "planner", "created_at", "updated_at", "status_message", "audit_uuid"),
+    *("strategy_name", "on_failure", "cloud", "facts_at", "start_at"),
+)
+CLAIM_VALUES = ("heartbeat_at", "heartbeat_interval_s", "requests_before", "claimed_at")
 #: Columns that hold JSON.
 PLAN_LISTS = ("efficacy_indicators", "global_efficacy", "tolerances", "warnings")
 ACTION_LINKS = ("parents", "needs", "tokens")
@@ -49,13 +55,9 @@ _STATES: Mapping[str, ActionState] = {str(state): state for state in ActionState
 
 def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
     """Return the row of a new plan, which has no claim and no requests."""
-    head = {
-        key: getattr(plan, key)
-        for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
-    }
-    head |= {key: getattr(plan, key) for key in ("audit_uuid", "strategy_name")}
-    head |= {key: getattr(plan, key) for key in ("on_failure", "cloud", "facts_at", "start_at")}
+    head = {key: getattr(plan, key) for key in PLAN_VALUES}
     head |= {"guards": None if plan.guards == NO_GUARDS else _encode(plan.guards.to_dict())}
+    head |= {"places": _encode(place_rules.to_dict(plan.places)) if plan.places else None}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
     head |= {"digest": plan.digest, "creator": line(creator)}
     head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "requests": 0}
@@ -84,8 +86,8 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             "action_type": a.action_type,
             "resource_id": a.resource_id,
             "state": str(a.state),
-            "outcome": _text(a.outcome),
-            "state_reason": _text(a.state_reason),
+            "outcome": a.outcome and str(a.outcome),
+            "state_reason": a.state_reason and str(a.state_reason),
             "started_at": a.started_at,
             "ended_at": a.ended_at,
             "attempts": a.attempts,
@@ -102,6 +104,7 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             "needs_any": _encode(a.needs_any) if a.needs_any else EMPTY,
             "triggers": _encode(a.triggers) if a.triggers else EMPTY,
             "blocked_by": _encode(a.blocked_by) if a.blocked_by else None,
+            "places": _encode(a.places) if a.places else None,
         }
 
 
@@ -139,6 +142,7 @@ def unchecked_plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
     known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
     known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
     known |= {"guards": guards.of(_decode(head["guards"])) if head["guards"] else NO_GUARDS}
+    known |= {"places": place_rules.of(_decode(head["places"])) if head["places"] else {}}
     _require_known(actions := _actions(members))
     return ActionPlan(**known, actions=actions)
 
@@ -226,6 +230,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
             needs_any=() if any_of == EMPTY else tuple(map(share, _decode(any_of))),
             triggers=_events(Trigger, row["triggers"]),
             blocked_by=_events(Blocker, row["blocked_by"] or EMPTY),
+            places=tuple(HeldPlace(*place) for place in _decoded(row["places"] or EMPTY)),
             **_state_of(row),
         )
 
@@ -304,8 +309,8 @@ def report_values(report: Report) -> Changes:
         "old_state": str(report.old),
         # When an action is retried, the attempt that just ended has FAILED.
         "new_state": str(ActionState.FAILED if again else report.state),
-        "new_outcome": _text(report.outcome),
-        "new_reason": _text(report.state_reason),
+        "new_outcome": report.outcome and str(report.outcome),
+        "new_reason": report.state_reason and str(report.state_reason),
         "new_message": storable(report.message),
         "new_output": storable(report.output),
     }
@@ -389,12 +394,5 @@ def last_claimant_of(head: Row) -> Claimant | None:
         pid=head["claimant_pid"],
         user=head["claimant_user"],
         jobs=head["claimant_jobs"],
-        heartbeat_at=head["heartbeat_at"],
-        heartbeat_interval_s=head["heartbeat_interval_s"],
-        requests_before=head["requests_before"],
-        claimed_at=head["claimed_at"],
+        **{key: head[key] for key in CLAIM_VALUES},
     )
-
-
-def _text(word: Outcome | StateReason | None) -> str | None:
-    return None if word is None else str(word)

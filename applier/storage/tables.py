@@ -38,6 +38,8 @@ plans = sa.Table(
     sa.Column("global_efficacy", LongText, nullable=False),
     sa.Column("limits", LongText, nullable=False),
     sa.Column("tolerances", LongText, nullable=False),
+    # The rules of its places, by token, as JSON.
+    sa.Column("places", LongText),
     sa.Column("on_failure", Word),
     sa.Column("cloud", sa.String(255)),
     # When the facts were read that the plan was made of; its guards, the demands to be met before
@@ -108,6 +110,7 @@ actions = sa.Table(
     sa.Column("needs_any", LongText, nullable=False),
     sa.Column("triggers", LongText, nullable=False),
     sa.Column("blocked_by", LongText),
+    sa.Column("places", LongText),
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
 )
 

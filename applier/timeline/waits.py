@@ -14,12 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
+from applier.scheduling.submissions import Concurrency
 from applier.timeline.busy import BusyTimes
 from applier.timeline.holds import Holds
 from applier.timeline.times import Times
-from applier.timeline.values import Hold, Reason, Wait
+from applier.timeline.values import Hold, Reason, TimeSpan, Wait
 from planner.model import JOIN, Action, ActionPlan
+from planner.place_rules import HeldPlace
 from planner.states import OPEN, WELL, ActionState
 
 #: Waits that are shorter than this fraction of the time axis are left out.
@@ -109,6 +111,7 @@ class _Waits:
             for token, actions in holders.items()
             if (limit := self._gates.limit(token)) is not None
         }
+        self._tokens |= self._busy_places(ran)
         #: The last end of each tuple of uuids, and the first end that was good, by the id() of the
         #: tuple: many actions share these objects.
         self._lasts: dict[int, LastEnd] = {}
@@ -122,6 +125,24 @@ class _Waits:
         held = [(a.uuid, times.intervals[a.uuid]) for a in actions]
         held += [(uuid, one) for uuid, _ in held for one in times.earlier.get(uuid, ())]
         return BusyTimes(held, limit, self._slight_s)
+
+    def _busy_places(self, ran: Iterable[Action]) -> dict[str, BusyTimes]:
+        """Return when places were held: by a member from its first start to its last end."""
+        own: dict[HeldPlace, list[Action]] = {}
+        for action in ran:
+            for place in action.places:
+                own.setdefault(place, []).append(action)
+        held: defaultdict[str, list[tuple[str, TimeSpan]]] = defaultdict(list)
+        for place, actions in own.items():
+            intervals = [self._times.intervals[a.uuid] for a in actions]
+            last = max(actions, key=lambda a: self._times.intervals[a.uuid].end_s)
+            whole = TimeSpan(min(i.start_s for i in intervals), max(i.end_s for i in intervals))
+            held[place.token].append((last.uuid, whole))
+        return {
+            token: BusyTimes(spans, limit, self._slight_s)
+            for token, spans in held.items()
+            if (limit := self._gates.limit(token)) is not None
+        }
 
     def all(self) -> dict[str, Waiting]:
         return {
@@ -173,7 +194,7 @@ class _Waits:
                     return Wait(ready, start, Reason.PLAN, self._held[token]), None
         reached = [
             (self._tokens[t].seconds(ready, start), Reason.LIMIT, t, self._tokens[t])
-            for t in dict.fromkeys(self._tokens_of(action))
+            for t in dict.fromkeys((*(p.token for p in action.places), *self._tokens_of(action)))
             if t in self._tokens
         ]
         if action.uuid not in self._workerless:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner import secret_references
+from planner import place_rules, secret_references
 from planner.errors import Path
 from planner.model import Action, ActionPlan
 
@@ -31,7 +31,8 @@ _ENCODER = json.JSONEncoder(sort_keys=True)
 
 def of_action(action: Action) -> dict[str, Any]:
     """Return the fields of an action that a run uses, without its links."""
-    return dict(zip(FIELDS, action.covered().values, strict=True))
+    places = {"places": [list(place) for place in action.places]} if action.places else {}
+    return dict(zip(FIELDS, action.covered().values, strict=True)) | places
 
 
 def of_plan(plan: ActionPlan) -> dict[str, Any]:
@@ -51,6 +52,7 @@ def of_plan(plan: ActionPlan) -> dict[str, Any]:
         "on_failure": plan.on_failure,
         "limits": plan.limits,
         "tolerances": tolerances,
+        **({"places": place_rules.to_dict(plan.places)} if plan.places else {}),
         "guards": plan.guards.demands(),
     }
 

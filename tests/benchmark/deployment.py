@@ -27,7 +27,7 @@ import networkx as nx
 import yaml
 
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from planner import documents, make_plan
 from planner.model import ActionPlan
 from planner.planners.deployment import message

@@ -37,7 +37,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.storage.sql import SqlStore
 from applier.testing.trials import changed, plugin
 from planner.model import ActionPlan

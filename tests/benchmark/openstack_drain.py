@@ -26,7 +26,7 @@ import environments
 from nova_lab import NovaLab
 
 from applier.scheduling.forecast import makespan_s
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.storage.sql import SqlStore
 from planner.model import ActionPlan
 from planner.states import ActionState

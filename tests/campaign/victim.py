@@ -28,7 +28,7 @@ from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from applier.storage.idle import Connection
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan

@@ -29,7 +29,8 @@ from mutants import Mutant, pick
 #: run first. Tests that start processes or talk to servers are left out: they are marked.
 TESTS = {
     "applier/scheduling": "tests/unit/applier/scheduling tests/property/test_gates.py"
-    " tests/property/test_gates_changing.py tests/property/test_scheduler.py"
+    " tests/property/test_gates_changing.py tests/property/test_places.py"
+    " tests/property/test_scheduler.py"
     " tests/property/test_scheduler_troubles.py tests/property/test_slack.py"
     " tests/property/test_forecast_bound.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"

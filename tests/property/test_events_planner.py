@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from applier.contracts import Report
 from applier.scheduling import order
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
 from planner.model import ActionPlan

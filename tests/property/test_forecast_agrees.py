@@ -25,7 +25,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import best_ranks, forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import random_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.model import JOIN, Action
 

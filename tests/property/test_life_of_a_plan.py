@@ -25,11 +25,11 @@ from applier.run import outcome
 from applier.run.resume import to_reset
 from applier.scheduling import order
 from applier.scheduling.decisions import Decisions
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import FailureRules, OnFailure, ends
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
 from applier.storage import damaged_plans
 from applier.store import Store
 from applier.testing.random_plans import random_plan

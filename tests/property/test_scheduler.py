@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from applier.contracts import Report, Request
 from applier.scheduling import order
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler
+from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure, ends
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.decisions import Decisions, WaitKind
-from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import MAX_WORKERS, Scheduler
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import FailureRules
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import FailureRules, TypePolicy
 from applier.store import Reservation
 from applier.testing.random_plans import random_fate, random_plan
 from planner.model import JOIN, ActionPlan

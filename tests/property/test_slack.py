@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from planner.model import JOIN, Action, Trigger
 from planner.states import Outcome
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import chart as charts
 from applier.timeline import lanes, svg

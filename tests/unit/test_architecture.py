@@ -47,6 +47,7 @@ LAYERS = (
         (
             "planner.errors",
             "planner.model",
+            "planner.place_rules",
             "planner.ranges",
             "planner.safe_text",
             "planner.states",
@@ -59,7 +60,9 @@ LAYERS = (
             "planner.guarding",
             "planner.guards",
             "planner.windows",
+            "planner.deadlocks",
             "planner.graph",
+            "planner.guarantees",
             "planner.graph_algorithms",
             "planner.effects",
             "planner.extent",

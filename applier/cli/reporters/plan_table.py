@@ -23,6 +23,7 @@ from applier.run.plan_cloud import cloud_of
 from applier.wording import count, duration, gains, one_line, resources, some, standing
 from planner import graph
 from planner.errors import shortened, shown
+from planner.guarantees import guarantees
 from planner.model import JOIN, Action, ActionPlan
 from planner.safe_text import visible
 from planner.states import ActionState
@@ -84,7 +85,7 @@ def show(
     for line in (f"Cloud: {cloud_of(plan)}", *run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
-    for line in gains(plan):
+    for line in (*(guarantees(plan) if plan.places else ()), *gains(plan)):
         out.print(Text(line), soft_wrap=not out.is_terminal)
     waves = graph.waves(plan.actions)
     if waves:

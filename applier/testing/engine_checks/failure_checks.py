@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.contracts import ActionContext, Report, StopSignal
 from applier.errors import AlreadyDone, PlanConflict, StoreError
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from applier.testing.engine_checks.engine_setting import (
     FAMILY,
     PATIENCE_S,

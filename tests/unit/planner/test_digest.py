@@ -12,6 +12,7 @@ import pytest
 from planner.blast_radius import Share
 from planner.guards import Guards
 from planner.model import Action, ActionPlan, Blocker, Trigger
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, Outcome, PlanState, StateReason
 from tests.unit.planner.test_model import NOW, rich_plan, with_action
 
@@ -21,6 +22,7 @@ EXTENT = (Share("hosts", 2, 14),)
 PLAN_COVERED: dict[str, list[Any]] = {
     "planner": ["weight"],
     "limits": [{"node:*": 2}, {"node:*": 3, "type:nop": 1}, {}],
+    "places": [{"serial:p": PlaceRule()}, {"serial:p": PlaceRule(keep=False)}],
     "tolerances": [
         (),
         ({"name": "g", "nodes": ["1"], "failed_nodes": 2},),
@@ -63,6 +65,7 @@ ACTION_COVERED: dict[str, list[tuple[int, Any]]] = {
     ],
     "blocked_by": [(4, (Blocker("u2", (Outcome.ERROR,)),))],
     "tokens": [(0, ("type:nop",)), (0, ("node:c1", "type:nop"))],
+    "places": [(0, (HeldPlace("serial:p", "web-1"),)), (0, (HeldPlace("serial:p", "web-2"),))],
     "estimate_s": [(4, 2.5), (4, None)],
     "timeout_s": [(4, None), (4, 11.0)],
     "retries": [(4, 0)],

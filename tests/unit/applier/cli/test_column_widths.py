@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from applier.cli.reporters import column_widths, plan_table, recap, timeline
 from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 

@@ -12,7 +12,7 @@ import pytest
 
 from applier.cli.foreground import exit_code, lapses, signals
 from applier.errors import DamagedRecord, StoreError
-from applier.recording.store_retry import StoreRetry
+from applier.recording.recorder import StoreRetry
 from applier.run.runner import Runner
 from applier.storage.sql import SqlStore
 from applier.store import Store

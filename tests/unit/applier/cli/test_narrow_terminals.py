@@ -20,7 +20,7 @@ from applier.cli.program import Program
 from applier.cli.reporters import action_text, deployment_table, plan_table, timeline
 from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 

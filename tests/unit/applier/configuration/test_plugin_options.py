@@ -17,7 +17,7 @@ from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from planner import registry
 from planner.errors import BrokenPlugin
 from planner.model import Action, ActionPlan

@@ -20,7 +20,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import KEPT_BYTES
 from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed, AlreadyDone
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from applier.testing.trials import changed
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState

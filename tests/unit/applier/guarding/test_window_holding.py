@@ -13,7 +13,7 @@ from applier.errors import GuardRefusal
 from applier.guarding import nights, windows
 from applier.guarding.open_times import OpenTimes
 from applier.guarding.window_holding import WindowHolding
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
 from planner.states import ActionState, PlanState

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.errors import DamagedRecord, PlanConflict, StoreError
-from applier.recording.store_retry import StoreRetry
+from applier.recording.recorder import StoreRetry
 
 CONFLICT = PlanConflict("plan", "ONGOING", "the row has changed")
 

@@ -18,9 +18,8 @@ from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
 from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import best_ranks, forecast
-from applier.scheduling.gates import Concurrency
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import FailureRules, OnFailure
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy
 from applier.testing.random_plans import random_plan
 from planner.model import Action, Effect, Touch
 from planner.states import OPEN, ActionState, PlanState

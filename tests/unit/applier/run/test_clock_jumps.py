@@ -11,8 +11,7 @@ import pytest
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import ActionEnd
+from applier.scheduling.verdict import ActionEnd, TypePolicy
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import Trial
 from planner.model import JOIN

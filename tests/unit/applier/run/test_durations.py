@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from applier.run.durations import Durations, PastDurations, estimates
-from applier.scheduling.type_policy import TypePolicy
+from applier.scheduling.verdict import TypePolicy
 from applier.store.samples import Sample
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState

@@ -9,7 +9,7 @@ import pytest
 
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import Forecast, best_ranks, forecast, makespan_s
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import random_plan
 from planner.model import JOIN, Action, Trigger
 from planner.states import ActionState, Outcome

@@ -8,8 +8,8 @@ from dataclasses import replace
 from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.decisions import WaitKind
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.submissions import Concurrency
 from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, Outcome
 

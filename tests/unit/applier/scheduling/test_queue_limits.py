@@ -7,8 +7,8 @@ import pytest
 
 from applier.operations.reasons import foreseen
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.queue_limits import queue_limits
+from applier.scheduling.submissions import Concurrency
 from applier.store.worker_jobs import Served
 from planner.model import Action, ActionPlan
 

@@ -7,10 +7,9 @@ import pytest
 from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
 
 from applier.contracts import Report, Request
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import OnFailure
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import OnFailure, TypePolicy
 from applier.store import Reservation
 from planner.model import ANCHOR, JOIN
 from planner.states import ActionState

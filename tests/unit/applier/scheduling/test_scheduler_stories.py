@@ -9,10 +9,9 @@ import pytest
 
 from applier.contracts import Report, Request
 from applier.scheduling import order
-from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import FailureRules, OnFailure, ends
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
 

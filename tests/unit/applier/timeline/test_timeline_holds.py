@@ -12,7 +12,7 @@ import pytest
 from applier.contracts import HistoryEntry
 from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling.course import Timeline
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.timeline.holds import Holds, Piece, first_run, standstills
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Hold, Reason, Wait

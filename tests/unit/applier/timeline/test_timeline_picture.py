@@ -15,7 +15,7 @@ import pytest
 
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import forecast
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import svg
 from applier.timeline.chart import FEW_BARS, MOST_BARS, chart

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from applier.scheduling.gates import Concurrency
+from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Reason, Wait

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan with places guarantees, and who holds them by the stored states. Pure."""
+
+from __future__ import annotations
+
+from planner.model import Action, ActionPlan
+from planner.states import OPEN, WELL, ActionState
+
+
+def guarantees(plan: ActionPlan) -> list[str]:
+    """Return a sentence for each token of places: how many of its members are under way at most.
+
+    >>> from planner.place_rules import HeldPlace, PlaceRule
+    >>> actions = [Action(uuid=node, action_type="nop", places=(HeldPlace("serial:patch", node),))
+    ...            for node in ("a", "b", "c")]
+    >>> rules = {"serial:patch": PlaceRule(stop_after=0, widens=((1, 2),))}
+    >>> plan = ActionPlan(uuid="p", planner="rollout", actions=tuple(actions), places=rules,
+    ...                   limits={"serial:patch": 1})
+    >>> guarantees(plan)
+    ['Never more than 1, then 2 of 3 nodes out of service (patch); none begins after 1 failed.']
+    """
+    found = []
+    for token, rule in plan.places.items():
+        members = {p.member for a in plan.actions for p in a.places if p.token == token}
+        widths = ", then ".join(map(str, (plan.limits[token], *(w for _, w in rule.widens))))
+        what = "out of service" if rule.keep else "in progress, besides those that failed"
+        name, most = token.partition(":")[2], rule.stop_after
+        stop = "" if most is None else f"; none begins after {most + 1} failed"
+        found.append(f"Never more than {widths} of {len(members)} nodes {what} ({name}){stop}.")
+    return found
+
+
+def holders(plan: ActionPlan, token: str) -> list[str]:
+    """Return the members that hold a place by the stored states, in plan order.
+
+    Those have begun, and have open actions or, where the rule says that they keep their place, did
+    not end well.
+    """
+    members: dict[str, list[Action]] = {}
+    for action in plan.actions:
+        for place in action.places:
+            if place.token == token:
+                members.setdefault(place.member, []).append(action)
+    return [
+        member
+        for member, own in members.items()
+        if any(a.attempts or a.state is ActionState.ONGOING for a in own)
+        and (
+            any(a.state in OPEN for a in own)
+            or (plan.places[token].keep and any(a.state not in WELL for a in own))
+        )
+    ]
+
+
+def width(plan: ActionPlan, token: str) -> int:
+    """Return how many members may be under way by now: a limit may widen as members end well."""
+    members, not_well = set(), set()
+    for action in plan.actions:
+        for place in action.places:
+            if place.token == token:
+                members.add(place.member)
+                if action.state not in WELL:
+                    not_well.add(place.member)
+    well, limit = len(members - not_well), plan.limits[token]
+    return next((w for after, w in reversed(plan.places[token].widens) if after <= well), limit)

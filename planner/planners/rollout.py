@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planner of rollouts: steps on each of several nodes, never more than N nodes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, zip_longest
+from typing import Any, NamedTuple
+
+from planner.contract import Options, Planner, Surroundings
+from planner.errors import InvalidInput, Mistake, Path, UnknownPlugin
+from planner.model import Action, ActionPlan, ProposedAction
+from planner.place_rules import HeldPlace, PlaceRule
+from planner.planners.draft import tokens
+from planner.planners.rollout_schema import SCHEMA, STEP_FIELDS
+from planner.planners.solution import ActionReader
+from planner.states import PlanState
+
+
+class RolloutNode(NamedTuple):
+    """A node, and where it is reached; without an address it is simulated."""
+
+    name: str
+    address: str | None = None
+    rack: str | None = None
+
+
+class RolloutStep(NamedTuple):
+    """A step as it is written: name, type, parameters and, as a solution has them, the rest.
+
+    ``number`` counts the steps of the document from 0.
+    """
+
+    number: int
+    name: str
+    action_type: str
+    parameters: Mapping[str, Any]
+    fields: Mapping[str, Any]
+
+
+class Rollout(NamedTuple):
+    """What is rolled out: the steps of each node, and the rules of their places.
+
+    ``serial`` are the widths, the last of which holds to the end.
+    """
+
+    name: str
+    nodes: Sequence[RolloutNode]
+    steps: Sequence[RolloutStep]
+    actions: Sequence[Sequence[ProposedAction]]
+    serial: Sequence[int]
+    rule: PlaceRule
+    warnings: tuple[str, ...]
+
+
+class RolloutPlanner(Planner[Rollout]):
+    """Takes each node through all steps, so many nodes at a time; the next begins as one ends.
+
+    A node has its place from its first step that starts to the end of its last. A node that failed
+    keeps its place, so that never more nodes than ``serial`` are out of service.
+    """
+
+    NAME = "rollout"
+    KIND = "rollout"
+    SCHEMA = SCHEMA
+    FILES = {"nodes_files": "nodes"}
+
+    def parse(self, document: Mapping[str, Any]) -> Rollout:
+        """Read nodes and steps, and check each step on each node; raises InvalidInput."""
+        mistakes: list[Mistake] = []
+        nodes = _nodes(document, mistakes)
+        steps = _steps(document["steps"], self.surroundings, mistakes)
+        reader = _StepReader(self.surroundings, steps)
+        actions = [reader.actions(node) for node in nodes]
+        if mistakes or reader.mistakes:
+            raise InvalidInput([*mistakes, *reader.mistakes])
+        serial = document.get("serial", 1)
+        widths = [
+            _of(number, len(nodes)) for number in (serial if isinstance(serial, list) else [serial])
+        ]
+        stop_after = document.get("stop_after")
+        return Rollout(
+            name=document["name"],
+            nodes=nodes,
+            steps=steps,
+            actions=actions,
+            serial=widths,
+            rule=PlaceRule(
+                keep=document.get("keep", True),
+                stop_after=None if stop_after is None else _of(stop_after, len(nodes)) - 1,
+                widens=tuple(zip(accumulate(widths[:-1]), widths[1:], strict=True)),
+            ),
+            warnings=tuple(reader.warnings),
+        )
+
+    def plan(self, problem: Rollout, options: Options) -> ActionPlan:  # noqa: ARG002
+        """Return the plan: a chain of needs for each node, whose actions hold one place."""
+        token = f"serial:{problem.name}"
+        uuids = iter(self.surroundings.new_ids(len(problem.nodes) * len(problem.steps)))
+        actions: list[Action] = []
+        for node, proposed in zip(problem.nodes, problem.actions, strict=True):
+            needs: tuple[str, ...] = ()
+            places = (HeldPlace(token, node.name),)
+            for k, action in enumerate(proposed, 1):
+                actions.append(
+                    Action(
+                        uuid=next(uuids),
+                        name=action.name,
+                        action_type=action.action_type,
+                        resource_id=action.resource_id,
+                        input_parameters=action.input_parameters,
+                        description=action.description,
+                        reason=f"step {k} of {len(proposed)} on {node.name}",
+                        needs=needs,
+                        tokens=_tokens(action, node),
+                        places=places,
+                        estimate_s=action.estimate_s,
+                        timeout_s=action.timeout_s,
+                        retries=action.retries,
+                    )
+                )
+                needs = (actions[-1].uuid,)
+        return ActionPlan(
+            uuid=self.surroundings.new_id(),
+            name=problem.name,
+            planner=self.NAME,
+            state=PlanState.RECOMMENDED,
+            created_at=self.surroundings.now(),
+            limits={token: problem.serial[0]},
+            places={token: problem.rule},
+            warnings=problem.warnings,
+            actions=tuple(actions),
+        )
+
+
+def _tokens(action: ProposedAction, node: RolloutNode) -> tuple[str, ...]:
+    own = tokens(action.action_type, action.touches)
+    return tuple(dict.fromkeys((*own, f"node:{node.name}")))
+
+
+def _of(number: int | str, count: int) -> int:
+    """Return a number of nodes; a percentage is rounded down, and at least 1.
+
+    >>> _of(3, 40), _of("10%", 40), _of("1%", 40)
+    (3, 4, 1)
+    """
+    if isinstance(number, str):
+        return max(1, count * int(number.removesuffix("%")) // 100)
+    return number
+
+
+def _nodes(document: Mapping[str, Any], mistakes: list[Mistake]) -> list[RolloutNode]:
+    raw = document["nodes"]
+    if isinstance(raw, Mapping):
+        nodes = _with_labels(document, raw["label"])
+        if not nodes:
+            wanted = ", ".join(f"{k}={v}" for k, v in raw["label"].items())
+            mistakes.append(Mistake(f"no host of the facts has {wanted}", ("nodes", "label")))
+    else:
+        nodes = [
+            RolloutNode(str(one["name"]), one.get("address"), one.get("rack"))
+            if isinstance(one, Mapping)
+            else RolloutNode(str(one))
+            for one in raw
+        ]
+    seen: set[str] = set()
+    for i, node in enumerate(nodes):
+        if node.name in seen:
+            mistakes.append(Mistake(f"the node {node.name!r} occurs twice", ("nodes", i)))
+        seen.add(node.name)
+    return _spread(nodes) if document.get("order") == "spread" else nodes
+
+
+def _with_labels(document: Mapping[str, Any], wanted: Mapping[str, str]) -> list[RolloutNode]:
+    """Return the hosts of the facts with these labels, by name."""
+    found = []
+    for known_as, fact in ((document.get("facts") or {}).get("hosts") or {}).items():
+        labels = fact.get("labels") or {}
+        if all(value in _texts(labels.get(label)) for label, value in wanted.items()):
+            rack = next(iter(_texts(labels.get("rack"))), None)
+            found.append(RolloutNode(fact.get("name") or known_as, None, rack))
+    return sorted(found)
+
+
+def _texts(value: Any) -> Sequence[str]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _spread(nodes: Sequence[RolloutNode]) -> list[RolloutNode]:
+    """Return nodes with the racks in turn, each in its own order.
+
+    >>> [n.name for n in _spread([RolloutNode(n, None, n[0]) for n in ("a1", "a2", "b1")])]
+    ['a1', 'b1', 'a2']
+    """
+    racks: dict[str | None, list[RolloutNode]] = {}
+    for node in nodes:
+        racks.setdefault(node.rack, []).append(node)
+    return [node for turn in zip_longest(*racks.values()) for node in turn if node is not None]
+
+
+def _steps(
+    raw: Sequence[Mapping[str, Any]], surroundings: Surroundings, mistakes: list[Mistake]
+) -> list[RolloutStep]:
+    steps: list[RolloutStep] = []
+    for i, one in enumerate(raw):
+        types = [key for key in one if key not in STEP_FIELDS]
+        if len(types) != 1:
+            text = f"a step has one action type, this has {', '.join(types) or 'none'}"
+            mistakes.append(Mistake(text, ("steps", i)))
+            continue
+        kind, given = types[0], one[types[0]]
+        if not isinstance(given, Mapping):
+            main = _main(kind, surroundings, ("steps", i, kind), mistakes)
+            given = {} if given is None else {main: given} if main else {}
+        name = str(one.get("name") or kind)
+        if any(step.name == name for step in steps):
+            text = f"there are two steps {name!r}: give one a name of its own"
+            mistakes.append(Mistake(text, ("steps", i)))
+        fields = {k: one[k] for k in STEP_FIELDS if k in one and k != "name"}
+        steps.append(RolloutStep(i, name, kind, given, fields))
+    return steps
+
+
+def _main(kind: str, surroundings: Surroundings, path: Path, mistakes: list[Mistake]) -> str | None:
+    """Return the main parameter of an action type; append a mistake if it has none."""
+    try:
+        main: str | None = getattr(surroundings.action_type(kind), "MAIN", None)
+    except UnknownPlugin:
+        return None  # which the reader of actions tells
+    if main is None:
+        mistakes.append(Mistake(f"{kind} has no main parameter: write its parameters", path))
+    return main
+
+
+class _StepReader:
+    """Makes the actions of each node; a mistake is told once for each step, at the step."""
+
+    def __init__(self, surroundings: Surroundings, steps: Sequence[RolloutStep]) -> None:
+        self._surroundings, self._steps = surroundings, steps
+        self.mistakes: list[Mistake] = []
+        self.warnings: dict[str, None] = {}
+        self._wrong: set[int] = set()
+
+    def actions(self, node: RolloutNode) -> list[ProposedAction]:
+        """Return the actions of the steps on a node, with mistakes and warnings appended."""
+        raw = [self._raw(step, node) for step in self._steps]
+        reader = ActionReader(self._surroundings, {"actions": raw})
+        made = [reader.action(i, one) for i, one in enumerate(raw)]
+        for mistake in reader.mistakes:
+            i = mistake.path[1]
+            if isinstance(i, int) and i not in self._wrong:
+                self._wrong.add(i)
+                inside = mistake.path[3:] if mistake.path[2:3] == ("input_parameters",) else ()
+                path = ("steps", self._steps[i].number, self._steps[i].action_type, *inside)
+                self.mistakes.append(Mistake(mistake.text, path))
+        self.warnings |= reader.warnings
+        return made
+
+    def _raw(self, step: RolloutStep, node: RolloutNode) -> dict[str, Any]:
+        given = _for_node(step.parameters, node.name)
+        known = self._properties(step.action_type)
+        if "node" in known and "node" not in given:
+            given = {**given, "node": node.name}
+            if node.address is not None and "address" not in given:
+                given["address"] = node.address
+        own = {"name": f"{node.name}/{step.name}", "action_type": step.action_type}
+        return {**own, "input_parameters": given, **step.fields}
+
+    def _properties(self, kind: str) -> Mapping[str, Any]:
+        try:
+            return self._surroundings.action_type(kind).SCHEMA.get("properties") or {}
+        except UnknownPlugin:
+            return {}
+
+
+def _for_node(value: Any, node: str) -> Any:
+    """Return a value in which ``{node}`` in each text is the name of a node; nothing else changes.
+
+    >>> _for_node({"url": "http://{node}:8080/{x}", "n": [1, "{node}"]}, "web-1")
+    {'url': 'http://web-1:8080/{x}', 'n': [1, 'web-1']}
+    """
+    if isinstance(value, str):
+        return value.replace("{node}", node)
+    if isinstance(value, Mapping):
+        return {key: _for_node(inner, node) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_for_node(inner, node) for inner in value]
+    return value

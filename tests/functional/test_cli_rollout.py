@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two nodes at a time: said, seen in the plan, kept while it runs, also over a kill."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+import yaml
+from command_line import CommandLine, wait_until
+
+from planner.states import ActionState, PlanState
+
+NODES = [f"web-{n}" for n in range(1, 7)]
+SERIAL = 2
+
+
+def written(actionplan: CommandLine, **fields: Any) -> str:
+    rest = {"node": "{node}", "duration_s": 0.2, "command": "true"}
+    value = {
+        "kind": "rollout",
+        "name": "patch",
+        "nodes": NODES,
+        "serial": SERIAL,
+        "steps": [{"name": "upgrade", "shell": rest}, {"name": "check", "shell": rest}],
+        **fields,
+    }
+    (actionplan.folder / "patch.yaml").write_text(yaml.safe_dump(value), encoding="utf-8")
+    return "patch.yaml"
+
+
+def most_under_way(actionplan: CommandLine) -> int:
+    """Return how many nodes were between their first begin and their last end at most."""
+    times: dict[str, list[datetime]] = {}
+    for action in actionplan.plan().actions:
+        shown = actionplan.good("action", "show", "last", str(action.name), "-f", "json")
+        for attempt in json.loads(shown)["attempts_made"]:
+            node = times.setdefault(action.places[0].member, [])
+            node += [datetime.fromisoformat(attempt[key]) for key in ("started_at", "ended_at")]
+    # An end makes room for a begin at the same moment.
+    changes = sorted([(min(t), 1) for t in times.values()] + [(max(t), -1) for t in times.values()])
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def test_the_guarantee_stands_in_the_plan_and_is_kept(actionplan: CommandLine) -> None:
+    actionplan.configure(actionplan={"simulator_speed": 1})
+    out = actionplan.good("apply", written(actionplan, stop_after=1), "--yes")
+    told = "Never more than 2 of 6 nodes out of service (patch); none begins after 1 failed."
+    assert told in out.splitlines()
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+    assert most_under_way(actionplan) == SERIAL
+
+
+def test_a_node_that_failed_keeps_its_place_and_the_plan_says_who(actionplan: CommandLine) -> None:
+    unreachable = {"name": "check", "http_check": "http://127.0.0.1:9/{node}"}  # nobody listens
+    file = written(actionplan, serial=1, steps=[{"nop": "x"}, unreachable])
+    assert actionplan("apply", file, "--yes").code == 3
+    states = {str(a.name): a.state for a in actionplan.plan().actions}
+    assert states["web-1/check"] is ActionState.FAILED
+    assert states["web-2/nop"] is ActionState.CANCELLED
+    assert "kept by web-1" in actionplan.good("why", "last", "web-2/nop")
+    actionplan("apply", written(actionplan, serial=2, keep=False, steps=[unreachable]), "--yes")
+    assert {a.state for a in actionplan.plans()[0].actions} == {ActionState.FAILED}
+
+
+def test_the_forecast_and_why_know_the_places(actionplan: CommandLine) -> None:
+    actionplan.good("create", written(actionplan))
+    forecast = json.loads(actionplan.good("simulate", "last", "-f", "json"))
+    assert forecast["makespan_s"] == pytest.approx(1.2)
+    why = actionplan.good("why", "last", "web-3/upgrade")
+    assert "A place of serial:patch is held until then by web-1, web-2." in " ".join(why.split())
+    told = actionplan("diff", "last", written(actionplan, serial=1, stop_after=2))
+    assert "serial:patch" in told.out
+    assert "stop_after" in told.out
+
+
+@pytest.mark.long
+def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.configure(actionplan={"simulator_speed": 1})
+    actionplan.good("create", written(actionplan))
+
+    def done() -> int:
+        return sum(a.state is ActionState.SUCCEEDED for a in actionplan.plan().actions)
+
+    for _ in range(2):
+        before = done()
+        with actionplan.start("apply", "last", "--yes") as process:
+            wait_until(lambda before=before: done() > before)
+            process.kill()
+        assert actionplan.plan().state is PlanState.ONGOING
+        actionplan.good("resume", "last")
+    actionplan.good("apply", "last", "--yes")
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+    assert most_under_way(actionplan) <= SERIAL

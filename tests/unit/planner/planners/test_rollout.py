@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts: what tests/cases/rollout cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner import deadlocks
+from planner.errors import InvalidInput, InvalidPlan
+from planner.guarantees import guarantees, holders, width
+from planner.model import Action, ActionPlan
+from planner.place_rules import HeldPlace, PlaceRule
+from planner.planners.rollout import RolloutPlanner
+from planner.saved import read_plan
+from planner.states import ActionState
+from planner.testing import check_planner, plan
+
+DOCUMENT: dict[str, Any] = {
+    "kind": "rollout",
+    "name": "patch",
+    "nodes": ["a", "b", "c", "d"],
+    "serial": [1, 2],
+    "steps": [{"sleep": 1}, {"nop": "{node}"}],
+}
+
+
+def in_states(made: ActionPlan, states: dict[str, str]) -> ActionPlan:
+    """Return a plan some actions of which have ended, after one attempt each."""
+    return replace(
+        made,
+        actions=tuple(
+            replace(a, state=ActionState(states[a.label]), attempts=1) if a.label in states else a
+            for a in made.actions
+        ),
+    )
+
+
+def test_racks_come_in_turn() -> None:
+    nodes = [{"name": n, "rack": n[0]} for n in ("a1", "a2", "a3", "b1", "b2")]
+    made = plan(RolloutPlanner, {**DOCUMENT, "nodes": nodes, "order": "spread"})
+    began = [a.places[0].member for a in made.actions if not a.needs]
+    assert began == ["a1", "b1", "a2", "b2", "a3"]
+
+
+def test_the_rules_for_every_planner_hold() -> None:
+    check_planner(RolloutPlanner, [DOCUMENT])
+
+
+def test_a_saved_rollout_is_read_and_an_edited_place_is_refused() -> None:
+    value = plan(RolloutPlanner, DOCUMENT).to_dict()
+    assert read_plan(value).places["serial:patch"].widens == ((1, 2),)
+    value["actions"][0]["places"] = [["serial:patch", "b"]]
+    with pytest.raises(InvalidInput, match="digest"):
+        read_plan(value)
+
+
+def test_who_holds_a_place_follows_from_the_states() -> None:
+    made = plan(RolloutPlanner, DOCUMENT)
+    assert guarantees(made) == ["Never more than 1, then 2 of 4 nodes out of service (patch)."]
+    assert (holders(made, "serial:patch"), width(made, "serial:patch")) == ([], 1)
+    states = {"a/sleep": "SUCCEEDED", "a/nop": "SUCCEEDED", "b/sleep": "SUCCEEDED"}
+    under_way = in_states(made, {**states, "c/sleep": "FAILED"})
+    assert holders(under_way, "serial:patch") == ["b", "c"]
+    assert width(under_way, "serial:patch") == 2
+
+
+def test_members_that_wait_for_each_other_in_a_circle_are_refused_with_names() -> None:
+    a, b = HeldPlace("serial:p", "a"), HeldPlace("serial:p", "b")
+    first = Action(uuid="1", name="a/1", action_type="nop", places=(a,))
+    other = Action(uuid="2", name="b/1", action_type="nop", places=(b,))
+    last = Action(uuid="3", name="a/2", action_type="nop", places=(a,), parents=("1", "2"))
+    rules, limits = {"serial:p": PlaceRule()}, {"serial:p": 1}
+    made = ActionPlan(uuid="p", planner="x", places=rules, limits=limits, actions=(first, other))
+    deadlocks.require_none(made)
+    with pytest.raises(InvalidPlan, match="a holds serial:p from a/1 on, and waits for b/1"):
+        deadlocks.require_none(replace(made, actions=(first, other, last)))
+    with pytest.raises(InvalidPlan, match="a/1 is in two members of serial:p"):
+        deadlocks.require_none(replace(made, actions=(replace(first, places=(a, b)),)))
+    with pytest.raises(InvalidPlan, match="serial:p has no rule or no limit"):
+        deadlocks.require_none(replace(made, places={}))
