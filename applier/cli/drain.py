@@ -11,17 +11,40 @@ from applier.cli.arguments import with_reason
 from applier.cli.plan_files import rendered, write_text
 from applier.cli.verb import REFUSED, Verb
 from applier.run.this_process import user
+from planner.errors import InvalidInput, Mistake
 
 
 class _HostVerb(Verb):
     """A verb that writes a document about hosts."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: hosts and an output file."""
+        """Add the arguments: hosts, labels and an output file."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("hosts", metavar="HOST", nargs="+", help="name of a compute host")
+        parser.add_argument("hosts", metavar="HOST", nargs="*", help="name of a compute host")
+        parser.add_argument(
+            "--label",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="all hosts with this label, such as rack=r1; may be repeated: with all of them",
+        )
         parser.add_argument("--out", metavar="FILE", help="write the document to a file")
         return parser
+
+    def hosts(self, parsed_args: argparse.Namespace, facts: Mapping[str, Any]) -> list[str]:
+        """Return the hosts that are named, and those with the labels."""
+        from planner.problems.drain import with_labels
+
+        labels = dict(text.partition("=")[::2] for text in parsed_args.label)
+        if wrong := [text for text in parsed_args.label if not all(text.partition("="))]:
+            raise InvalidInput(
+                Mistake("KEY=VALUE is expected, such as rack=r1", place=f"--label {text}")
+                for text in wrong
+            )
+        if not (parsed_args.hosts or labels):
+            text = "a HOST is needed, or --label KEY=VALUE"
+            raise InvalidInput([Mistake(text, place=self.cmd_name)])
+        return [*parsed_args.hosts, *(with_labels(facts, labels) if labels else ())]
 
     def write(self, document: Mapping[str, Any], out: str | None) -> None:
         """Write the document to standard output, or to a file."""
@@ -44,6 +67,7 @@ class Drain(_HostVerb):
     EXAMPLES = (
         "drain compute-1 | actionplan create -",
         "drain compute-1 compute-2 --power-off --reason 'new power supplies' --out drain.yaml",
+        "drain --label rack=r1 --out rack.yaml",
         "drain compute-1 --scheduler",
     )
 
@@ -67,7 +91,7 @@ class Drain(_HostVerb):
         facts = self.session.assembly.facts()
         document, stays = drain.drain(
             facts,
-            parsed_args.hosts,
+            self.hosts(parsed_args, facts),
             reason=parsed_args.reason or f"drained by {user()}",
             power_off=parsed_args.power_off,
             scheduler=parsed_args.scheduler,
@@ -91,5 +115,6 @@ class Undrain(_HostVerb):
         """Read the cloud, and write the document."""
         from planner.problems import drain
 
-        self.write(drain.undrain(self.session.assembly.facts(), parsed_args.hosts), parsed_args.out)
+        facts = self.session.assembly.facts()
+        self.write(drain.undrain(facts, self.hosts(parsed_args, facts)), parsed_args.out)
         return 0

@@ -80,6 +80,37 @@ def undrain(facts: Facts, hosts: Sequence[str]) -> Mapping[str, Any]:
     return _document("undrain", hosts, facts, actions)
 
 
+def with_labels(facts: Facts, labels: Mapping[str, str]) -> list[str]:
+    """Return the compute hosts that have all labels, by name; raises InvalidInput if none has.
+
+    A host may have several values of a label, as it is in several aggregates.
+    """
+    hosts = facts.get("hosts", {})
+    found = [
+        name
+        for name in sorted(facts.get("services", {}))
+        if all(
+            value in _values(hosts.get(name, {}).get("labels", {}).get(label))
+            for label, value in labels.items()
+        )
+    ]
+    if not found:
+        wanted = ", ".join(f"{label}={value}" for label, value in labels.items())
+        known = {
+            f"{label}={value}"
+            for host in hosts.values()
+            for label, values in (host.get("labels") or {}).items()
+            for value in _values(values)
+        }
+        text = f"no compute host has it; {accepted(wanted, known)}"
+        raise InvalidInput([Mistake(text, place=f"--label {wanted}")])
+    return found
+
+
+def _values(value: Any) -> Sequence[str]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
 def _existing(facts: Facts, hosts: Iterable[str]) -> list[str]:
     known: Collection[str] = facts.get("services", {})
     wanted = list(dict.fromkeys(hosts))

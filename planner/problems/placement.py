@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds hosts for instances that have to leave theirs: first fit decreasing.
+"""Finds hosts for instances that have to leave theirs, and spreads them.
 
-The largest instance comes first, by vcpus, then by memory, then by disk; each goes to the first
-host by name that has room for it. A host receives instances if its service is enabled and up, it is
-not off, and instances do not have to leave it, too. Its room is ``free`` in the facts; a kind of
-capacity that is missing there is not limited. Of a server group with the policy anti-affinity, a
+The largest instance comes first, by vcpus, then by memory, then by disk; each goes to the host that
+has the most room left, in this order, of equal ones to the first by name. If an instance then finds
+no host, all are placed anew, each on the first host by name that has room: that leaves larger gaps,
+and is taken unless more instances stay.
+
+A host receives instances if its service is enabled and up, it is not off, and instances do not have
+to leave it, too. Its room is ``free`` in the facts; a kind of capacity that is missing there is not
+limited. Of a server group with the policy anti-affinity, a
 host receives only as many instances as the group allows. An instance in a group with the policy
 affinity is not placed if the group has others: the policy forbids to move them one by one. Soft
 policies are ignored.
@@ -12,6 +16,7 @@ policies are ignored.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -49,6 +54,16 @@ def place(instances: Collection[str], facts: Facts, leaving: Collection[str]) ->
     >>> place(["i"], facts, ["a", "c"]).refused
     {'i': 'no host that is enabled and up has room for it: it needs 2 vcpus'}
     """
+    spread = _placed(instances, facts, leaving, most_room=True)
+    if not spread.refused:
+        return spread
+    packed = _placed(instances, facts, leaving, most_room=False)
+    return packed if len(packed.refused) <= len(spread.refused) else spread
+
+
+def _placed(
+    instances: Collection[str], facts: Facts, leaving: Collection[str], *, most_room: bool
+) -> Placement:
     free = {host: dict(facts["hosts"][host]["free"]) for host in _receiving(facts, leaving)}
     known = facts["instances"]
     apart = _apart(facts)
@@ -65,8 +80,10 @@ def place(instances: Collection[str], facts: Facts, leaving: Collection[str]) ->
             continue
         groups = [group for group in apart if instance in group.members]
         fits = [host for host in free if _fits(need, free[host])]
-        allowed = (host for host in fits if all(on_host[g, host] < g.most for g in groups))
-        host = next(allowed, None)
+        allowed = [host for host in fits if all(on_host[g, host] < g.most for g in groups)]
+        if most_room:
+            allowed.sort(key=lambda host: _fullness(free[host]))  # which keeps the order of names
+        host = next(iter(allowed), None)
         if host is None:
             refused[instance] = _why(need, fits, groups)
             continue
@@ -100,6 +117,11 @@ def _size(facts: Facts, instance: str) -> tuple[Any, ...]:
 
 def _fits(need: Mapping[str, int], free: Mapping[str, int]) -> bool:
     return all(need[room] <= free[room] for room in need.keys() & free.keys())
+
+
+def _fullness(free: Mapping[str, int]) -> tuple[float, ...]:
+    """Return the sort key of a host: the one with the most room first; unlimited is the most."""
+    return tuple(-free.get(room, math.inf) for room in ROOM)
 
 
 def _apart(facts: Facts) -> list[_Group]:

@@ -169,3 +169,28 @@ def test_a_drained_host_is_powered_off_only_if_nothing_stays(
         there = set(on(facts, {host}))
         assert there <= moved | stays.keys()
         assert (host in off) == (there <= moved)
+
+
+def cloud_of(sizes: list[int], rooms: dict[str, int]) -> dict[str, Any]:
+    """Return instances of so many vcpus on host a, and hosts with so many free."""
+    return {
+        "instances": {f"i{n:02}": {"host": "a", "flavor": str(s)} for n, s in enumerate(sizes)},
+        "flavors": {str(size): {"vcpus": size} for size in sizes},
+        "hosts": {name: {"free": {"vcpus": room}} for name, room in rooms.items()},
+        "services": {name: {"status": "enabled"} for name in rooms},
+    }
+
+
+def test_twelve_are_spread_over_three_empty_hosts() -> None:
+    facts = cloud_of([1] * 12, {"b": 20, "c": 20, "d": 20})
+    at = Counter(place(facts["instances"], facts, ["a"]).destinations.values())
+    assert at == {"b": 4, "c": 4, "d": 4}
+
+
+def test_they_are_packed_where_that_leaves_fewer_behind() -> None:
+    facts = cloud_of([3, 2, 2], {"b": 3, "c": 4})
+    assert place(facts["instances"], facts, ["a"]).destinations == {
+        "i00": "b",
+        "i01": "c",
+        "i02": "c",
+    }
