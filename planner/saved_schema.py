@@ -70,7 +70,7 @@ ACTION: dict[str, Any] = {
         "tokens": {"type": "array", "items": NAME},
         "places": {
             "type": "array",
-            "items": {"type": "array", "prefixItems": [NAME, NAME], "minItems": 2, "maxItems": 2},
+            "items": {"type": "array", "items": NAME, "minItems": 2, "maxItems": 2},
             "description": "Token and member: held from the member's first start to its last end.",
         },
         "estimate_s": SECONDS_OR_NULL,
