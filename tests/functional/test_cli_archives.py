@@ -45,7 +45,7 @@ def test_all_that_is_known_of_a_plan_is_there_after_an_import_and_it_goes_on(
 ) -> None:
     ended = take_in(other, exported)
     assert ended.code == 0, ended.err
-    assert "FAILED, with 2 attempts and 3 lines of history." in ended.out
+    assert "2 attempts and 3 lines of history" in ended.out
     for words in (
         ("show", "last"),
         ("action", "show", "last", "say"),

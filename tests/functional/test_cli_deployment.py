@@ -51,7 +51,7 @@ def test_a_part_is_chosen_by_nodes_and_tasks_and_completed(
     assert names(created(actionplan, file, "--node", "2")) == ["2/netconfig", "2/keystone"]
     some = created(actionplan, file, "--node", "1,2", "--task", "keystone", "--task", "database")
     assert names(some) == ["1/database", "2/keystone"]
-    assert "1/netconfig is left out; 1/database depends on it" in some["warnings"]
+    assert any("1/netconfig is left out" in warning for warning in some["warnings"])
     whole = created(actionplan, file, "--node", "2", "--task", "keystone", "--fetch-deps")
     assert names(whole) == ["sync/begin", "1/netconfig", "1/database", "2/keystone"]
 
@@ -133,7 +133,7 @@ def test_two_of_ten_computes_may_fail_and_the_rest_goes_on_past_the_anchor(
     assert states.pop("1/one") is states.pop("2/one") is ActionState.FAILED
     assert set(states.values()) == {ActionState.SUCCEEDED}
     assert plan.state is PlanState.FAILED
-    assert "Deployment error; 10 nodes: 2 error, 8 ready" in out
+    assert "10 nodes: 2 error, 8 ready" in out
 
 
 def test_after_three_nothing_more_starts_and_no_node_is_called_ready(
@@ -146,4 +146,4 @@ def test_after_three_nothing_more_starts_and_no_node_is_called_ready(
     why = "no more actions start: 3 nodes of computes failed, 2 may: "
     assert plan.state is PlanState.FAILED
     assert (plan.status_message or "").startswith(why)
-    assert "Deployment stopped; 10 nodes: 3 error, 7 stopped" in out
+    assert "10 nodes: 3 error, 7 stopped" in out

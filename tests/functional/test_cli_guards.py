@@ -49,7 +49,7 @@ def test_nothing_of_a_plan_runs_before_its_approval_which_a_skip_makes_void(
     actionplan.good("approve", uuid, "--reason", "looked at")
     assert " UTC: looked at\n" in actionplan.good("show", uuid)
     ended = actionplan("apply", uuid, "--yes", "--set", "on_failure=continue")
-    assert (ended.code, "approved with on_failure=skip_descendants" in ended.err) == (4, True)
+    assert (ended.code, "on_failure=skip_descendants" in ended.err) == (4, True)
     actionplan.good("action", "skip", uuid, "a", "--reason", "by hand")
     ended = actionplan("apply", uuid, "--yes")
     assert (ended.code, "what 1 approval was about has changed" in ended.err) == (4, True)
@@ -286,7 +286,7 @@ def test_a_budget_that_was_exceeded_before_a_crash_is_exceeded_after_it(
         assert claimant is not None
         take_over(store, plan.uuid, claimant, now=datetime.now(UTC), who="another applier")
     ended = actionplan("apply", "last", "--yes")
-    assert (ended.code, "the failure budget: 1 action failed, the last one a" in ended.out) == (
+    assert (ended.code, "the failure budget: 1 action failed" in ended.out) == (
         5,
         True,
     )

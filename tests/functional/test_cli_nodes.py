@@ -64,8 +64,8 @@ def test_a_deployment_tells_of_its_nodes_while_and_after_it_runs(simulated):
     (simulated.folder / "deployment.json").write_text(json.dumps(made))
     ended = simulated("apply", "deployment.json", "--yes")
     assert ended.code == 3, ended
-    assert "Deployment error; 3 nodes: 1 error, 2 ready" in ended.out
-    assert "Deployment error; 3 nodes: 1 error, 2 ready" in simulated.good("show", made["uuid"])
+    assert "3 nodes: 1 error, 2 ready" in ended.out
+    assert "3 nodes: 1 error, 2 ready" in simulated.good("show", made["uuid"])
 
 
 @pytest.mark.long

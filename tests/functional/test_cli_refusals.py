@@ -127,7 +127,7 @@ def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
     actionplan.document("a.yaml", {"name": "a", "action_type": "levitate"})
     ended = actionplan("apply", "a.yaml", "--yes", "--no-check-types")
     assert ended.code == 1
-    assert "needs action types that no plugin offers: levitate. Known: " in ended.err
+    assert "no plugin offers: levitate" in ended.err
     assert "RECAP" not in ended.out
     assert actionplan.plans() == []
     actionplan.good("create", "a.yaml", "--no-check-types")
@@ -150,7 +150,7 @@ def test_a_record_that_is_none_is_left_alone(actionplan: CommandLine) -> None:
     actionplan.record.write_text("letters to my aunt" * 100, encoding="utf-8")
     ended = actionplan("list")
     assert (ended.code, ended.out) == (1, "")
-    assert "file is not a database; name another file in [actionplan] connection" in ended.err
+    assert "file is not a database" in ended.err
     assert actionplan.record.read_text(encoding="utf-8").startswith("letters to my aunt")
 
 

@@ -114,10 +114,10 @@ def test_limits_reach_whoever_runs_the_plan(
 ) -> None:
     words = ("--limit", "node:*=1", "--max-workers", "2", "--reason", "slow disks")
     out = actionplan.good("set", "last", *words)
-    assert "has been asked for node:*=1, max_workers=2." in out
+    assert "asked for node:*=1, max_workers=2" in out
     shown = actionplan.good("show", "last")
-    assert "Requested: limit node:*=1 max_workers=2, by operator" in shown
-    assert "at most 2 at once; limits: node:* 1 (planned: none)" in shown
+    assert "limit node:*=1 max_workers=2, by" in shown
+    assert "limits: node:* 1 (planned: none)" in shown
     value = json.loads(actionplan.good("show", "last", "-f", "json"))
     assert value["limits_now"] == {"node:*": 1, "max_workers": 2}
     gate.let_go()
@@ -227,8 +227,8 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
         running.wait()
         out, _ = watching.communicate()
     assert watching.returncode == 5
-    assert "Nobody runs it any more. Continue it: actionplan resume" in out
-    assert "that process is gone: it crashed or was killed" in actionplan.good("show", "last")
+    assert "Nobody runs it any more" in out
+    assert "that process is gone" in actionplan.good("show", "last")
     listed = actionplan.good("list").splitlines()
     assert "ONGOING, nobody runs it" in listed[2]
     assert listed[4:] == [f"Continue it: actionplan resume {short(actionplan)}"]
@@ -276,7 +276,7 @@ def test_what_somebody_runs_is_not_resumed(
         ended = actionplan("resume", "last", *words)
         assert (ended.code, ended.out) == (1, "")
         watched, refused = ended.err.splitlines()
-        assert "may be alive: waiting for its next heartbeat, for up to 30s" in watched
+        assert "may be alive" in watched
         assert refused.startswith("Refused: ")
     assert actionplan.plan().state is PlanState.ONGOING
     gate.let_go()
@@ -359,7 +359,7 @@ def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(
     for words in (("start", done), ("apply", done, "--yes")):
         told = actionplan(*words)
         assert (told.code, f"actionplan resume {done[:8]}" in told.err) == (1, True)
-    assert "0 actions done, 0 to verify first, 1 to do." in actionplan.good("resume", done)
+    assert "0 to verify first, 1 to do" in actionplan.good("resume", done)
     actionplan.good("apply", done, "--yes")
     (plan,) = (plan for plan in actionplan.plans() if plan.uuid == done)
     assert (plan.state, plan.actions[0].state) == (PlanState.SUCCEEDED, DONE)

@@ -59,7 +59,7 @@ def test_on_failure_is_kept_in_the_plan_and_cannot_be_turned_round(
     ended = actionplan("apply", "last", "--yes", "--set", "on_failure=skip_descendants")
     assert ended.code == 1
     assert "--set on_failure=skip_descendants: plan" in ended.err
-    assert "was made with on_failure=continue; make a new one" in ended.err
+    assert "was made with on_failure=continue" in ended.err
     assert actionplan("apply", "last", "--yes").code == 3
     actionplan.wait_for(PlanState.FAILED, after=ActionState.SUCCEEDED)
 
@@ -98,7 +98,7 @@ def test_a_saved_plan_is_applied_once_and_only_as_it_was_made(
     assert "RECAP" in actionplan.good("apply", "plan.json", "--yes")
     again = actionplan("apply", "plan.json", "--yes")
     assert again.code == 1
-    assert "nothing of it is left to do; make a new one" in again.err
+    assert "nothing of it is left to do" in again.err
 
 
 def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
@@ -111,7 +111,7 @@ def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
     (actionplan.folder / "other.json").write_text(json.dumps(other), encoding="utf-8")
     ended = actionplan("apply", "other.json", "--yes")
     assert ended.code == 4
-    assert "is stored with other content: make the plan again" in ended.err
+    assert "is stored with other content" in ended.err
 
 
 def test_more_is_left_over_after_a_pause_than_the_question_of_a_new_plan_says(

@@ -32,8 +32,8 @@ def started_soon(actionplan: CommandLine) -> datetime:
 def test_a_plan_that_waits_says_so_and_can_be_cancelled(actionplan: CommandLine) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
     told = actionplan.good("start", "last", "--at", "2901-11-28T22:00+01:00")
-    assert "is PENDING, and starts at 2901-11-28 21:00:00 UTC, in " in told
-    assert "reports on this record: one has to run then." in told
+    assert "starts at 2901-11-28 21:00:00 UTC" in told
+    assert "one has to run then" in told
     (row,) = json.loads(actionplan.good("list", "-f", "json"))
     assert (row["state"], row["starts"]) == ("PENDING", "2901-11-28 21:00:00")
     assert json.loads(actionplan.good("show", "last", "-f", "json"))["start_at"].startswith("2901")

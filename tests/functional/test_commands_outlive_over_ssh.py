@@ -126,7 +126,7 @@ def test_a_command_of_which_the_job_is_in_another_home_of_the_node_is_not_begun_
     assert actionplan("apply", "last", "--yes").code == 5
     (action,) = actionplan.plan().actions
     assert action.state is ActionState.UNKNOWN
-    assert "processes of it run, whose job is in another folder: " in action.status_message
+    assert "whose job is in another folder" in action.status_message
     assert (folder / "effects").read_text() == "begin\n"
     (node.folder / "of-another-user").rename(home)
     (folder / "go").touch()
@@ -235,7 +235,7 @@ def test_a_cancel_of_which_an_answer_is_cut_off_does_not_say_that_the_command_wa
         (report,) = end_commands([action_on(node)], environment(opened(node)))
         command.kill()
     assert report.state is ActionState.UNKNOWN
-    assert "the answer was cut off; its command may still run there" in report.message
+    assert "the answer was cut off" in report.message
 
 
 @pytest.mark.long

@@ -156,5 +156,5 @@ def test_a_misspelt_option_is_refused_with_the_file(
     (tmp_path / "watcher.conf").write_text(CONFIGURATION.replace("racks =", "rack ="), "utf-8")
     ended = run(*CONFIGURED, "create", document, "--dry-run")
     assert ended.returncode == 1
-    assert "[watcher_planners.rack_by_rack] rack: no such option" in ended.stderr
+    assert "rack: no such option" in ended.stderr
     assert "did you mean 'racks'?" in ended.stderr

@@ -137,7 +137,7 @@ def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
         opened(browser, f"{api.url}/plans/{uuid}")
         wait_until(lambda: states(browser)["gate"] == "ONGOING")
         told = ask(browser, button_of(browser, "after-1", "Skip"), "done by hand")
-        assert "has been asked to skip after-1. It is skipped once everything before it" in told
+        assert "has been asked to skip after-1" in told
         told = ask(browser, button_of(browser, "gate", "Abort"), "it hangs")
         assert told.endswith("has been asked to abort gate.")
         run.communicate()

@@ -456,7 +456,7 @@ def test_after_its_patience_a_command_behind_a_lost_connection_is_in_doubt(
     with pytest.raises(JobLost) as lost:
         node.run(["/bin/sh", "-c", command], output=Loses(own_sshd.kill))
     assert not lost.value.is_over
-    assert "it was not reached again within 0.2 s, and the command may still run" in str(lost.value)
+    assert "not reached again within 0.2 s" in str(lost.value)
     pid = int(number.read_text())
     assert lives(pid)
     os.killpg(os.getpgid(pid), signal.SIGKILL)

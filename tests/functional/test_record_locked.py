@@ -183,7 +183,7 @@ def test_an_applier_that_runs_a_plan_names_it_and_keeps_trying(
     gate.let_go()
     assert running.stderr
     told = running.stderr.readline()
-    assert "The record cannot be reached; retrying for" in told
+    assert "cannot be reached; retrying for" in told
     assert f"process {holder.pid} (" in told
     holder.send_signal(signal.SIGCONT)
     running.communicate()

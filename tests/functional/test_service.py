@@ -222,7 +222,7 @@ def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_p
     file.write_text(f"{record}[workers]\nbroker = amqp://127.0.0.1//\n", encoding="utf-8")
     code, text = told("actionplan-worker", "--config-file", file)
     assert code == 1
-    assert "workers need a record on a server, postgresql:// or mysql://" in text
+    assert "workers need a record on a server" in text
     code, text = told("actionplan-applier", "--help")
     assert code == 0
     assert 'Runs the plans that "actionplan start" queued' in text
