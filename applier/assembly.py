@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from applier.engines import Engine
     from applier.engines.environment import ActionEnvironment
     from applier.guarding.guard import Guard
+    from applier.guarding.node_work import NodeWork
     from applier.guarding.open_times import OpenTimes
     from applier.machines import OpenMachines
     from applier.run.runner import Runner
@@ -117,8 +118,8 @@ class Assembly:
         if self.guard.demanded(plan).windows:
             from applier.guarding import windows
 
-            times, expected_s = self.open_times(plan), self._expected_s()
-            windows.require(plan, times, expected_s, now(), has_to_be_open=in_service)
+            times, work = self.open_times(plan), self._node_work(plan)
+            windows.require(plan, times, work, now(), has_to_be_open=in_service)
 
     def _is_guarded(self, plan: ActionPlan) -> bool:
         from applier.configuration.guard_options import GUARD_OPTIONS
@@ -135,12 +136,13 @@ class Assembly:
 
         return OpenTimes(self.guard.demanded(plan).windows)
 
-    def _expected_s(self) -> Callable[[Action], float]:
-        """Return a function of an action: the seconds within which 9 in 10 such actions end."""
+    def _node_work(self, plan: ActionPlan) -> NodeWork:
+        """Return how long windows must be open for the actions of a plan, by earlier runs."""
+        from applier.guarding.node_work import NodeWork
         from applier.run.durations import CAUTIOUS, PastDurations, estimates
 
         past = PastDurations(self.store.durations, estimates(self.policies))
-        return lambda action: past.expected(action, CAUTIOUS)
+        return NodeWork(plan.actions, lambda action: past.expected(action, CAUTIOUS))
 
     def waits_for(self, plan: ActionPlan) -> Callable[[Action], str | None]:
         """Return a function of an action: a text about the window for which it waits, or None."""
@@ -149,8 +151,8 @@ class Assembly:
             return lambda _: None
         from applier.guarding import windows
 
-        expected_s, at = self._expected_s(), now()
-        return lambda action: windows.waiting(action, times, expected_s, at)
+        work, at = self._node_work(plan), now()
+        return lambda action: windows.waiting(action, times, work, at)
 
     def _holding(
         self,
@@ -166,7 +168,8 @@ class Assembly:
             return None
         from applier.run import run_holdings
 
-        held = run_holdings.by_windows(times, self._expected_s, now, tell, hands_back=in_service)
+        work = partial(self._node_work, plan)
+        held = run_holdings.by_windows(times, work, now, tell, hands_back=in_service)
         return run_holdings.of_all([*held, *run_holdings.by_probe(probe, pause)])
 
     def _budget(self, plan: ActionPlan) -> Breaker | None:

@@ -36,20 +36,39 @@ def holders(plan: ActionPlan, token: str) -> list[str]:
     Those have begun, and have open actions or, where the rule says that they keep their place, did
     not end well.
     """
+    keeps = plan.places[token].keep
+    return [
+        member
+        for member, own in _begun(plan, token).items()
+        if any(a.state in OPEN or (keeps and a.state not in WELL) for a in own)
+    ]
+
+
+def half_done(plan: ActionPlan) -> dict[str, bool]:
+    """Return the members that have begun and did not end well, in plan order.
+
+    The value is whether a member has open actions.
+    """
+    found: dict[str, bool] = {}
+    for token in plan.places:
+        for member, own in _begun(plan, token).items():
+            if any(a.state not in WELL for a in own):
+                found[member] = found.get(member, False) or any(a.state in OPEN for a in own)
+    return found
+
+
+def _begun(plan: ActionPlan, token: str) -> dict[str, list[Action]]:
+    """Return the actions of each member that has begun."""
     members: dict[str, list[Action]] = {}
     for action in plan.actions:
         for place in action.places:
             if place.token == token:
                 members.setdefault(place.member, []).append(action)
-    return [
-        member
+    return {
+        member: own
         for member, own in members.items()
         if any(a.attempts or a.state is ActionState.ONGOING for a in own)
-        and (
-            any(a.state in OPEN for a in own)
-            or (plan.places[token].keep and any(a.state not in WELL for a in own))
-        )
-    ]
+    }
 
 
 def width(plan: ActionPlan, token: str) -> int:

@@ -111,7 +111,7 @@ def _run(
         max_workers=workers,
         tell=shown.tell,
     )
-    with signals(runner, shown.tell), lapses(shown.tell):
+    with signals(runner, plan, shown.tell), lapses(shown.tell):
         try:
             _queue(verb, plan)
             with shown:
@@ -223,8 +223,8 @@ def warnings_sent_to(log: logging.Logger, tell: Callable[[str], None]) -> Iterat
 
 
 @contextmanager
-def signals(runner: Runner, tell: Callable[[str], None]) -> Iterator[None]:
-    """Handle signals while the plan runs: the first pauses it, the second cancels it.
+def signals(runner: Runner, plan: ActionPlan, tell: Callable[[str], None]) -> Iterator[None]:
+    """Handle signals while the plan runs: the first pauses it, the second cancels it at once.
 
     SIGHUP never cancels: when a terminal goes away, both it and its shell may send one. Signals
     that were ignored when the program started (``nohup``) stay ignored.
@@ -238,7 +238,8 @@ def signals(runner: Runner, tell: Callable[[str], None]) -> Iterator[None]:
         name = signal.Signals(number).name
         if len(seen) == 1:
             runner.pause(_SIGNALS[signal.Signals(number)])
-            tell(f"{name}: pausing; running actions end. Press again to cancel the plan.")
+            what = "nodes that have begun finish" if plan.places else "running actions end"
+            tell(f"{name}: pausing; {what}. Press again to cancel the plan.")
         elif len(seen) == 2:
             runner.cancel(_SIGNALS[signal.Signals(number)])
             tell(f"{name}: cancelling; running actions are told to stop.")

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli.arguments import add_accept_drift, time_or_span, with_plan, with_reason
+from applier.cli.arguments import (
+    add_accept_drift,
+    time_or_span,
+    with_now,
+    with_plan,
+    with_reason,
+)
 from applier.cli.verb import Verb
 from applier.operations import claim
 from applier.run.plan_cloud import cloud_of
@@ -67,21 +73,23 @@ class StartPlan(Verb):
 class PausePlan(Verb):
     """Pause a running plan: no more actions start, running ones end
 
-    To continue: apply or start. After resume, failed actions run again.
+    Nodes of a rollout that have begun finish first; --now leaves them half done. To continue: apply
+    or start. After resume, failed actions run again.
     """
 
-    EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'")
+    EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'", "pause last --now")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a reason."""
-        return with_reason(with_plan(super().get_parser(prog_name)))
+        return with_now(with_reason(with_plan(super().get_parser(prog_name))))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Send a pause request to the claimant; raises PlanConflict if nobody runs the plan."""
         from applier.operations import plans
 
         plan = self.session.plan(parsed_args.plan)
-        plans.pause(self.session.store, self.operator, plan, parsed_args.reason)
+        why, at_once = parsed_args.reason, parsed_args.now
+        plans.pause(self.session.store, self.operator, plan, why, at_once=at_once)
         return 0
 
 
@@ -118,19 +126,21 @@ class CancelPlan(Verb):
     """Cancel a plan
 
     No more actions start. If the plan is ONGOING, the process that runs it tells its running
-    actions to stop, and waits for them.
+    actions to stop, and waits for them. Nodes of a rollout that have begun finish first; --now
+    leaves them half done.
     """
 
-    EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'")
+    EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'", "cancel last --now")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a reason."""
-        return with_reason(with_plan(super().get_parser(prog_name)))
+        return with_now(with_reason(with_plan(super().get_parser(prog_name))))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Cancel the plan if nobody runs it; otherwise send a request to the claimant."""
         from applier.operations import plans
 
         plan = self.session.plan(parsed_args.plan)
-        plans.cancel(self.session.assembly, self.operator, plan, parsed_args.reason)
+        why, at_once = parsed_args.reason, parsed_args.now
+        plans.cancel(self.session.assembly, self.operator, plan, why, at_once=at_once)
         return 0

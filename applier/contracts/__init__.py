@@ -8,10 +8,22 @@ The interface of clouds is :class:`applier.contracts.clouds.Cloud`.
 from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified, undone_by
 from applier.contracts.machines import Content, Ended, Machine, Machines
 from applier.contracts.reports import ActionOf, JobOffer, Listener, Report
-from applier.contracts.requests import Approval, Claimant, HistoryEntry, Request, RequestVerb
+from applier.contracts.requests import (
+    CANCELS,
+    MAX_WORKERS,
+    PAUSES,
+    Approval,
+    Claimant,
+    HistoryEntry,
+    Request,
+    RequestVerb,
+)
 from applier.contracts.stopping import Print, StopSignal, silent
 
 __all__ = (
+    "CANCELS",
+    "MAX_WORKERS",
+    "PAUSES",
     "REVERT",
     "ActionContext",
     "ActionOf",

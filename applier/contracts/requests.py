@@ -33,8 +33,11 @@ class Claimant(NamedTuple):
 class RequestVerb(StrEnum):
     """The kinds of requests to a running plan."""
 
+    #: Nodes of places that have begun finish, at once or not.
     CANCEL = "cancel"
+    CANCEL_NOW = "cancel-now"
     PAUSE = "pause"
+    PAUSE_NOW = "pause-now"
     #: Pause the plan, and leave it to another applier. Only the applier that runs it requests this.
     HAND_BACK = "hand_back"
     #: Skip one action.
@@ -43,6 +46,12 @@ class RequestVerb(StrEnum):
     ABORT = "abort"
     #: Change limits of tokens, or the number of workers.
     LIMIT = "limit"
+
+
+#: The name of the number of workers among the limits of a request.
+MAX_WORKERS = "max_workers"
+CANCELS = frozenset({RequestVerb.CANCEL, RequestVerb.CANCEL_NOW})
+PAUSES = frozenset({RequestVerb.PAUSE, RequestVerb.PAUSE_NOW})
 
 
 class Request(NamedTuple):
@@ -61,6 +70,11 @@ class Request(NamedTuple):
     limits: Mapping[str, int] = {}
     number: int = 0
     created_at: datetime | None = None
+
+    @property
+    def by(self) -> str:
+        """Its origin and its reason: ``by ann: enough``."""
+        return f"by {self.who}" + (f": {self.why}" if self.why else "")
 
 
 class HistoryEntry(NamedTuple):

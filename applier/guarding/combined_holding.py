@@ -15,9 +15,9 @@ class CombinedHolding:
     def __init__(self, holdings: Sequence[Holding]) -> None:
         self._holdings = holdings
 
-    def holds(self, action: Action) -> bool:
+    def holds(self, action: Action, *, begins: bool) -> bool:
         """Return whether one of them holds an action back."""
-        return any(one.holds(action) for one in self._holdings)
+        return any(one.holds(action, begins=begins) for one in self._holdings)
 
     def again_s(self) -> float | None:
         """Return the shortest of their times in seconds; None if one of them returns None."""

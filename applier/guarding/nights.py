@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from applier.contracts import Report
+from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling import order
 from applier.scheduling.scheduler import Scheduler
@@ -32,11 +33,11 @@ class Night(NamedTuple):
 class _Simulated:
     """Holds back the actions that would end after a window closes, at a simulated time."""
 
-    def __init__(self, expected_s: Mapping[str, float], now: datetime) -> None:
-        self.expected_s, self.now, self.closes = expected_s, now, now
+    def __init__(self, work: NodeWork, now: datetime) -> None:
+        self.work, self.now, self.closes = work, now, now
 
-    def holds(self, action: Action) -> bool:
-        return self.now + timedelta(seconds=self.expected_s[action.uuid]) > self.closes
+    def holds(self, action: Action, *, begins: bool) -> bool:
+        return begins and self.now + timedelta(seconds=self.work.needed_s(action)) > self.closes
 
     def again_s(self) -> float | None:
         return None
@@ -63,9 +64,10 @@ def nights(
     ``expected_s`` is, by uuid, the seconds within which 9 in 10 such actions end. An action that
     fits into no window is left out, with all that need it. At most ``most`` windows are returned.
     """
-    holding = _Simulated(expected_s, now)
+    holding = _Simulated(NodeWork(actions, lambda action: expected_s[action.uuid]), now)
     after = order.links(actions, order.completed(actions, ends(actions)))
     scheduler = Scheduler(actions, after, concurrency, ranks=ranks, holding=holding)
+    by_uuid = {action.uuid: action for action in actions}
     found: list[Night] = []
     opens = times.next(now)
     decisions = None
@@ -85,17 +87,13 @@ def nights(
             decisions = scheduler.decide([_done(ended)])
         if started:
             found.append(Night(opens, started, holding.now))
-        if not scheduler.held or not _fits(scheduler, times, holding):
+        longest = times.longest_s(holding.now)
+        left = [by_uuid[uuid] for uuid in scheduler.held]
+        if not any(holding.work.needed_s(action) <= longest for action in left):
             break
         holding.now = opens.end
         opens = times.next(opens.end)
     return found
-
-
-def _fits(scheduler: Scheduler, times: OpenTimes, holding: _Simulated) -> bool:
-    """Return whether an action that is held back fits into one of the windows."""
-    longest = times.longest_s(holding.now)
-    return any(holding.expected_s[uuid] <= longest for uuid in scheduler.held)
 
 
 def _done(uuid: str) -> Report:

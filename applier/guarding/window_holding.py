@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from applier.guarding.node_work import NodeWork
 from applier.wording import count
 from planner.model import Action
 
@@ -21,32 +22,35 @@ _SHORTEST_S = 0.05
 class WindowHolding:
     """Lets an action start only if 9 in 10 such actions would end before the windows close.
 
-    ``expected_s`` returns the seconds within which 9 in 10 such actions end. ``tell`` is called
-    with messages for the user. With ``hands_back``, a plan of which nothing runs becomes PENDING
-    again when each action that could start waits for a window.
+    The first action on a node that holds a place starts only if all that is left there would; what
+    follows on that node starts at any time. ``tell`` is called with messages for the user. With
+    ``hands_back``, a plan of which nothing runs becomes PENDING again when each action that could
+    start waits for a window.
     """
 
     def __init__(
         self,
         times: OpenTimes,
-        expected_s: Callable[[Action], float],
+        work: NodeWork,
         clock: Callable[[], datetime],
         *,
         tell: Callable[[str], None] = lambda _: None,
         hands_back: bool = False,
     ) -> None:
-        self._times, self._expected_s, self._clock = times, expected_s, clock
+        self._times, self._work, self._clock = times, work, clock
         self._tell, self._hands_back = tell, hands_back
         self._told: str | None = None
         #: The actions that were held back here, and how many are held back in all.
         self._held: set[str] = set()
         self._number = 0
 
-    def holds(self, action: Action) -> bool:
+    def holds(self, action: Action, *, begins: bool) -> bool:
         """Return whether the windows are closed, or an action would end after they close."""
+        if not begins:
+            return False
         now = self._clock()
         found = self._times.at(now)
-        held = found is None or now + timedelta(seconds=self._expected_s(action)) > found.end
+        held = found is None or now + timedelta(seconds=self._work.needed_s(action)) > found.end
         if held:
             self._held.add(action.uuid)
         else:

@@ -14,7 +14,8 @@ from applier.errors import sound_part
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.run.durations import NOTHING
 from applier.store import Attempt, RunStore, Store
-from applier.wording import one_line
+from applier.wording import one_line, some
+from planner.guarantees import half_done
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -22,6 +23,10 @@ from planner.states import ActionState, PlanState
 _BEGINS = "apply"
 #: The maximum number of actions in doubt for which a command is suggested.
 _MOST_IN_DOUBT = 3
+#: The maximum number of nodes that are named as half done.
+_MOST_NODES = 10
+#: A plan in one of these states has ended, and something of it is left to do.
+_OVER = (PlanState.FAILED, PlanState.CANCELLED)
 #: The states to look at if a plan failed, the most important first.
 _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
@@ -125,13 +130,15 @@ def next_steps(plan: ActionPlan) -> Iterator[str]:
     for action in [a for a in plan.actions if a.state is ActionState.UNKNOWN][:_MOST_IN_DOUBT]:
         settle = f"{one_line(action.label)} --state succeeded|failed --reason TEXT"
         yield f"Check, then set its state: actionplan action set {short} {settle}"
+    if plan.state in (PlanState.PAUSED, *_OVER) and (nodes := half_done(plan)):
+        yield f"Left half done: {some(nodes, _MOST_NODES, ', ')}."
     if plan.state is PlanState.PAUSED:
         tried_again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
         if tried_again:
             yield f"Run failed actions again, and continue: actionplan resume {short}"
         yield f"Continue{' with the rest' if tried_again else ''}: actionplan apply {short}"
         yield f"Or cancel it: actionplan cancel {short}"
-    if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
+    if plan.state in _OVER:
         ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
         yield f"For details: actionplan action list {short} --state {ended[0]}"
         yield f"Run failed actions again: actionplan resume {short}"

@@ -12,14 +12,19 @@ from dataclasses import replace
 from datetime import datetime
 
 from applier.assembly import Assembly, now
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, Report, Request, RequestVerb
 from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.guarding import limits as raised_limits
 from applier.operations import Operator, claim, drift, start_times
 from applier.run import plan_cloud
 from applier.store import Store
+from applier.wording import some
+from planner.guarantees import half_done
 from planner.model import ActionPlan
 from planner.states import ENDED_PLAN, ActionState, PlanState
+
+#: The most nodes that a message names.
+_MOST = 10
 
 
 def start(
@@ -61,15 +66,20 @@ def _start(
         operator.say(line)
 
 
-def pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+def pause(
+    store: Store, operator: Operator, plan: ActionPlan, why: str | None, *, at_once: bool = False
+) -> None:
     """Store the request to pause an ONGOING plan, which its claimant follows later.
 
-    A PAUSED plan is left as it is. Raises PlanConflict for a plan in another state.
+    Nodes of places that have begun finish first; with ``at_once``, they are left half done. A
+    PAUSED plan is left as it is. Raises PlanConflict for a plan in another state.
     """
-    claim.retried(store, plan, lambda p: _pause(store, operator, p, why))
+    verb = RequestVerb.PAUSE_NOW if at_once else RequestVerb.PAUSE
+    request = Request(verb=verb, who=operator.name, why=why)
+    claim.retried(store, plan, lambda p: _pause(store, operator, p, request))
 
 
-def _pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+def _pause(store: Store, operator: Operator, plan: ActionPlan, request: Request) -> None:
     short = plan.uuid[:8]
     if plan.state is PlanState.PAUSED:
         instead = f"Continue it with: actionplan apply {short}"
@@ -80,34 +90,56 @@ def _pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) 
         if plan.state is PlanState.PENDING:
             text += f". To keep it from being run: actionplan cancel {short}"
         raise PlanConflict(plan.uuid, plan.state, text)
-    _ask(store, operator, plan, Request(verb="pause", who=operator.name, why=why))
+    _say_half_done(operator, plan, request)
+    _ask(store, operator, plan, request)
     operator.say(claim.request_message(store, plan, "to pause it"))
 
 
-def cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+def _say_half_done(operator: Operator, plan: ActionPlan, request: Request) -> None:
+    """Say which nodes finish first, or are left half done."""
+    nodes = [node for node, is_open in half_done(plan).items() if is_open]
+    if nodes:
+        names = some(nodes, _MOST, ", ")
+        at_once = request.verb in (RequestVerb.PAUSE_NOW, RequestVerb.CANCEL_NOW)
+        left, finish = f"Left half done: {names}.", f"These finish first, no other begins: {names}."
+        operator.say(left if at_once else finish)
+
+
+def cancel(
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    why: str | None,
+    *,
+    at_once: bool = False,
+) -> None:
     """Cancel a plan that nobody runs; if it is ONGOING, store that as a request for its claimant.
 
-    A plan whose claimant has died on this host counts as one that nobody runs. One that is
-    CANCELLING is left as it is. Raises PlanConflict if the plan has ended.
+    Nodes of places that have begun finish first, unless ``at_once`` is set. A plan whose claimant
+    has died on this host counts as one that nobody runs. One that is CANCELLING is left as it is,
+    or stopped ``at_once``. Raises PlanConflict if the plan has ended.
     """
-    claim.retried(assembly.store, plan, lambda p: _cancel(assembly, operator, p, why))
+    verb = RequestVerb.CANCEL_NOW if at_once else RequestVerb.CANCEL
+    request = Request(verb=verb, who=operator.name, why=why)
+    claim.retried(assembly.store, plan, lambda p: _cancel(assembly, operator, p, request))
 
 
-def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
-    store = assembly.store
+def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, request: Request) -> None:
+    store, at_once = assembly.store, request.verb == RequestVerb.CANCEL_NOW
     if plan.state in ENDED_PLAN:
         text = f"plan {plan.uuid[:8]} is {plan.state}: nothing is left to cancel"
         raise PlanConflict(plan.uuid, plan.state, text)
     claimant = store.claimant(plan.uuid)
     is_gone = plan.state in claim.RUNNING and claim.is_gone(claimant)
     if is_gone or plan.state not in claim.RUNNING:
-        message = f"cancelled by {operator.name}" + (f": {why}" if why else "")
-        _end(assembly, operator, plan, message, why, claimant if is_gone else None)
-    elif plan.state is PlanState.CANCELLING:
+        _say_half_done(operator, plan, request._replace(verb=RequestVerb.CANCEL_NOW))
+        _end(assembly, operator, plan, request, claimant if is_gone else None)
+    elif plan.state is PlanState.CANCELLING and not (at_once and half_done(plan)):
         running = "its running actions are awaited"
         operator.say(f"{claim.named(plan)} is being cancelled already; {running}.")
     else:
-        _ask(store, operator, plan, Request(verb="cancel", who=operator.name, why=why))
+        _say_half_done(operator, plan, request)
+        _ask(store, operator, plan, request)
         operator.say(claim.request_message(store, plan, "to cancel it"))
 
 
@@ -122,8 +154,7 @@ def _end(
     assembly: Assembly,
     operator: Operator,
     plan: ActionPlan,
-    message: str,
-    why: str | None,
+    request: Request,
     gone: Claimant | None,
 ) -> None:
     """Make a plan CANCELLED, and end the commands that a claimant which has died left running."""
@@ -137,10 +168,10 @@ def _end(
         plan.uuid,
         PlanState.CANCELLED,
         now=now(),
-        message=message,
+        message=f"cancelled {request.by}",
         seen=gone,
         reports=reports,
-        history=operator.entry("cancel", why),
+        history=operator.entry("cancel", request.why),
     )
     dead = ": the process that ran it is gone" if gone else ""
     operator.say(f"{claim.named(plan)} is CANCELLED{dead}.")

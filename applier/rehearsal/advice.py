@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from applier.contracts import MAX_WORKERS
 from applier.rehearsal.rehearsal_figures import RehearsalFigures
 from applier.scheduling.submissions import Concurrency
 from planner.model import Action
 
-#: The name of the number of workers among limits.
-MAX_WORKERS = "max_workers"
 #: A lower limit helps if it lowers a figure at least to this share.
 _BETTER = 0.9
 #: Limits whose figures differ by less than this factor help alike.

@@ -56,7 +56,7 @@ class HealthProbe:
         self._answers: list[str | None] = []
         self._asked_at = 0.0
 
-    def holds(self, action: Action) -> bool:  # noqa: ARG002
+    def holds(self, action: Action, *, begins: bool) -> bool:  # noqa: ARG002
         """Return whether the probe is running, or has failed; start it if it is due.
 
         It does not block.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from datetime import datetime
 
-from applier.contracts import Request
+from applier.contracts import Request, RequestVerb
 from applier.engines import Events, ReservationsChanged
 from applier.errors import DamagedRecord, DamagedRows, PlanConflict, StoreError
 from applier.store import Reservation, RunStore
@@ -18,7 +18,7 @@ from planner.model import ActionPlan
 LOG = logging.getLogger(__name__)
 
 #: The verbs of the requests that a running plan can follow.
-VERBS = frozenset({"cancel", "pause", "skip", "abort", "limit"})
+VERBS = frozenset(RequestVerb) - {RequestVerb.HAND_BACK}
 
 
 class Periodic:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from applier.contracts import Claimant, HistoryEntry, Report, Request
+from applier.contracts import CANCELS, PAUSES, Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
@@ -29,7 +29,10 @@ _BACK = frozenset(
 #: After this many interrupted attempts of an action in a row, its plan is PAUSED.
 DEATHS = 3
 #: The state of a plan after a request that its claimant did not follow before it died.
-_ASKED = {"cancel": PlanState.CANCELLED, "pause": PlanState.PAUSED}
+_ASKED: dict[str, PlanState] = {
+    **dict.fromkeys(CANCELS, PlanState.CANCELLED),
+    **dict.fromkeys(PAUSES, PlanState.PAUSED),
+}
 #: The reason why a plan in one of these states cannot be resumed, unless a rollback undid actions
 #: of it.
 REFUSED = {

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from applier.guarding.combined_holding import CombinedHolding
+from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes
 from applier.guarding.window_holding import WindowHolding
 from applier.run.health_probe import HealthProbe, asked
 from applier.run.setup import Pause
 from applier.scheduling.holding import Holding
-from planner.model import Action
 
 
 def by_windows(
     times: OpenTimes | None,
-    expected_s: Callable[[], Callable[[Action], float]],
+    work: Callable[[], NodeWork],
     clock: Callable[[], datetime],
     tell: Callable[[str], None],
     *,
@@ -25,10 +25,10 @@ def by_windows(
 ) -> Iterator[Holding]:
     """Yield a holding that keeps actions waiting while windows are closed; none without windows.
 
-    ``expected_s`` is called only if there are windows.
+    ``work`` is called only if there are windows.
     """
     if times is not None:
-        yield WindowHolding(times, expected_s(), clock, tell=tell, hands_back=hands_back)
+        yield WindowHolding(times, work(), clock, tell=tell, hands_back=hands_back)
 
 
 def by_probe(probe: str | None, pause: Pause) -> Iterator[Holding]:

@@ -7,7 +7,16 @@ import queue
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
-from applier.contracts import Claimant, HistoryEntry, Listener, Report, Request, RequestVerb
+from applier.contracts import (
+    CANCELS,
+    PAUSES,
+    Claimant,
+    HistoryEntry,
+    Listener,
+    Report,
+    Request,
+    RequestVerb,
+)
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.executor import MakeExecutor
@@ -19,12 +28,11 @@ from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import Jobs, RunSetup
 from applier.run.verify import Findings, verify_all
-from applier.scheduling.decisions import Decisions, Halt
+from applier.scheduling.decisions import FAILURE_BUDGET, Decisions, Halt
 from applier.scheduling.forecast import Ranking
 from applier.scheduling.holding import Breaker
 from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
-from applier.scheduling.scheduler import FAILURE_BUDGET
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import OnFailure
 from applier.scheduling.waiting import resources_of
@@ -48,12 +56,18 @@ class Runner:
         self._order: Ranking | None = None
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start no more actions, let running actions end, and leave the plan PAUSED."""
+        """Start no more actions, let running actions end, and leave the plan PAUSED.
+
+        Nodes of places that have begun finish first.
+        """
         self._events.put(Request(verb=RequestVerb.PAUSE, who=who, why=why))
 
     def cancel(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start no more actions, signal running actions to stop, and leave the plan CANCELLED."""
-        self._events.put(Request(verb=RequestVerb.CANCEL, who=who, why=why))
+        """Start no more actions, signal running actions to stop, and leave the plan CANCELLED.
+
+        Nodes of places that have begun are left half done.
+        """
+        self._events.put(Request(verb=RequestVerb.CANCEL_NOW, who=who, why=why))
 
     def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
         """Start no more actions, let running actions end, and leave the plan PENDING.
@@ -212,10 +226,10 @@ class Runner:
         before = max((request.number for request in earlier), default=0)
         while state in (PlanState.PENDING, PlanState.PAUSED):
             asked, damaged = sound_part(lambda: self._store.requests(plan.uuid, before))
-            found = {request.verb: request for request in asked}
-            if RequestVerb.CANCEL in found:
-                return self._cancel_rest(recorder, found[RequestVerb.CANCEL])
-            if RequestVerb.PAUSE in found:
+            cancels = [request for request in asked if request.verb in CANCELS]
+            if cancels:
+                return self._cancel_rest(recorder, cancels[-1])
+            if any(request.verb in PAUSES for request in asked):
                 state = PlanState.PAUSED
             if damaged:
                 # It may be a cancel: an operator has to look.
@@ -232,7 +246,7 @@ class Runner:
 
     def _cancel_rest(self, recorder: Recorder, request: Request) -> PlanState:
         """Cancel a plan of which no action runs any more."""
-        message = f"cancelled by {request.who}" + (f": {request.why}" if request.why else "")
+        message = f"cancelled {request.by}"
         ended = outcome.cancelled(recorder.states, message)
         recorder.commit(Decisions(cancelling=message, ended=ended))
         recorder.move(PlanState.CANCELLED, message)

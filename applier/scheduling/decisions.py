@@ -10,6 +10,9 @@ from typing import NamedTuple
 from applier.contracts import Report, Request
 from applier.store import Reservation
 
+#: The authors of a pause because of failures, as the history of the plan names them.
+FAILURE_BUDGET, ON_FAILURE = "the failure budget", "on_failure = pause"
+
 
 class HaltReason(StrEnum):
     """The reasons why no more actions start."""
@@ -46,6 +49,41 @@ class Halt(NamedTuple):
     stopped: HaltReason
     why: str
     by: Request | None = None
+
+    @classmethod
+    def of(cls, stopped: HaltReason, why: str, by: Request) -> Halt:
+        """Return the halt that a request demands."""
+        return cls(stopped, why, None if by.number else by)
+
+
+class Halting:
+    """The halt of a run, and the open actions that start in spite of it: nodes then finish."""
+
+    def __init__(self) -> None:
+        self.halt: Halt | None = None
+        self.to_finish: set[str] = set()
+
+    @property
+    def stopped(self) -> HaltReason | None:
+        """The kind of the halt, or None."""
+        return self.halt.stopped if self.halt else None
+
+    def may_start(self, uuid: str) -> bool:
+        """Return whether an action may start."""
+        return self.halt is None or uuid in self.to_finish
+
+    def set(self, halt: Halt, *, at_once: bool) -> bool:
+        """Set a halt, which replaces an earlier one of less strength; return whether it is new.
+
+        With ``at_once``, nothing starts in spite of it, nor of an earlier one as strong.
+        """
+        strength = halt.stopped.strength
+        before = -1 if self.halt is None else self.halt.stopped.strength
+        if strength > before:
+            self.halt = halt
+        if at_once and strength >= before:
+            self.to_finish.clear()
+        return strength > before
 
 
 @dataclass(kw_only=True, slots=True)

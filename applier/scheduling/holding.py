@@ -12,8 +12,11 @@ from planner.states import ActionState
 class Holding(Protocol):
     """A rule that delays actions that could start otherwise, such as windows or a health probe."""
 
-    def holds(self, action: Action) -> bool:
-        """Return whether an action must not start now."""
+    def holds(self, action: Action, *, begins: bool) -> bool:
+        """Return whether an action must not start now.
+
+        ``begins`` is False if its node holds a place already: another action there has started.
+        """
 
     def again_s(self) -> float | None:
         """Return the seconds after which to call :meth:`holds` again for the delayed actions.

@@ -10,7 +10,7 @@ have ended, whether they ran or not.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from applier.scheduling.gates import Gates
 from applier.scheduling.submissions import SharedUnit
@@ -34,7 +34,8 @@ class Places:
         keeps: bool = True,
         given_up: Collection[str] = (),
     ) -> None:
-        self._gates, self._rules, self._keeps = gates, dict(rules), keeps
+        self._actions, self._gates = actions, gates
+        self._rules, self._keeps = dict(rules), keeps
         self._holds: dict[tuple[str, str], SharedUnit] = {}
         #: The holds of each action; most plans have none.
         self.of: dict[str, tuple[SharedUnit, ...]] = {}
@@ -91,13 +92,40 @@ class Places:
             if hold.token == token and hold.taken:
                 yield hold.member, hold.cause, uuids
 
-    def closed(self, token: str, keeper: str, actions: Mapping[str, Action]) -> str | None:
+    def begins(self, uuid: str) -> bool:
+        """Return whether an action that was just taken is the first of its members to start."""
+        holds = self.of.get(uuid, ())
+        return not any(hold.users > 1 or hold in self._earlier for hold in holds)
+
+    def to_finish(self, ended: Container[str]) -> set[str]:
+        """Return the open actions of members that have begun, and all that must end before these.
+
+        ``ended`` are the actions that have ended. A member that has to begin for that is included
+        with all its actions.
+        """
+        found: set[str] = set()
+        left = [
+            uuid
+            for hold, uuids in self._members.items()
+            if hold.users or hold in self._earlier
+            for uuid in uuids
+        ]
+        while left:
+            uuid = left.pop()
+            if uuid not in found and uuid not in ended:
+                found.add(uuid)
+                left += self._actions[uuid].before()
+                left += (u for group in self._actions[uuid].needs_any for u in group)
+                left += (u for hold in self.of.get(uuid, ()) for u in self._members[hold])
+        return found
+
+    def closed(self, token: str, keeper: str) -> str | None:
         """Return why no place of a block is free any more; None for any other token."""
         if all(hold.token != token for hold in self._members):
             return None
         kept = [member for member, cause, _ in self.holders(token) if cause]
         names = f"kept by {', '.join(kept)}, which did not end well" if kept else "closed"
-        return f"{token} is {names}: {actions[keeper].label} failed first"
+        return f"{token} is {names}: {self._actions[keeper].label} failed first"
 
     def limit_was_set(self, token: str) -> None:
         """An operator's limit is not widened."""

@@ -17,13 +17,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from applier.contracts import Report, Request, RequestVerb
-from applier.scheduling.decisions import Decisions, Halt, HaltReason, WaitKind, WaitReason
+from applier.contracts import CANCELS, MAX_WORKERS, Report, Request, RequestVerb
+from applier.scheduling.decisions import (
+    Decisions,
+    Halt,
+    Halting,
+    HaltReason,
+    WaitReason,
+)
 from applier.scheduling.gates import Gates
 from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
 from applier.scheduling.submissions import Concurrency
-from applier.scheduling.tolerances import Tolerances
+from applier.scheduling.tolerances import FailureHalts
 from applier.scheduling.verdict import (
     FailureRules,
     OnFailure,
@@ -38,13 +44,8 @@ from applier.store import Reservation
 from planner.model import JOIN, Action
 from planner.states import WELL, ActionState, StateReason
 
-#: The name of the number of workers among the limits of a request.
-MAX_WORKERS = "max_workers"
-#: The authors of a pause because of failures, as the history of the plan names them.
-FAILURE_BUDGET, ON_FAILURE = "the failure budget", "on_failure = pause"
 #: Actions that need a failed action do not run, and nothing is retried.
 NO_FAILURE_RULES = FailureRules()
-_FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 
 
 class Scheduler:
@@ -71,7 +72,6 @@ class Scheduler:
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
-        self._on_failure = failures.on_failure
         ended = ends(self._actions.values())
         self._verdicts = Verdicts(self._actions, ended, failures.on_failure, given_up)
         self._gates = Gates(concurrency.limits, concurrency.max_workers)
@@ -101,23 +101,26 @@ class Scheduler:
         #: Requests to skip actions, by action. Each takes effect when the action is ready.
         self._skips: dict[str, Request] = {}
         self._retries = Retries(failures.policies)
-        self._tolerances = Tolerances(failures.tolerances) if failures.tolerances else None
-        self._breaker = failures.breaker
+        self._failure_halts = FailureHalts(failures)
         #: Actions that an operator aborted: they are not retried.
         self._aborted: set[str] = set()
         #: Names without open predecessors, about which nothing is decided yet.
         self._ready: deque[str] = deque()
         #: The decisions made so far in the current call.
         self._decisions = Decisions()
-        #: The reason why no more actions start; None while actions may start.
-        self.halt: Halt | None = None
+        self._halting = Halting()
         for uuid, end in ended.items():
-            self._count_failed_nodes(self._actions[uuid], end.state)
+            self._halt(self._failure_halts.earlier(self._actions[uuid], end.state))
+
+    @property
+    def halt(self) -> Halt | None:
+        """The reason why no more actions start; None while actions may start."""
+        return self._halting.halt
 
     @property
     def stopped(self) -> HaltReason | None:
         """The kind of the halt, or None."""
-        return self.halt.stopped if self.halt else None
+        return self._halting.stopped
 
     @property
     def running(self) -> Collection[str]:
@@ -131,8 +134,10 @@ class Scheduler:
 
     @property
     def done(self) -> bool:
-        """Whether the run is over: no action runs, and all have ended or there is a halt."""
-        return not self._running and (not self._open or self.halt is not None)
+        """Whether the run is over: no action runs, and all have ended or may not start any more."""
+        return not (self._running or self._halting.to_finish) and (
+            not self._open or self.halt is not None
+        )
 
     @property
     def well(self) -> bool:
@@ -172,8 +177,10 @@ class Scheduler:
         delayed are submitted again; it may delay them again.
         """
         unwanted = {r.action for r in requests if r.verb in (RequestVerb.SKIP, RequestVerb.ABORT)}
-        cancelled = any(r.verb == RequestVerb.CANCEL for r in requests)
+        cancels = {r.verb for r in requests} & CANCELS
         for report in reports:
+            finishes = self._actions[report.uuid].places and cancels <= {RequestVerb.CANCEL}
+            cancelled = cancels and not finishes
             self._take_in(report, retry=not (cancelled or report.uuid in unwanted))
         if held_by_others is not None:
             self._waiting.replace_reservations(held_by_others)
@@ -185,27 +192,18 @@ class Scheduler:
     def why(self, uuid: str) -> WaitReason | None:
         """Return why an action waits; None if it runs, has ended, or is held back by a halt."""
         action = self._actions[uuid]
-        if uuid in self._verdicts or uuid in self._running or self.halt:
+        if uuid in self._verdicts or uuid in self._running or not self._halting.may_start(uuid):
             return None
-        why = self._waiting.why(uuid, self._running)
-        if why is not None:
-            return why
-        left = tuple(u for u in action.before() if u not in self._verdicts)
-        if left:
-            return WaitReason(WaitKind.ALL, left)
-        for group in action.needs_any:
-            if not any(u in self._verdicts and self._verdicts.well(u) for u in group):
-                return WaitReason(WaitKind.ANY, tuple(u for u in group if u not in self._verdicts))
-        return None
+        return self._waiting.why(uuid, self._running) or self._verdicts.awaited(action)
 
     def _made(self, requests: Iterable[Request]) -> Decisions:
         """Follow the requests, decide about all ready actions, and return the decisions."""
         for request in requests:
             self._follow(request)
-        if self.halt is None:
+        if self.stopped is HaltReason.EXCEEDED:
+            self._cancel_rest()
+        if self.halt is None or self._halting.to_finish:
             self._advance()
-        elif self.halt.stopped is HaltReason.EXCEEDED and self._open > len(self._running):
-            self._cancel_unstarted(self.halt.why)
         made, self._decisions = self._decisions, Decisions()
         return made
 
@@ -225,40 +223,27 @@ class Scheduler:
                 self._waiting.delayed.add(uuid)
                 self._decisions.delays.append((uuid, delay))
                 return
-        if self._on_failure is OnFailure.PAUSE and report.state in _FAILURES:
-            self._broke(ON_FAILURE, f"{action.label} ended {report.state}")
         self._note(report)
 
     def _may_retry(self, uuid: str) -> bool:
         over = self.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED)
-        return uuid not in self._aborted and not over
+        return uuid not in self._aborted and (not over or uuid in self._halting.to_finish)
 
     def _note(self, report: Report) -> None:
         """Record the end of an action, and count down its successors."""
         self._verdicts.note(report)
-        self._count_failed_nodes(self._actions[report.uuid], report.state)
-        broken = self._breaker and self._breaker.note(self._actions[report.uuid], report.state)
-        if broken:
-            self._broke(FAILURE_BUDGET, broken)
         self._open -= 1
+        self._halting.to_finish.discard(report.uuid)
         self._waiting.ended(report)
+        for halt in self._failure_halts.note(self._actions[report.uuid], report.state):
+            self._halt(halt)
         if report.uuid not in self._ahead:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)
 
-    def _count_failed_nodes(self, action: Action, state: ActionState) -> None:
-        exceeded = self._tolerances and self._tolerances.note(action, state)
-        if exceeded:
-            self._halt(HaltReason.EXCEEDED, f"no more actions start: {exceeded}")
-
-    def _broke(self, rule: str, why: str) -> None:
-        """Pause the plan because of a rule about failures."""
-        by = Request(verb=RequestVerb.PAUSE, who=rule, why=why)
-        self._halt(HaltReason.PAUSED, f"paused because {why}", by)
-
-    def _halt(self, stopped: HaltReason, why: str, by: Request | None = None) -> None:
-        """Start no more actions from now on. A stronger halt replaces an earlier one."""
-        if self.halt is None or stopped.strength > self.halt.stopped.strength:
-            self.halt = Halt(stopped, why, None if by and by.number else by)
+    def _halt(self, halt: Halt | None, *, at_once: bool = False) -> None:
+        """Start no more actions, except what nodes that have begun need to finish."""
+        if halt and self._halting.set(halt, at_once=at_once) and not at_once:
+            self._halting.to_finish = self._waiting.keep_to_finish(self._verdicts)
 
     # Requests
 
@@ -266,14 +251,14 @@ class Scheduler:
         if not self._open:
             return  # all actions have ended: there is nothing left to change
         match request.verb:
-            case RequestVerb.CANCEL:
+            case RequestVerb.CANCEL | RequestVerb.CANCEL_NOW:
                 self._cancel(request)
-            case RequestVerb.PAUSE:
-                self._halt(HaltReason.PAUSED, f"paused {_by(request)}", request)
+            case RequestVerb.PAUSE | RequestVerb.PAUSE_NOW:
+                halt = Halt.of(HaltReason.PAUSED, f"paused {request.by}", request)
+                self._halt(halt, at_once=request.verb == RequestVerb.PAUSE_NOW)
             case RequestVerb.HAND_BACK:
-                self._halt(
-                    HaltReason.HANDED_BACK, f"paused {_by(request, ', which hands it back')}"
-                )
+                halt = Halt(HaltReason.HANDED_BACK, f"handed back {request.by}")
+                self._halt(halt, at_once=True)
             case RequestVerb.LIMIT:
                 self._change_limits(request.limits)
             case RequestVerb.SKIP:
@@ -282,12 +267,20 @@ class Scheduler:
                 self._abort(request)
 
     def _cancel(self, request: Request) -> None:
-        if self.stopped is HaltReason.CANCELLED:
+        if self.stopped is HaltReason.CANCELLED and not self._halting.to_finish:
             return
-        self._decisions.cancelling = f"cancelled {_by(request)}"
-        self._halt(HaltReason.CANCELLED, self._decisions.cancelling, request)
-        self._decisions.stops += self._running
-        self._cancel_unstarted(f"the plan was cancelled {_by(request)}")
+        halt = Halt.of(HaltReason.CANCELLED, f"cancelled {request.by}", request)
+        if self.stopped is not HaltReason.CANCELLED:
+            self._decisions.cancelling = halt.why
+        self._halt(halt, at_once=request.verb == RequestVerb.CANCEL_NOW)
+        self._decisions.stops += [u for u in self._running if u not in self._halting.to_finish]
+        self._cancel_rest()
+
+    def _cancel_rest(self) -> None:
+        """Cancel what does not start because of a halt, unless that was done."""
+        if self.halt and self._open > len(self._halting.to_finish | self._running.keys()):
+            was = self.halt.stopped is HaltReason.CANCELLED
+            self._cancel_unstarted(f"the plan was {self.halt.why}" if was else self.halt.why)
 
     def _change_limits(self, limits: Mapping[str, int]) -> None:
         for name, number in limits.items():
@@ -313,7 +306,7 @@ class Scheduler:
             self._decisions.stops.append(uuid)
         elif uuid in self._waiting.delayed:
             self._waiting.withdraw(uuid)
-            self._end(ending(self._actions[uuid], ActionState.CANCELLED, f"aborted {_by(request)}"))
+            self._end(ending(self._actions[uuid], ActionState.CANCELLED, f"aborted {request.by}"))
 
     # Decisions about ready actions
 
@@ -325,6 +318,11 @@ class Scheduler:
         self._decide_ready()
         self._start()
         while self._stuck():
+            if self.halt:
+                self._halting.to_finish.clear()
+                if self.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED):
+                    self._cancel_rest()
+                return
             if not self._cancel_blocked_forever() and not self._gates.lend():
                 self._cancel_unstarted("it can no longer start")
                 return
@@ -344,6 +342,8 @@ class Scheduler:
                 # A join of the flow, or an action that ended in an earlier run.
                 self._ready += self._countdown.done(name, self._verdicts.well(name))
                 continue
+            if not self._halting.may_start(name):
+                continue
             report = self._verdict(action)
             if report is None:
                 self._waiting.submit(name)
@@ -354,7 +354,7 @@ class Scheduler:
         """Return the report of a ready action that ends without running; None if it runs."""
         request = self._skips.get(action.uuid)
         if request is not None:
-            message = f"skipped {_by(request)}"
+            message = f"skipped {request.by}"
             return ending(action, ActionState.SKIPPED, message, reason=StateReason.OPERATOR)
         report = self._verdicts.without_running(action)
         if report is None and action.action_type == JOIN:
@@ -368,7 +368,8 @@ class Scheduler:
 
     def _stuck(self) -> bool:
         """Return whether actions are open, but none runs and none may start later by itself."""
-        return bool(self._open) and not (self._running or self._waiting.may_start_later)
+        left = self._halting.to_finish if self.halt else self._open
+        return bool(left) and not (self._running or self._waiting.may_start_later)
 
     def _cancel_blocked_forever(self) -> bool:
         """Cancel actions that wait for tokens which are never released; return whether any did."""
@@ -382,7 +383,10 @@ class Scheduler:
     def _cancel_unstarted(self, message: str) -> None:
         """Cancel all actions that have neither started nor ended."""
         for uuid, action in self._actions.items():
-            if uuid not in self._verdicts and uuid not in self._running:
+            begun = (
+                uuid in self._verdicts or uuid in self._running or uuid in self._halting.to_finish
+            )
+            if not begun:
                 self._waiting.withdraw(uuid)
                 report = ending(action, ActionState.CANCELLED, message)
                 self._decisions.ended.append(report)
@@ -393,8 +397,3 @@ class Scheduler:
         """Record the end of an action that was not started."""
         self._decisions.ended.append(report)
         self._note(report)
-
-
-def _by(request: Request, relation: str = "") -> str:
-    """Return the origin of a request and its reason: ``by ann: enough``."""
-    return f"by {request.who}{relation}" + (f": {request.why}" if request.why else "")

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from applier.contracts import Report
+from applier.scheduling.decisions import WaitKind, WaitReason
 from applier.scheduling.holding import Breaker
 from planner.model import ANCHOR, JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
@@ -197,6 +198,16 @@ class Verdicts:
         if keeper is not None and action.action_type != JOIN:
             message = f"its turn {held_by(self._actions[keeper])}"
             return ending(action, ActionState.CANCELLED, message)
+        return None
+
+    def awaited(self, action: Action) -> WaitReason | None:
+        """Return the actions that must end, or succeed, before an action; None if it is ready."""
+        left = tuple(u for u in action.before() if u not in self._ends)
+        if left:
+            return WaitReason(WaitKind.ALL, left)
+        for group in action.needs_any:
+            if not any(u in self._ends and self.well(u) for u in group):
+                return WaitReason(WaitKind.ANY, tuple(u for u in group if u not in self._ends))
         return None
 
     def _fired(self, action: Action) -> bool:

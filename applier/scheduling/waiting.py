@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 from applier.contracts import Report
 from applier.scheduling.decisions import WaitKind, WaitReason
@@ -41,6 +41,9 @@ class HeldByOthers:
     def __contains__(self, uuid: object) -> bool:
         """Return whether this action waits here."""
         return uuid in self._parked
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parked)
 
     def blocking(self, action: Action) -> Reservation | None:
         """Return the first reservation of another plan that blocks an action, or None."""
@@ -116,7 +119,7 @@ class WaitingActions:
 
     def closed(self, token: str, keeper: str) -> str | None:
         """Return why no place of a token is free any more; None if it is no token of places."""
-        return self._places.closed(token, keeper, self._actions) if self._places else None
+        return self._places.closed(token, keeper) if self._places else None
 
     def submit(self, uuid: str) -> None:
         """Submit an action to the gates, or park it if another plan holds one of its resources."""
@@ -153,7 +156,8 @@ class WaitingActions:
         """Return the next action that may start now, or None."""
         while (uuid := self._gates.take()) is not None:
             self._at_gates.remove(uuid)
-            if self._holding is None or not self._holding.holds(self._actions[uuid]):
+            begins = self._places is None or self._places.begins(uuid)
+            if self._holding is None or not self._holding.holds(self._actions[uuid], begins=begins):
                 return uuid
             self._gates.put_back(uuid)
             self.held[uuid] = None
@@ -172,6 +176,17 @@ class WaitingActions:
             del self.held[uuid]
             return True
         return self._held_by_others.leave(uuid)
+
+    def keep_to_finish(self, ended: Container[str]) -> set[str]:
+        """Return what nodes that have begun need to finish, and withdraw everything else.
+
+        ``ended`` are the actions that have ended. Empty for a plan without places.
+        """
+        found = self._places.to_finish(ended) if self._places else set()
+        waiting = (*self._at_gates, *self.delayed, *self.held, *self._held_by_others)
+        for uuid in [u for u in waiting if u not in found] if found else ():
+            self.withdraw(uuid)
+        return found
 
     def blocked_forever(self) -> list[tuple[str, str, str]]:
         """List the actions that wait for a token that is never released: action, token, holder."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from applier.contracts import HistoryEntry
+from applier.contracts import PAUSES, HistoryEntry
 from applier.timeline.times import Times
 from applier.timeline.values import Hold, Reason
 from planner.model import Action, ActionPlan
@@ -84,7 +84,7 @@ def standstills(
         pauses = [
             entry
             for entry in history
-            if entry.verb == "pause" and before <= (entry.at - began).total_seconds() <= run
+            if entry.verb in PAUSES and before <= (entry.at - began).total_seconds() <= run
         ]
         last_end_s = max((end_s for end_s in ends if end_s <= run), default=before)
         starts = [max(before, last_end_s)]

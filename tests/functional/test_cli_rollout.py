@@ -100,3 +100,31 @@ def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(
     actionplan.good("apply", "last", "--yes")
     assert actionplan.plan().state is PlanState.SUCCEEDED
     assert most_under_way(actionplan) <= SERIAL
+
+
+@pytest.mark.long
+def test_a_pause_lets_begun_nodes_finish_and_now_leaves_them_half_done(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.configure(actionplan={"simulator_speed": 1})
+    step = {"node": "{node}", "duration_s": 0.4, "command": "true"}
+    steps = [{"name": f"step-{k}", "shell": step} for k in range(10)]
+    for verb, state in (("pause", PlanState.PAUSED), ("cancel", PlanState.CANCELLED)):
+        for now in ([], ["--now"]):
+            actionplan.good("create", written(actionplan, steps=steps))
+            with actionplan.start("apply", "last", "--yes") as process:
+                wait_until(
+                    lambda: any(
+                        a.state is ActionState.SUCCEEDED for a in actionplan.plans()[0].actions
+                    )
+                )
+                assert "web-1, web-2" in actionplan.good(verb, "last", *now)
+                out, _ = process.communicate(timeout=60)
+            plan = actionplan.plans()[0]
+            assert plan.state is state
+            done = {a.places[0].member for a in plan.actions if a.state is ActionState.SUCCEEDED}
+            assert done == {"web-1", "web-2"}
+            left = [a for a in plan.actions if a.state is not ActionState.SUCCEEDED]
+            is_half_done = any(a.places[0].member in done for a in left)
+            assert is_half_done is bool(now), f"{verb} {now}"
+            assert ("Left half done: web-1, web-2" in out) is bool(now)

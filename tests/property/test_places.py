@@ -37,7 +37,8 @@ class Rollout:
     limit: int
     rule: PlaceRule
     given_up: set[str] = field(default_factory=set)
-    widest: int = 0
+    #: The nodes that had begun when a pause or cancel let them finish.
+    finishing: list[str] | None = None
 
     def members(self) -> dict[str, list[Action]]:
         """Return the actions of each node."""
@@ -59,6 +60,15 @@ class Rollout:
             )
         ]
 
+    def begun(self) -> list[str]:
+        """Return the nodes of which an action has started."""
+        return [name for name, own in self.members().items() if any(a.attempts for a in own)]
+
+    def half_done(self) -> list[str]:
+        """Return the nodes that have begun and have open actions."""
+        members = self.members()
+        return [n for n in self.begun() if any(a.state in OPEN for a in members[n])]
+
     def allowed(self) -> int:
         """Return how many may be under way: the limit widens as nodes end well."""
         well = sum(all(a.state in WELL for a in own) for own in self.members().values())
@@ -77,6 +87,7 @@ class Rollout:
                 action, state=ActionState.ONGOING, attempts=action.attempts + 1
             )
             if begins:
+                assert self.finishing is None, f"{uuid} begins after a pause"
                 assert len(self.under_way()) <= self.allowed(), f"{uuid} begins beyond the limit"
                 failed = sum(
                     all(a.state not in OPEN for a in own) and any(a.state not in WELL for a in own)
@@ -131,18 +142,27 @@ def report(uuid: str, how: str) -> Report:
     )
 
 
+HALTS = ["pause", "pause-now", "cancel", "cancel-now"]
+
+
 def one_run(under: Rollout, data: st.DataObject, workers: int, hows: list[str]) -> None:
-    """Drive a run to its end or to a pause."""
+    """Drive a run to its end or to a pause; none but ``--now`` leaves a node half done."""
+    under.finishing, at_once = None, False
     run = scheduler(under, workers)
     under.take(run.begin(), ())
     for turn in range(1000):
         if run.done:
+            if under.finishing is not None and not (at_once or under.given_up):
+                assert not under.half_done()
             return
         ended = data.draw(st.lists(st.sampled_from(sorted(run.running)), min_size=1, unique=True))
         reports = [report(uuid, data.draw(st.sampled_from(hows))) for uuid in ended]
         asked = []
         if turn < 20 and data.draw(st.integers(0, 9)) == 0:
-            verb = data.draw(st.sampled_from(["pause", "skip", "limit"]))
+            verb = data.draw(st.sampled_from([*HALTS, "skip", "limit"]))
+            at_once = at_once or verb.endswith("-now")
+            if verb in HALTS and under.finishing is None:
+                under.finishing = under.begun()
             if verb == "limit":
                 number = data.draw(st.integers(under.limit, 4))
                 asked = [Request(verb="limit", who="t", limits={TOKEN: number})]

@@ -9,11 +9,11 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.contracts import Report, Request
+from applier.contracts import MAX_WORKERS, Report, Request
 from applier.scheduling import order
 from applier.scheduling.decisions import Decisions, WaitKind
 from applier.scheduling.gates import Gates
-from applier.scheduling.scheduler import MAX_WORKERS, Scheduler
+from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, TypePolicy
 from applier.store import Reservation

@@ -178,8 +178,12 @@ def plan_changes(parts: Parts) -> dict[str, PlanChangeV2]:
         ),
         "pause": PlanChangeV2(
             parts,
-            lambda a, o, p, body: plans.pause(a.store, o, p, body.get("why")),
-            "Start no more actions of a running plan; those that run end.",
+            lambda a, o, p, body: plans.pause(
+                a.store, o, p, body.get("why"), at_once=body.get("now", False)
+            ),
+            "Start no more actions of a running plan; those that run end, and unless now is set, "
+            "so do the nodes of a rollout that have begun.",
+            schemas.HALT,
         ),
         "resume": PlanChangeV2(
             parts,
@@ -188,8 +192,12 @@ def plan_changes(parts: Parts) -> dict[str, PlanChangeV2]:
         ),
         "cancel": PlanChangeV2(
             parts,
-            lambda a, o, p, body: plans.cancel(a, o, p, body.get("why")),
-            "Cancel a plan: running actions are aborted or awaited, others never start.",
+            lambda a, o, p, body: plans.cancel(
+                a, o, p, body.get("why"), at_once=body.get("now", False)
+            ),
+            "Cancel a plan: running actions are aborted or awaited, others never start; unless now "
+            "is set, nodes of a rollout that have begun finish first.",
+            schemas.HALT,
         ),
         "limits": PlanChangeV2(
             parts,

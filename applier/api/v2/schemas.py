@@ -56,6 +56,7 @@ def readable(read: Callable[[], Result]) -> tuple[Result, dict[str, Any]]:
 
 
 REASON = mapping({}, why=WHY)
+HALT = mapping({}, why=WHY, now=FLAG)
 REASON_NEEDED = mapping({"why": WHY})
 START = mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG)
 SETTLE = mapping({"state": {"enum": ["SUCCEEDED", "FAILED"]}, "why": WHY})

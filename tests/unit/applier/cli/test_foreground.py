@@ -22,6 +22,7 @@ from planner.states import ActionState, PlanState
 
 from .conftest import Run
 
+PLAN = new_plan("a")
 INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
@@ -53,7 +54,7 @@ STORIES = [
 def test_the_first_signal_pauses_and_the_second_cancels() -> None:
     for numbers, asked in STORIES:
         runner, told = Noted(), []
-        with signals(runner, told.append):  # type: ignore[arg-type]
+        with signals(runner, PLAN, told.append):  # type: ignore[arg-type]
             for number in numbers:
                 signal.raise_signal(number)
         assert runner.asked == asked
@@ -63,7 +64,7 @@ def test_the_first_signal_pauses_and_the_second_cancels() -> None:
 
 def test_afterwards_signals_do_what_they_did_before() -> None:
     before = signal.getsignal(INT)
-    with signals(Noted(), lambda _: None):  # type: ignore[arg-type]
+    with signals(Noted(), PLAN, lambda _: None):  # type: ignore[arg-type]
         assert signal.getsignal(INT) is not before
     assert signal.getsignal(INT) is before
 
@@ -71,7 +72,7 @@ def test_afterwards_signals_do_what_they_did_before() -> None:
 def test_a_signal_that_is_ignored_stays_so() -> None:
     before = signal.signal(HUP, signal.SIG_IGN)
     try:
-        with signals(Noted(), lambda _: None):  # type: ignore[arg-type]
+        with signals(Noted(), PLAN, lambda _: None):  # type: ignore[arg-type]
             assert signal.getsignal(HUP) is signal.SIG_IGN
     finally:
         signal.signal(HUP, before)

@@ -17,7 +17,7 @@ class Held:
     def __init__(self, answers: list[float | None]) -> None:
         self.answers = answers
 
-    def holds(self, _action):
+    def holds(self, _action, *, begins):
         return bool(self.answers)
 
     def again_s(self):

@@ -18,7 +18,7 @@ class One:
         self._seconds, self._is_closed = seconds, is_closed
         self.told: list[int | str] = []
 
-    def holds(self, action: Action) -> bool:
+    def holds(self, action: Action, *, begins: bool) -> bool:
         return self._is_closed and action is ACTION
 
     def again_s(self) -> float | None:
@@ -44,7 +44,7 @@ def test_they_are_asked_again_after_the_shortest_time_unless_one_hands_the_plan_
 @pytest.mark.parametrize(("closed", "holds"), [([0, 0], False), ([0, 1], True), ([1, 1], True)])
 def test_one_is_enough_to_hold_an_action_back(closed, holds):
     several = CombinedHolding([One(is_closed=bool(each)) for each in closed])
-    assert several.holds(ACTION) is holds
+    assert several.holds(ACTION, begins=True) is holds
 
 
 def test_each_is_told_what_happens():

@@ -11,16 +11,24 @@ import pytest
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import GuardRefusal
 from applier.guarding import nights, windows
+from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes
 from applier.guarding.window_holding import WindowHolding
 from applier.scheduling.submissions import Concurrency
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, PlanState
 
+NO_LIMITS = {}
+TOKEN = "serial:p"  # noqa: S105
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 TIMES = OpenTimes([["daily 01:00-02:00 UTC"]])
 PLAN = new_plan("a", "b", uuid="6a1f0000-0000-4000-8000-000000000001", state=PlanState.PENDING)
+
+
+def needs(expected_s, plan=PLAN):
+    return NodeWork(plan.actions, expected_s)
 
 
 class Clock:
@@ -31,16 +39,16 @@ class Clock:
 
     def holding(self, seconds=60.0, **options):
         return WindowHolding(
-            TIMES, lambda _: seconds, lambda: self.now, tell=self.told.append, **options
+            TIMES, needs(lambda _: seconds), lambda: self.now, tell=self.told.append, **options
         )
 
 
 def test_what_would_end_too_late_does_not_start():
     clock, (action, _) = Clock(1.5), PLAN.actions
-    assert not clock.holding(30 * 60).holds(action)
-    assert clock.holding(30 * 60 + 1).holds(action)
+    assert not clock.holding(30 * 60).holds(action, begins=True)
+    assert clock.holding(30 * 60 + 1).holds(action, begins=True)
     clock.now -= timedelta(hours=1)
-    assert clock.holding(0).holds(action)
+    assert clock.holding(0).holds(action, begins=True)
 
 
 def test_the_clock_is_looked_at_every_minute_and_at_the_opening():
@@ -54,12 +62,12 @@ def test_the_clock_is_looked_at_every_minute_and_at_the_opening():
 def test_a_service_hands_back_what_waits_for_another_window(hours):
     clock, (one, other) = Clock(hours), PLAN.actions
     holding = clock.holding(3600, hands_back=True)
-    assert holding.holds(one)
+    assert holding.holds(one, begins=True)
     holding.tell(1)
     assert holding.again_s() is None
     holding.tell(2)
     assert holding.again_s() is not None, "something else holds the other one back"
-    assert holding.holds(other)
+    assert holding.holds(other, begins=True)
     holding.tell(2)
     assert holding.again_s() is None
     assert clock.holding(3600).again_s() is not None, "apply waits in its process"
@@ -71,7 +79,7 @@ def test_a_service_does_not_begin_what_would_be_handed_back_at_once():
 
     def begin(hours):
         at = MONDAY + timedelta(hours=hours)
-        windows.require(PLAN, TIMES, lambda a: seconds[a.name], at, has_to_be_open=True)
+        windows.require(PLAN, TIMES, needs(lambda a: seconds[a.name]), at, has_to_be_open=True)
 
     begin(1.5)
     with pytest.raises(GuardRefusal, match=r"which opens at 2026-11-24 01:00 UTC"):
@@ -79,7 +87,7 @@ def test_a_service_does_not_begin_what_would_be_handed_back_at_once():
     first = replace(PLAN.actions[0], state=ActionState.SUCCEEDED)
     plan = replace(PLAN, actions=(first, PLAN.actions[1]))
     at = MONDAY + timedelta(hours=1.6)
-    windows.require(plan, TIMES, lambda a: seconds[a.name], at, has_to_be_open=True)
+    windows.require(plan, TIMES, needs(lambda a: seconds[a.name]), at, has_to_be_open=True)
 
 
 def test_each_sentence_is_told_once():
@@ -87,7 +95,7 @@ def test_each_sentence_is_told_once():
     holding = clock.holding()
     holding.tell(0)
     holding.tell(1)
-    assert holding.holds(PLAN.actions[0])
+    assert holding.holds(PLAN.actions[0], begins=True)
     for number in (2, 2, 0, 0):
         holding.tell(number)
     assert clock.told == [
@@ -126,37 +134,37 @@ def test_a_run_that_may_not_wait_hands_its_plan_back():
 
 def test_what_fits_into_no_window_is_refused():
     now = MONDAY + timedelta(hours=1)
-    windows.require(PLAN, TIMES, lambda _: 3600, now, has_to_be_open=True)
+    windows.require(PLAN, TIMES, needs(lambda _: 3600), now, has_to_be_open=True)
     with pytest.raises(GuardRefusal, match=r"a of plan 6a1f0000 is expected to take up to 1h00m"):
-        windows.require(PLAN, TIMES, lambda _: 3601, now, has_to_be_open=False)
+        windows.require(PLAN, TIMES, needs(lambda _: 3601), now, has_to_be_open=False)
 
 
 def test_a_service_does_not_begin_outside_of_a_window():
-    windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=False)
+    windows.require(PLAN, TIMES, needs(lambda _: 1), MONDAY, has_to_be_open=False)
     with pytest.raises(GuardRefusal, match=r"which opens at 2026-11-23 01:00 UTC"):
-        windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
+        windows.require(PLAN, TIMES, needs(lambda _: 1), MONDAY, has_to_be_open=True)
 
 
 def test_what_a_dead_applier_left_running_is_looked_after_at_any_time():
     first = replace(PLAN.actions[0], state=ActionState.ONGOING)
     plan = replace(PLAN, actions=(first, PLAN.actions[1]))
-    windows.require(plan, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
+    windows.require(plan, TIMES, needs(lambda _: 1), MONDAY, has_to_be_open=True)
 
 
 def test_an_action_says_for_which_window_it_waits():
     action = PLAN.actions[0]
     opens = "the window daily 01:00-02:00 UTC, which opens at 2026-11-23 01:00 UTC"
-    assert windows.waiting(action, TIMES, lambda _: 1, MONDAY) == opens
+    assert windows.waiting(action, TIMES, needs(lambda _: 1), MONDAY) == opens
     inside = MONDAY + timedelta(hours=1)
-    assert windows.waiting(action, TIMES, lambda _: 1, inside) is None
-    assert "2026-11-24" in windows.waiting(action, TIMES, lambda _: 3601, inside)
-    assert windows.waiting(action, None, lambda _: 1, MONDAY) is None
+    assert windows.waiting(action, TIMES, needs(lambda _: 1), inside) is None
+    assert "2026-11-24" in windows.waiting(action, TIMES, needs(lambda _: 3601), inside)
+    assert windows.waiting(action, None, needs(lambda _: 1), MONDAY) is None
 
 
-def split(plan, seconds, workers=1, now=MONDAY):
+def split(plan, seconds, workers=1, now=MONDAY, limits=NO_LIMITS):
     expected = dict(zip((a.uuid for a in plan.actions), seconds, strict=True))
     ranks = {a.uuid: i for i, a in enumerate(plan.actions)}
-    concurrency = Concurrency(limits={}, max_workers=workers)
+    concurrency = Concurrency(limits=limits, max_workers=workers, places=plan.places)
     found = nights.nights(plan.actions, expected, concurrency, ranks, TIMES, now)
     names = {a.uuid: a.name for a in plan.actions}
     return [(n.interval.start.day, "".join(names[u] for u in n.actions)) for n in found]
@@ -175,3 +183,36 @@ def test_what_is_short_fills_the_rest_of_a_night():
     plan = replace(plan, actions=tuple(replace(a, parents=()) for a in plan.actions))
     assert split(plan, [2000, 2000, 1000]) == [(23, "ac"), (24, "b")]
     assert split(plan, [2000, 2000, 1000], workers=3) == [(23, "abc")]
+
+
+def rollout(*seconds):
+    """Return a plan of two nodes with such steps each, one node at a time."""
+    plan = new_plan(*(f"{node}{k}" for node in "ab" for k in range(len(seconds))))
+    actions = [
+        replace(
+            a, parents=() if a.name[1] == "0" else a.parents, places=(HeldPlace(TOKEN, a.name[0]),)
+        )
+        for a in plan.actions
+    ]
+    return replace(plan, actions=tuple(actions), places={TOKEN: PlaceRule()}, limits={TOKEN: 1})
+
+
+def test_a_node_begins_only_if_all_of_its_steps_fit_and_then_nothing_holds_it_back():
+    plan = rollout(1000, 1000)
+    seconds = [1000] * 4
+    assert split(plan, seconds, limits=plan.limits) == [(23, "a0a1"), (24, "b0b1")]
+    holding = WindowHolding(TIMES, needs(lambda _: 1000, plan), lambda: MONDAY)
+    assert holding.holds(plan.actions[1], begins=True)
+    assert not holding.holds(plan.actions[1], begins=False)
+
+
+def test_a_node_that_fits_into_no_window_is_refused_and_one_that_has_begun_goes_on():
+    plan, seconds = rollout(1, 1), needs(lambda _: 1801, rollout(1, 1))
+    with pytest.raises(GuardRefusal, match=r"all on a .* up to 1h00m"):
+        windows.require(plan, TIMES, seconds, MONDAY, has_to_be_open=False)
+    done = replace(plan.actions[0], state=ActionState.SUCCEEDED, attempts=1)
+    begun = replace(plan, actions=(done, *plan.actions[1:]))
+    work = needs(lambda _: 1, begun)
+    windows.require(begun, TIMES, work, MONDAY, has_to_be_open=True)
+    assert windows.waiting(begun.actions[1], TIMES, work, MONDAY) is None
+    assert windows.waiting(begun.actions[2], TIMES, work, MONDAY) is not None

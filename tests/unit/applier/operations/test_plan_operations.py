@@ -17,6 +17,7 @@ from applier.run.resume import take_over
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW
 from planner.guards import Guards
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, PlanState
 
 ENDED = [PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED, PlanState.SUPERSEDED]
@@ -58,6 +59,45 @@ def test_who_runs_a_plan_is_asked_to_pause_it(site):
     assert (request.verb, request.who, request.why) == ("pause", "ada", "lunch")
     (told,) = site.told
     assert "eve on elsewhere, process 7 runs it, and has been asked to pause it" in told
+
+
+def half_done(site):
+    """Return a claimed plan of two nodes, of which one has begun."""
+    plan = new_plan("web-1/drain", "web-1/undrain", "web-2/drain", state=PlanState.PENDING)
+    places = [(HeldPlace("serial:web", a.name.partition("/")[0]),) for a in plan.actions]
+    actions = [replace(a, places=p) for a, p in zip(plan.actions, places, strict=True)]
+    rules, limits = {"serial:web": PlaceRule()}, {"serial:web": 1}
+    plan = replace(plan, actions=tuple(actions), places=rules, limits=limits)
+    site.store.save_plan(plan)
+    claim = site.store.claim_plan(plan.uuid, Claimant(host="elsewhere", pid=7, user="eve"), now=NOW)
+    first = plan.actions[0].uuid
+    started = Report(uuid=first, old=ActionState.PENDING, state=ActionState.ONGOING)
+    ended = Report(uuid=first, old=ActionState.ONGOING, state=ActionState.SUCCEEDED)
+    site.store.commit(plan.uuid, claim, [started], now=NOW)
+    site.store.commit(plan.uuid, claim, [ended], now=NOW)
+    return site.now(plan), claim
+
+
+def test_a_halt_says_which_nodes_finish_first_or_are_left_half_done(site):
+    for way, verb in ((plans.pause, "pause"), (plans.cancel, "cancel")):
+        owner = site.store if way is plans.pause else site.assembly
+        for at_once in (False, True):
+            plan, _ = half_done(site)
+            site.told.clear()
+            way(owner, site.operator, plan, None, at_once=at_once)
+            (request,) = site.store.requests(plan.uuid)
+            assert request.verb == verb + "-now" * at_once
+            assert ("half done" in site.told[0]) is at_once
+            assert "web-1" in site.told[0]
+            assert "web-2" not in site.told[0]
+
+
+def test_a_cancel_that_lets_nodes_finish_can_be_made_at_once(site):
+    plan, claim = half_done(site)
+    site.store.move_claimed(plan.uuid, claim, PlanState.CANCELLING, now=NOW)
+    for at_once, number in ((False, 0), (True, 1)):
+        plans.cancel(site.assembly, site.operator, site.now(plan), None, at_once=at_once)
+        assert len(site.store.requests(plan.uuid)) == number
 
 
 def test_only_requests_to_the_present_run_are_shown(site):

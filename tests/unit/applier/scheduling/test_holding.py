@@ -20,7 +20,7 @@ class Held:
     def __init__(self, *names):
         self.names, self.told = set(names), []
 
-    def holds(self, action):
+    def holds(self, action, *, begins):
         return action.name in self.names
 
     def again_s(self):

@@ -100,7 +100,7 @@ def test_an_action_that_a_window_holds_back_gives_the_place_to_others() -> None:
     class OnlyB:
         """Lets node b start alone."""
 
-        def holds(self, action: Action) -> bool:
+        def holds(self, action: Action, *, begins: bool) -> bool:
             return action.uuid != "b/1"
 
     run = resumed(action("a", 1), action("b", 1), holding=OnlyB())

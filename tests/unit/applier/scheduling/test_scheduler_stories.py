@@ -176,7 +176,7 @@ def test_a_plan_that_is_handed_back_starts_nothing_new():
     assert story.turn(HAND_BACK) == []
     assert story.turn("a") == []
     assert story.scheduler.done
-    why = "paused by the applier, which hands it back: it ends"
+    why = "handed back by the applier: it ends"
     assert story.scheduler.halt == (HaltReason.HANDED_BACK, why, None)
 
 
