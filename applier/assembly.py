@@ -138,11 +138,9 @@ class Assembly:
 
     def _node_work(self, plan: ActionPlan) -> NodeWork:
         """Return how long windows must be open for the actions of a plan, by earlier runs."""
-        from applier.guarding.node_work import NodeWork
-        from applier.run.durations import CAUTIOUS, PastDurations, estimates
+        from applier.run.run_holdings import node_work
 
-        past = PastDurations(self.store.durations, estimates(self.policies))
-        return NodeWork(plan.actions, lambda action: past.expected(action, CAUTIOUS))
+        return node_work(plan.actions, self.store.durations, self.policies)
 
     def waits_for(self, plan: ActionPlan) -> Callable[[Action], str | None]:
         """Return a function of an action: a text about the window for which it waits, or None."""

@@ -26,7 +26,10 @@ def guarantees(plan: ActionPlan) -> list[str]:
         what = "out of service" if rule.keep else "in progress, besides those that failed"
         name, most = token.partition(":")[2], rule.stop_after
         stop = "" if most is None else f"; none begins after {most + 1} failed"
-        found.append(f"Never more than {widths} of {len(members)} nodes {what} ({name}){stop}.")
+        pause = f"; the plan pauses after {rule.pause_after}" if rule.pause_after else ""
+        found.append(
+            f"Never more than {widths} of {len(members)} nodes {what} ({name}){pause}{stop}."
+        )
     return found
 
 
@@ -69,6 +72,28 @@ def _begun(plan: ActionPlan, token: str) -> dict[str, list[Action]]:
         for member, own in members.items()
         if any(a.attempts or a.state is ActionState.ONGOING for a in own)
     }
+
+
+def awaits_a_look(plan: ActionPlan) -> str | None:
+    """Return why a plan is to pause if nobody has looked at it since; None if it is not.
+
+    True from the end of the last node of ``pause_after`` until another begins.
+    """
+    for token, rule in plan.places.items():
+        begun = _begun(plan, token).values()
+        if rule.pause_after == len(begun) and all(a.state in WELL for own in begun for a in own):
+            return canary_text(token, len(begun))
+    return None
+
+
+def canary_text(token: str, number: int) -> str:
+    """Return why a plan pauses when so many members have ended well.
+
+    >>> canary_text("serial:patch", 1)
+    '1 node of patch ended well: look at it before others begin'
+    """
+    nodes = "1 node" if number == 1 else f"{number} nodes"
+    return f"{nodes} of {token.partition(':')[2]} ended well: look at it before others begin"
 
 
 def width(plan: ActionPlan, token: str) -> int:

@@ -19,12 +19,14 @@ class PlaceRule(NamedTuple):
 
     With ``keep``, a member that began and did not end well keeps its place. Once more than
     ``stop_after`` members have failed, no other member begins. ``widens`` are pairs: after so many
-    members have ended well, the limit is so much.
+    members have ended well, the limit is so much. When ``pause_after`` members have ended well, the
+    plan pauses, once.
     """
 
     keep: bool = True
     stop_after: int | None = None
     widens: tuple[tuple[int, int], ...] = ()
+    pause_after: int | None = None
 
 
 def to_dict(rules: Mapping[str, PlaceRule]) -> dict[str, Any]:
@@ -39,13 +41,14 @@ def of(value: Mapping[str, Any]) -> dict[str, PlaceRule]:
     """Return the rules by token that :func:`to_dict` has converted.
 
     >>> of(to_dict({"serial:patch": PlaceRule(stop_after=1)}))
-    {'serial:patch': PlaceRule(keep=True, stop_after=1, widens=())}
+    {'serial:patch': PlaceRule(keep=True, stop_after=1, widens=(), pause_after=None)}
     """
     return {
         token: PlaceRule(
             rule.get("keep", True),
             rule.get("stop_after"),
             tuple((after, limit) for after, limit in rule.get("widens", ())),
+            rule.get("pause_after"),
         )
         for token, rule in value.items()
     }

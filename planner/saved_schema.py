@@ -133,6 +133,7 @@ SCHEMA: dict[str, Any] = {
                 "properties": {
                     "keep": {"type": "boolean"},
                     "stop_after": {**COUNT, "type": ["integer", "null"]},
+                    "pause_after": {**COUNT, "type": ["integer", "null"]},
                     "widens": {"type": "array", "items": {"type": "array", "items": COUNT}},
                 },
             },

@@ -72,6 +72,16 @@ class Request(NamedTuple):
     created_at: datetime | None = None
 
     @property
+    def cancels(self) -> bool:
+        """Whether it asks for a cancel, at once or not."""
+        return self.verb in CANCELS
+
+    @property
+    def pauses(self) -> bool:
+        """Whether it asks for a pause, at once or not."""
+        return self.verb in PAUSES
+
+    @property
     def by(self) -> str:
         """Its origin and its reason: ``by ann: enough``."""
         return f"by {self.who}" + (f": {self.why}" if self.why else "")

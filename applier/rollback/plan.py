@@ -14,6 +14,7 @@ from applier.rollback.enable_hosts_first import enable_hosts_first
 from planner.errors import InvalidInput, Mistake, short
 from planner.graph import in_topological_order, order_graph
 from planner.model import JOIN, Action, ActionPlan, Touch
+from planner.place_rules import PlaceRule
 from planner.states import ActionState, Outcome, PlanState
 
 #: The name in the field ``planner`` of rollback plans.
@@ -70,7 +71,7 @@ def rollback(
         actions=tuple(actions),
         cloud=plan.cloud,
         limits=plan.limits,
-        places={t: r._replace(stop_after=None, widens=()) for t, r in plan.places.items()},
+        places={token: PlaceRule(keep=rule.keep) for token, rule in plan.places.items()},
         on_failure=plan.on_failure,
         guards=plan.guards,
         warnings=warnings,

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from applier.contracts import CANCELS, PAUSES, Claimant, HistoryEntry, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
 from applier.store import Store
 from planner.errors import short
 from planner.graph import order_graph
+from planner.guarantees import awaits_a_look
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
 
@@ -28,11 +29,6 @@ _BACK = frozenset(
 )
 #: After this many interrupted attempts of an action in a row, its plan is PAUSED.
 DEATHS = 3
-#: The state of a plan after a request that its claimant did not follow before it died.
-_ASKED: dict[str, PlanState] = {
-    **dict.fromkeys(CANCELS, PlanState.CANCELLED),
-    **dict.fromkeys(PAUSES, PlanState.PAUSED),
-}
 #: The reason why a plan in one of these states cannot be resumed, unless a rollback undid actions
 #: of it.
 REFUSED = {
@@ -151,8 +147,9 @@ def take_over(
     ``end_commands`` is called with its uuid; it ends the commands that still run, and returns a
     report for each action that was running. Without a report, such an action becomes UNKNOWN.
     Otherwise the plan becomes PENDING. But if an action was interrupted :data:`DEATHS` times in a
-    row, it may be the reason why appliers die: then the plan becomes PAUSED for an operator. Raises
-    PlanConflict if somebody else changed the plan meanwhile, or if the claimant wrote a heartbeat.
+    row, it may be the reason why appliers die: then the plan becomes PAUSED for an operator, as
+    after the first nodes of a rollout that has a canary. Raises PlanConflict if somebody else
+    changed the plan meanwhile, or if the claimant wrote a heartbeat.
     """
     plan = store.load_plan(uuid)
     message = f"{liveness.gone(claimant)}; %s by {who}"
@@ -170,7 +167,7 @@ def take_over(
         return new
     request = _not_followed(store, plan, claimant)
     if request is not None:
-        new = _ASKED[request.verb]
+        new = PlanState.CANCELLED if request.cancels else PlanState.PAUSED
         reports = end_commands(uuid) if new is PlanState.CANCELLED else ()
         what = f"{request.verb}, requested by {request.who}, was carried out"
         message %= what
@@ -180,6 +177,10 @@ def take_over(
     if deadly is not None:
         what = f"{deadly.label} was interrupted {DEATHS} times in a row, so the plan was paused"
         end(PlanState.PAUSED, "pause", message % what)
+        return PlanState.PAUSED
+    look = awaits_a_look(plan)
+    if look is not None:
+        end(PlanState.PAUSED, "pause", message % f"paused, because {look}")
         return PlanState.PAUSED
     message %= "resumed"
     entry = HistoryEntry(verb="resume", who=who, at=now, why=message)
@@ -193,8 +194,9 @@ def _not_followed(store: Store, plan: ActionPlan, claimant: Claimant) -> Request
     A claimant that carries one out changes the state of the plan; so these are all requests that
     were made under its claim.
     """
-    asked = [r for r in store.requests(plan.uuid, claimant.requests_before) if r.verb in _ASKED]
-    return min(asked, key=lambda request: request.verb, default=None)
+    found = store.requests(plan.uuid, claimant.requests_before)
+    asked = [request for request in found if request.cancels or request.pauses]
+    return max(asked, key=lambda request: request.cancels, default=None)
 
 
 def _deadly(store: Store, plan: ActionPlan) -> Action | None:

@@ -3,16 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from applier.guarding.combined_holding import CombinedHolding
 from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes
 from applier.guarding.window_holding import WindowHolding
+from applier.run.durations import CAUTIOUS, PastDurations, estimates
 from applier.run.health_probe import HealthProbe, asked
 from applier.run.setup import Pause
 from applier.scheduling.holding import Holding
+from applier.scheduling.verdict import TypePolicy
+from applier.store.samples import Sample
+from planner.model import Action
+
+
+def node_work(
+    actions: Iterable[Action],
+    look_up: Callable[[Sequence[str]], Mapping[str, Sequence[Sample]]],
+    policies: Mapping[str, TypePolicy],
+) -> NodeWork:
+    """Return how long windows must be open for actions, by the durations of earlier runs."""
+    past = PastDurations(look_up, estimates(policies))
+    return NodeWork(actions, lambda action: past.expected(action, CAUTIOUS))
 
 
 def by_windows(

@@ -7,16 +7,7 @@ import queue
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
-from applier.contracts import (
-    CANCELS,
-    PAUSES,
-    Claimant,
-    HistoryEntry,
-    Listener,
-    Report,
-    Request,
-    RequestVerb,
-)
+from applier.contracts import Claimant, HistoryEntry, Listener, Report, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.executor import MakeExecutor
@@ -56,17 +47,11 @@ class Runner:
         self._order: Ranking | None = None
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start no more actions, let running actions end, and leave the plan PAUSED.
-
-        Nodes of places that have begun finish first.
-        """
+        """Start no more actions but those that nodes need to finish; leave the plan PAUSED."""
         self._events.put(Request(verb=RequestVerb.PAUSE, who=who, why=why))
 
     def cancel(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start no more actions, signal running actions to stop, and leave the plan CANCELLED.
-
-        Nodes of places that have begun are left half done.
-        """
+        """Start no more actions, signal running actions to stop, and leave the plan CANCELLED."""
         self._events.put(Request(verb=RequestVerb.CANCEL_NOW, who=who, why=why))
 
     def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
@@ -226,10 +211,10 @@ class Runner:
         before = max((request.number for request in earlier), default=0)
         while state in (PlanState.PENDING, PlanState.PAUSED):
             asked, damaged = sound_part(lambda: self._store.requests(plan.uuid, before))
-            cancels = [request for request in asked if request.verb in CANCELS]
+            cancels = [request for request in asked if request.cancels]
             if cancels:
                 return self._cancel_rest(recorder, cancels[-1])
-            if any(request.verb in PAUSES for request in asked):
+            if any(request.pauses for request in asked):
                 state = PlanState.PAUSED
             if damaged:
                 # It may be a cancel: an operator has to look.

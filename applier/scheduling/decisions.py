@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from applier.contracts import Report, Request
+from applier.contracts import Report, Request, RequestVerb
 from applier.store import Reservation
 
 #: The authors of a pause because of failures, as the history of the plan names them.
 FAILURE_BUDGET, ON_FAILURE = "the failure budget", "on_failure = pause"
+#: The author of a pause after the first nodes of a rollout.
+CANARY = "the canary"
 
 
 class HaltReason(StrEnum):
@@ -54,6 +56,12 @@ class Halt(NamedTuple):
     def of(cls, stopped: HaltReason, why: str, by: Request) -> Halt:
         """Return the halt that a request demands."""
         return cls(stopped, why, None if by.number else by)
+
+    @classmethod
+    def pause(cls, rule: str, why: str) -> Halt:
+        """Return the pause that a rule demands."""
+        by = Request(verb=RequestVerb.PAUSE, who=rule, why=why)
+        return cls(HaltReason.PAUSED, f"paused because {why}", by)
 
 
 class Halting:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from applier.scheduling.gates import Gates
 from applier.scheduling.submissions import SharedUnit
+from planner.guarantees import canary_text
 from planner.model import Action
 from planner.place_rules import PlaceRule
 from planner.states import OPEN, WELL, ActionState
@@ -74,8 +75,12 @@ class Places:
             if not self._left[hold]:
                 self._finish(hold)
 
-    def ended(self, uuid: str, state: ActionState, *, given_up: bool = False) -> None:
-        """Count an action that has ended; if it was the last of a member, free its place."""
+    def ended(self, uuid: str, state: ActionState, *, given_up: bool = False) -> str | None:
+        """Count an action that has ended; if it was the last of a member, free its place.
+
+        Return why the plan is to pause because of that; None if it is not.
+        """
+        told = None
         for hold in self.of.get(uuid, ()):
             self._left[hold] -= 1
             if state not in WELL and hold.cause is None:
@@ -83,8 +88,11 @@ class Places:
             if given_up and not hold.given_up:
                 hold.given_up, hold.cause = True, uuid
                 self._gates.units.kept[hold.token].append(hold)
-            if not self._left[hold]:
-                self._finish(hold)
+            if not self._left[hold] and self._finish(hold):
+                number = self._well[hold.token]
+                if number == self._rules[hold.token].pause_after:
+                    told = canary_text(hold.token, number)
+        return told
 
     def holders(self, token: str) -> Iterator[tuple[str, str | None, Sequence[str]]]:
         """Yield who has a place of a block: member, the action that failed, all its actions."""
@@ -132,22 +140,23 @@ class Places:
         if token in self._rules:
             self._rules[token] = self._rules[token]._replace(widens=())
 
-    def _finish(self, hold: SharedUnit) -> None:
+    def _finish(self, hold: SharedUnit) -> bool:
+        """Free the place of a member, or keep it; return whether the member ended well."""
         if not hold.taken and hold not in self._earlier:
-            return  # none of its actions started
+            return False  # none of its actions started
         rule = self._rules.get(hold.token, PlaceRule())
         if hold.cause is not None:
             self._failed[hold.token] += 1
             if rule.stop_after is not None and self._failed[hold.token] > rule.stop_after:
                 self._gates.shut(hold.token, hold.cause)
             if hold.given_up:
-                return
+                return False
             if rule.keep and self._keeps:
                 if not hold.taken:
                     self._gates.leave(hold)
                     self._gates.enter(hold)
                 self._gates.units.kept[hold.token].append(hold)
-                return
+                return False
         else:
             self._well[hold.token] += 1
         self._gates.leave(hold)
@@ -155,3 +164,4 @@ class Places:
             for after, limit in rule.widens:
                 if after == self._well[hold.token]:
                     self._gates.set_limit(hold.token, limit)
+        return hold.cause is None

@@ -234,8 +234,9 @@ class Scheduler:
         self._verdicts.note(report)
         self._open -= 1
         self._halting.to_finish.discard(report.uuid)
-        self._waiting.ended(report)
-        for halt in self._failure_halts.note(self._actions[report.uuid], report.state):
+        action = self._actions[report.uuid]
+        halts = (*self._waiting.ended(report), *self._failure_halts.note(action, report.state))
+        for halt in halts:
             self._halt(halt)
         if report.uuid not in self._ahead:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)

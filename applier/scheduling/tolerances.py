@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from applier.contracts import Request, RequestVerb
 from applier.scheduling.decisions import FAILURE_BUDGET, ON_FAILURE, Halt, HaltReason
 from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.model import Action
@@ -81,15 +80,10 @@ class FailureHalts:
     def note(self, action: Action, state: ActionState) -> Iterator[Halt]:
         """Count the end of an action in this run; yield a halt for each rule that demands one."""
         if self._pauses and state in COUNTED:
-            yield _paused(ON_FAILURE, f"{action.label} ended {state}")
+            yield Halt.pause(ON_FAILURE, f"{action.label} ended {state}")
         exceeded = self.earlier(action, state)
         if exceeded:
             yield exceeded
         broken = self._breaker and self._breaker.note(action, state)
         if broken:
-            yield _paused(FAILURE_BUDGET, broken)
-
-
-def _paused(rule: str, why: str) -> Halt:
-    by = Request(verb=RequestVerb.PAUSE, who=rule, why=why)
-    return Halt(HaltReason.PAUSED, f"paused because {why}", by)
+            yield Halt.pause(FAILURE_BUDGET, broken)

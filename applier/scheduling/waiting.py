@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 from applier.contracts import Report
-from applier.scheduling.decisions import WaitKind, WaitReason
+from applier.scheduling.decisions import CANARY, Halt, WaitKind, WaitReason
 from applier.scheduling.gates import Gates
 from applier.scheduling.holding import Holding
 from applier.scheduling.places import Places
@@ -106,10 +106,15 @@ class WaitingActions:
         """Whether an action waits for a delay, another plan or a window: it may start by itself."""
         return bool(self.delayed or self._held_by_others or self.held)
 
-    def ended(self, report: Report) -> None:
-        """Note the end of any action: the last of a node gives its place back."""
+    def ended(self, report: Report) -> Iterator[Halt]:
+        """Note the end of any action: the last of a node gives its place back.
+
+        Yield a halt if the plan is to pause because of that.
+        """
         if self._places is not None:
-            self._places.ended(report.uuid, report.state, given_up=report.given_up)
+            why = self._places.ended(report.uuid, report.state, given_up=report.given_up)
+            if why:
+                yield Halt.pause(CANARY, why)
 
     def set_limit(self, name: str, number: int) -> None:
         """Set a limit, which does not widen from now on."""

@@ -114,6 +114,7 @@ def _is_rules(value: Any) -> bool:
         isinstance(rule, dict)
         and isinstance(rule.get("keep"), bool)
         and isinstance(rule.get("stop_after"), int | None)
+        and isinstance(rule.get("pause_after"), int | None)
         and isinstance(rule.get("widens"), list)
         for rule in value.values()
     )

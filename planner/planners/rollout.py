@@ -75,8 +75,11 @@ class RolloutPlanner(Planner[Rollout]):
         if mistakes or reader.mistakes:
             raise InvalidInput([*mistakes, *reader.mistakes])
         serial = document.get("serial", 1)
+        canary: Mapping[str, Any] | None = document.get("canary")
+        first = [] if canary is None else [canary.get("nodes", 1)]
         widths = [
-            _of(number, len(nodes)) for number in (serial if isinstance(serial, list) else [serial])
+            _of(number, len(nodes))
+            for number in (*first, *(serial if isinstance(serial, list) else [serial]))
         ]
         stop_after = document.get("stop_after")
         return Rollout(
@@ -89,6 +92,9 @@ class RolloutPlanner(Planner[Rollout]):
                 keep=document.get("keep", True),
                 stop_after=None if stop_after is None else _of(stop_after, len(nodes)) - 1,
                 widens=tuple(zip(accumulate(widths[:-1]), widths[1:], strict=True)),
+                pause_after=None
+                if canary is None or not canary.get("approve", True)
+                else widths[0],
             ),
             warnings=tuple(reader.warnings),
         )

@@ -79,6 +79,18 @@ SCHEMA: dict[str, Any] = {
             "items": _NUMBER,
             "description": "How many nodes at once; a list widens. 1 where left out.",
         },
+        "canary": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "nodes": {**_NUMBER, "description": "How many nodes go first; 1 where left out."},
+                "approve": {
+                    "type": "boolean",
+                    "description": "Whether the plan pauses after them; true where left out.",
+                },
+            },
+            "description": "The first nodes, after which the plan pauses for a look.",
+        },
         "stop_after": {**_NUMBER, "description": "When so many have failed, none begins."},
         "keep": {
             "type": "boolean",

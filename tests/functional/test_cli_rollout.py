@@ -80,6 +80,23 @@ def test_the_forecast_and_why_know_the_places(actionplan: CommandLine) -> None:
     assert "stop_after" in told.out
 
 
+def test_the_plan_pauses_after_the_canary_and_goes_on_when_somebody_looked(
+    actionplan: CommandLine,
+) -> None:
+    file = written(actionplan, canary={}, steps=[{"nop": "x"}, {"name": "y", "nop": "y"}])
+    out = actionplan("apply", file, "--yes").out
+    assert "the plan pauses after 1" in out
+    plan = actionplan.plan()
+    assert plan.state is PlanState.PAUSED
+    assert {a.name for a in plan.actions if a.state is ActionState.SUCCEEDED} == {
+        "web-1/nop",
+        "web-1/y",
+    }
+    assert "the canary" in actionplan.good("history", "last")
+    actionplan.good("apply", "last", "--yes")
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+
+
 @pytest.mark.long
 def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(
     actionplan: CommandLine,

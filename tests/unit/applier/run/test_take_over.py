@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -12,6 +13,7 @@ from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
 from applier.run.resume import DEATHS, resume, take_over
 from applier.testing.sample_plans import new_plan
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -22,9 +24,9 @@ S = ActionState
 class Claimed:
     """A plan of two actions that an applier runs, which then dies."""
 
-    def __init__(self, store) -> None:
+    def __init__(self, store, **fields) -> None:
         self.store = store
-        self.plan = new_plan("a", "b", state=PlanState.PENDING)
+        self.plan = replace(new_plan("a", "b", state=PlanState.PENDING), **fields)
         self.store.save_plan(self.plan)
         self.uuid, self.first = self.plan.uuid, self.plan.actions[0].uuid
         self.claim = ""
@@ -125,6 +127,19 @@ def test_what_was_cut_off_again_and_again_is_left_to_an_operator(claimed, deaths
     assert found == state
     if state == "PAUSED":
         assert f"was interrupted {DEATHS} times in a row, so the plan was paused by c2" in message
+
+
+def test_a_plan_whose_applier_died_before_it_paused_for_its_canary_is_paused(store):
+    """The first node has ended well, and nobody has looked at it."""
+    token = "serial:p"  # noqa: S105
+    for first, state in ((S.SUCCEEDED, "PAUSED"), (S.FAILED, "PENDING")):
+        a, b = new_plan("a", "b").actions
+        nodes = [replace(x, places=(HeldPlace(token, x.name),), parents=()) for x in (a, b)]
+        rules = {token: PlaceRule(pause_after=1)}
+        claimed = Claimed(store, actions=tuple(nodes), places=rules, limits={token: 1})
+        claimed.change(S.PENDING, S.ONGOING)
+        claimed.change(S.ONGOING, first)
+        assert claimed.taken_over()[0] == state
 
 
 def test_attempts_that_failed_by_themselves_kill_nobody(claimed):

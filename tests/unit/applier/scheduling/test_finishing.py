@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from applier.contracts import Report, Request
@@ -17,6 +18,7 @@ from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, Outcome
 
 TOKEN = "serial:p"  # noqa: S105
+PLAIN = PlaceRule()
 
 
 def steps(*nodes: str, number: int = 3, **fields: Any) -> list[Action]:
@@ -35,11 +37,14 @@ def steps(*nodes: str, number: int = 3, **fields: Any) -> list[Action]:
 
 
 def started(
-    actions: Iterable[Action], limit: int = 1, failures: FailureRules = NO_FAILURE_RULES
+    actions: Iterable[Action],
+    limit: int = 1,
+    failures: FailureRules = NO_FAILURE_RULES,
+    rule: PlaceRule = PLAIN,
 ) -> Scheduler:
     """Return the scheduler of a run that has begun."""
     actions = list(actions)
-    concurrency = Concurrency(limits={TOKEN: limit}, max_workers=4, places={TOKEN: PlaceRule()})
+    concurrency = Concurrency(limits={TOKEN: limit}, max_workers=4, places={TOKEN: rule})
     run = Scheduler(
         actions, order.links(actions, order.completed(actions, {})), concurrency, failures
     )
@@ -158,3 +163,16 @@ def test_what_finishes_says_why_it_waits_and_what_does_not_start_says_nothing() 
     assert why is not None
     assert why.actions == ("a/2",)
     assert run.why("b/1") is None
+
+
+def test_the_plan_pauses_once_its_first_nodes_have_ended_well() -> None:
+    rule = PlaceRule(pause_after=1, widens=((1, 2),), keep=False)
+    run = started(steps("bad", "a", "b", "c", number=2), rule=rule)
+    assert ended(run, "bad/1", well=False).starts == ["a/1"]
+    assert ended(run, "a/1").starts == ["a/2"]
+    assert ended(run, "a/2").starts == []
+    assert (run.done, run.stopped) == (True, HaltReason.PAUSED)
+    well = [replace(a, state=ActionState.SUCCEEDED, attempts=1) for a in steps("a", number=2)]
+    again = started([*well, *steps("b", "c", "d", number=1)], rule=rule)
+    assert ended(again, "b/1").starts == ["d/1"]
+    assert again.halt is None
