@@ -34,6 +34,7 @@ CAMPAIGNS = {
     "kills, PostgreSQL": f"kill.py --rounds 0 --store {POSTGRESQL}",
     "store away": "outage.py --seconds 20",
     "hundred nodes": "deployments.py --times 3",
+    "rollouts": "rollouts.py --seed SEED",
     "bad input": "inputs.py --rounds 1000000 --seed SEED",
     "orphans": "appliers.py --trouble kill --longest 60 --actions 16 --seed SEED",
     "appliers": "appliers.py --seed SEED",
