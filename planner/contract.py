@@ -84,7 +84,7 @@ class Planner(ABC, Generic[Problem]):
     SCHEMA: ClassVar[Mapping[str, Any]]
     #: Maps each field that names files to the field that receives their content. A text names one
     #: file. If the field is a list of file names, each of the files contains a list, and the lists
-    #: are appended to the receiving field.
+    #: are appended to the receiving field. ``a.b`` is the field ``b`` of the mapping ``a``.
     FILES: ClassVar[Mapping[str, str]] = {}
     #: Options of the section ``[watcher_planners.NAME]``. A field of the document with the name of
     #: an option sets it.

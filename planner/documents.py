@@ -278,14 +278,18 @@ def with_files(document: Document, fields: Mapping[str, str]) -> Document:
     value, brought = dict(document.value), dict(document.brought)
     mistakes: list[Mistake] = []
     folder = FilePath(document.source or "").parent
-    for names, target in fields.items():
-        named = value.get(names)
+    for field_of_names, field_of_content in fields.items():
+        names, target = field_of_names.split(".")[-1], field_of_content.split(".")[-1]
+        at = tuple(field_of_names.split(".")[:-1])
+        holder = _copied_at(value, at)
+        named = holder.get(names)
         for i, name in enumerate(named if isinstance(named, list) else [named]):
             if not isinstance(name, str):
                 continue
-            if named is name and target != names and target in value:
+            if named is name and target != names and target in holder:
                 text = f"{target!r} is set as well: set only one of them"
-                mistakes.append(Mistake(text, (names,), document.locate((names,))))
+                path = (*at, names)
+                mistakes.append(Mistake(text, path, document.locate(path)))
                 continue
             try:
                 found = read(folder / name)
@@ -293,16 +297,26 @@ def with_files(document: Document, fields: Mapping[str, str]) -> Document:
                 mistakes += wrong.mistakes
                 continue
             if not isinstance(named, list):
-                del value[names]
-                value[target], brought[(target,)] = found.value, (found, ())
+                del holder[names]
+                holder[target], brought[(*at, target)] = found.value, (found, ())
                 continue
-            own = value.get(target) or []
+            own = holder.get(target) or []
             if not isinstance(found.value, list):
                 text = f"the list of {target} is expected, which {names}[{i}] names"
                 mistakes.append(Mistake(text, place=f"{found.source}:1"))
             elif isinstance(own, list):
                 brought |= {(target, len(own) + k): (found, (k,)) for k in range(len(found.value))}
-                value[target] = own + found.value
+                holder[target] = own + found.value
     if mistakes:
         raise InvalidInput(mistakes)
     return replace(document, value=value, brought=brought)
+
+
+def _copied_at(value: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Copy the mappings along a path in place; return the last, or an empty one if it has none."""
+    for key in path:
+        inner = value.get(str(key))
+        if not isinstance(inner, Mapping):
+            return {}
+        value[str(key)] = value = dict(inner)
+    return value

@@ -25,6 +25,10 @@ def guarantees(plan: ActionPlan) -> list[str]:
         widths = ", then ".join(map(str, (plan.limits[token], *(w for _, w in rule.widens))))
         what = "out of service" if rule.keep else "in progress, besides those that failed"
         name, most = token.partition(":")[2], rule.stop_after
+        if most is not None and plan.limits[token] >= len(members):
+            of = f"{most + 1} of {len(members)} nodes"
+            found.append(f"After {of} failed, no other of them begins ({name}).")
+            continue
         stop = "" if most is None else f"; none begins after {most + 1} failed"
         pause = f"; the plan pauses after {rule.pause_after}" if rule.pause_after else ""
         found.append(

@@ -4,25 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, zip_longest
 from typing import Any, NamedTuple
 
 from planner.contract import Options, Planner, Surroundings
 from planner.errors import InvalidInput, Mistake, Path, UnknownPlugin
 from planner.model import Action, ActionPlan, ProposedAction
 from planner.place_rules import HeldPlace, PlaceRule
+from planner.planners import rollout_nodes, serial_fields
 from planner.planners.draft import tokens
+from planner.planners.rollout_nodes import RolloutNode
 from planner.planners.rollout_schema import SCHEMA, STEP_FIELDS
 from planner.planners.solution import ActionReader
 from planner.states import PlanState
-
-
-class RolloutNode(NamedTuple):
-    """A node, and where it is reached; without an address it is simulated."""
-
-    name: str
-    address: str | None = None
-    rack: str | None = None
 
 
 class RolloutStep(NamedTuple):
@@ -39,18 +32,24 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """What is rolled out: the steps of each node, and the rules of their places.
+    """What is rolled out: the steps of each node, and the blocks of places, by token.
 
-    ``serial`` are the widths, the last of which holds to the end.
+    A block has the names of its nodes, how many may be under way at first, and its rule.
     """
 
     name: str
     nodes: Sequence[RolloutNode]
-    steps: Sequence[RolloutStep]
     actions: Sequence[Sequence[ProposedAction]]
-    serial: Sequence[int]
-    rule: PlaceRule
+    blocks: Mapping[str, Block]
     warnings: tuple[str, ...]
+
+
+class Block(NamedTuple):
+    """The nodes of which so many may be under way at once."""
+
+    nodes: frozenset[str]
+    limit: int
+    rule: PlaceRule
 
 
 class RolloutPlanner(Planner[Rollout]):
@@ -63,50 +62,32 @@ class RolloutPlanner(Planner[Rollout]):
     NAME = "rollout"
     KIND = "rollout"
     SCHEMA = SCHEMA
-    FILES = {"nodes_files": "nodes"}
+    FILES = {"nodes.from": "nodes.document"}
 
     def parse(self, document: Mapping[str, Any]) -> Rollout:
         """Read nodes and steps, and check each step on each node; raises InvalidInput."""
         mistakes: list[Mistake] = []
-        nodes = _nodes(document, mistakes)
+        nodes = rollout_nodes.read(document, mistakes)
         steps = _steps(document["steps"], self.surroundings, mistakes)
         reader = _StepReader(self.surroundings, steps)
         actions = [reader.actions(node) for node in nodes]
         if mistakes or reader.mistakes:
             raise InvalidInput([*mistakes, *reader.mistakes])
-        serial = document.get("serial", 1)
-        canary: Mapping[str, Any] | None = document.get("canary")
-        first = [] if canary is None else [canary.get("nodes", 1)]
-        widths = [
-            _of(number, len(nodes))
-            for number in (*first, *(serial if isinstance(serial, list) else [serial]))
-        ]
-        stop_after = document.get("stop_after")
         return Rollout(
-            name=document["name"],
-            nodes=nodes,
-            steps=steps,
-            actions=actions,
-            serial=widths,
-            rule=PlaceRule(
-                keep=document.get("keep", True),
-                stop_after=None if stop_after is None else _of(stop_after, len(nodes)) - 1,
-                widens=tuple(zip(accumulate(widths[:-1]), widths[1:], strict=True)),
-                pause_after=None
-                if canary is None or not canary.get("approve", True)
-                else widths[0],
-            ),
-            warnings=tuple(reader.warnings),
+            document["name"], nodes, actions, _blocks(document, nodes), tuple(reader.warnings)
         )
 
     def plan(self, problem: Rollout, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Return the plan: a chain of needs for each node, whose actions hold one place."""
-        token = f"serial:{problem.name}"
-        uuids = iter(self.surroundings.new_ids(len(problem.nodes) * len(problem.steps)))
+        """Return the plan: a chain of needs for each node, whose actions hold its places."""
+        uuids = iter(self.surroundings.new_ids(sum(map(len, problem.actions))))
         actions: list[Action] = []
         for node, proposed in zip(problem.nodes, problem.actions, strict=True):
             needs: tuple[str, ...] = ()
-            places = (HeldPlace(token, node.name),)
+            places = tuple(
+                HeldPlace(token, node.name)
+                for token, block in problem.blocks.items()
+                if node.name in block.nodes
+            )
             for k, action in enumerate(proposed, 1):
                 actions.append(
                     Action(
@@ -132,76 +113,33 @@ class RolloutPlanner(Planner[Rollout]):
             planner=self.NAME,
             state=PlanState.RECOMMENDED,
             created_at=self.surroundings.now(),
-            limits={token: problem.serial[0]},
-            places={token: problem.rule},
+            limits={token: block.limit for token, block in problem.blocks.items()},
+            places={token: block.rule for token, block in problem.blocks.items()},
             warnings=problem.warnings,
             actions=tuple(actions),
         )
 
 
+def _blocks(document: Mapping[str, Any], nodes: Sequence[RolloutNode]) -> dict[str, Block]:
+    """Return the block of all nodes and, for ``stop_after`` of racks or roles, one for each."""
+    token = f"serial:{document['name']}"
+    limit, rule = serial_fields.rule(document, len(nodes))
+    found = {token: Block(frozenset(node.name for node in nodes), limit, rule)}
+    stop_after = document.get("stop_after")
+    for kind, most in stop_after.items() if isinstance(stop_after, Mapping) else ():
+        members: dict[str, list[str]] = {}
+        for node in nodes:
+            for group in node.groups(kind):
+                members.setdefault(group, []).append(node.name)
+        for group, names in members.items():
+            _, stops = serial_fields.rule({"keep": rule.keep, "stop_after": most}, len(names))
+            found[f"{token}:{kind}={group}"] = Block(frozenset(names), len(names), stops)
+    return found
+
+
 def _tokens(action: ProposedAction, node: RolloutNode) -> tuple[str, ...]:
     own = tokens(action.action_type, action.touches)
     return tuple(dict.fromkeys((*own, f"node:{node.name}")))
-
-
-def _of(number: int | str, count: int) -> int:
-    """Return a number of nodes; a percentage is rounded down, and at least 1.
-
-    >>> _of(3, 40), _of("10%", 40), _of("1%", 40)
-    (3, 4, 1)
-    """
-    if isinstance(number, str):
-        return max(1, count * int(number.removesuffix("%")) // 100)
-    return number
-
-
-def _nodes(document: Mapping[str, Any], mistakes: list[Mistake]) -> list[RolloutNode]:
-    raw = document["nodes"]
-    if isinstance(raw, Mapping):
-        nodes = _with_labels(document, raw["label"])
-        if not nodes:
-            wanted = ", ".join(f"{k}={v}" for k, v in raw["label"].items())
-            mistakes.append(Mistake(f"no host of the facts has {wanted}", ("nodes", "label")))
-    else:
-        nodes = [
-            RolloutNode(str(one["name"]), one.get("address"), one.get("rack"))
-            if isinstance(one, Mapping)
-            else RolloutNode(str(one))
-            for one in raw
-        ]
-    seen: set[str] = set()
-    for i, node in enumerate(nodes):
-        if node.name in seen:
-            mistakes.append(Mistake(f"the node {node.name!r} occurs twice", ("nodes", i)))
-        seen.add(node.name)
-    return _spread(nodes) if document.get("order") == "spread" else nodes
-
-
-def _with_labels(document: Mapping[str, Any], wanted: Mapping[str, str]) -> list[RolloutNode]:
-    """Return the hosts of the facts with these labels, by name."""
-    found = []
-    for known_as, fact in ((document.get("facts") or {}).get("hosts") or {}).items():
-        labels = fact.get("labels") or {}
-        if all(value in _texts(labels.get(label)) for label, value in wanted.items()):
-            rack = next(iter(_texts(labels.get("rack"))), None)
-            found.append(RolloutNode(fact.get("name") or known_as, None, rack))
-    return sorted(found)
-
-
-def _texts(value: Any) -> Sequence[str]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _spread(nodes: Sequence[RolloutNode]) -> list[RolloutNode]:
-    """Return nodes with the racks in turn, each in its own order.
-
-    >>> [n.name for n in _spread([RolloutNode(n, None, n[0]) for n in ("a1", "a2", "b1")])]
-    ['a1', 'b1', 'a2']
-    """
-    racks: dict[str | None, list[RolloutNode]] = {}
-    for node in nodes:
-        racks.setdefault(node.rack, []).append(node)
-    return [node for turn in zip_longest(*racks.values()) for node in turn if node is not None]
 
 
 def _steps(

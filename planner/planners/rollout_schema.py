@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner import ranges
+from planner.planners import serial_fields
 from planner.planners.solution_schema import COMMON
 from planner.planners.solution_schema import SCHEMA as SOLUTION
 
@@ -14,14 +15,6 @@ _NAME = {
     "type": ["string", "integer"],
     "pattern": r"^[^/\s]+$",
     "title": "a name: no blanks, no '/'",
-}
-_PERCENT = "^([1-9][0-9]?|100)%$"
-_NUMBER: dict[str, Any] = {
-    **ranges.COUNT_OF_ONE_OR_MORE,
-    "type": ["integer", "string"],
-    "pattern": _PERCENT,
-    "maxLength": 4,
-    "title": "a number of nodes from 1, or a percentage from 1% to 100%",
 }
 NODE: dict[str, Any] = {
     **_NAME,
@@ -32,6 +25,7 @@ NODE: dict[str, Any] = {
         "name": _NAME,
         "address": {**ranges.ARGUMENT, "description": "[user@]host[:port]; else it is simulated."},
         "rack": ranges.NAME,
+        "roles": {**ranges.NAME, "type": ["string", "array"], "items": ranges.NAME},
     },
 }
 #: Fields of a step besides its type, which maps to its main parameter or to its parameters.
@@ -55,7 +49,7 @@ SCHEMA: dict[str, Any] = {
             "type": ["array", "object"],
             "items": NODE,
             "minItems": 1,
-            "required": ["label"],
+            "minProperties": 1,
             "additionalProperties": False,
             "properties": {
                 "label": {
@@ -64,38 +58,31 @@ SCHEMA: dict[str, Any] = {
                     "minProperties": 1,
                     "additionalProperties": ranges.NAME,
                     "description": "Hosts of the facts that have these labels.",
-                }
-            },
-        },
-        "nodes_files": {
-            "type": "array",
-            "items": ranges.NAME,
-            "description": "Files with lists of nodes, relative to this one.",
-        },
-        "serial": {
-            **_NUMBER,
-            "type": ["integer", "string", "array"],
-            "minItems": 1,
-            "items": _NUMBER,
-            "description": "How many nodes at once; a list widens. 1 where left out.",
-        },
-        "canary": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "nodes": {**_NUMBER, "description": "How many nodes go first; 1 where left out."},
-                "approve": {
-                    "type": "boolean",
-                    "description": "Whether the plan pauses after them; true where left out.",
+                },
+                "role": {**ranges.NAME, "description": "Only nodes with this role."},
+                "from": {
+                    **ranges.ARGUMENT,
+                    "description": "A file with nodes, such as a deployment, relative to this one.",
+                },
+                "document": {
+                    "type": ["object", "array"],
+                    "description": "What such a file holds; instead of it.",
                 },
             },
-            "description": "The first nodes, after which the plan pauses for a look.",
         },
-        "stop_after": {**_NUMBER, "description": "When so many have failed, none begins."},
-        "keep": {
-            "type": "boolean",
-            "description": "Whether a node that failed keeps its place; true where left out.",
+        "serial": serial_fields.SERIAL,
+        "canary": serial_fields.CANARY,
+        "stop_after": {
+            **serial_fields.STOP_AFTER,
+            "type": ["integer", "string", "object"],
+            "minProperties": 1,
+            "additionalProperties": False,
+            "properties": {
+                "rack": {**serial_fields.NUMBER, "description": "The same for each rack."},
+                "role": {**serial_fields.NUMBER, "description": "The same for each role."},
+            },
         },
+        "keep": serial_fields.KEEP,
         "order": {"enum": ["as given", "spread"], "description": "spread: racks in turn."},
         "steps": {
             "type": "array",

@@ -88,10 +88,8 @@ def durations(
         chance = random.Random(f"{seed} {action.uuid}")
         seconds = 0.0 if action.action_type == JOIN else chance.uniform(10, 300)
         factor = 5.0 if chance.random() < scene.slow else 1.0
-        expected[action.uuid] = seconds
-        actual[action.uuid] = (
-            seconds * factor * chance.uniform(1 - scene.differs, 1 + scene.differs)
-        )
+        factor *= chance.uniform(1 - scene.differs, 1 + scene.differs)
+        expected[action.uuid], actual[action.uuid] = seconds, seconds * factor
     return expected, actual
 
 

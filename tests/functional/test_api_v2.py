@@ -235,6 +235,9 @@ def test_no_file_of_the_machine_is_read(api: TestClient, actionplan: CommandLine
         document = {"kind": "deployment", "nodes": [], name: str(actionplan.configuration)}
         answer = post(api, "/v2/plans", document)
         assert is_problem(answer, 400, "no files are read for a request")
+    nodes = {"from": str(actionplan.configuration)}
+    document = {"kind": "rollout", "name": "x", "nodes": nodes, "steps": [{"nop": "x"}]}
+    assert is_problem(post(api, "/v2/plans", document), 400, "nodes.document")
 
 
 def test_long_plans_are_sent_piece_by_piece(api: TestClient) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -261,17 +261,20 @@ def _refuse_files(document: Document, planner: str | None, parts: Parts) -> None
     except InvalidInput as wrong:
         raise wrong.located(document.locate) from wrong
     mistakes = [
-        Mistake(f"no files are read for a request: send the content as {target!r}", (name,))
+        Mistake(f"no files are read for a request: send the content as {target!r}", path)
         for name, target in files.items()
-        if (name != target and name in value) or _names_a_file(name, target, value)
+        for path in [tuple(name.split("."))]
+        if isinstance(found := _value_at(value, path), str) or (name != target and found)
     ]
     if mistakes:
         raise InvalidInput(mistakes).located(document.locate)
 
 
-def _names_a_file(name: str, target: str, value: Mapping[str, Any]) -> bool:
-    """Return whether a field that may hold the content itself holds the name of a file."""
-    return name == target and isinstance(value.get(name), str)
+def _value_at(value: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path of fields; None if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _runs_commands(parts: Parts, name: str, parameters: Mapping[str, Any]) -> bool:

@@ -105,3 +105,24 @@ def test_an_action_that_a_window_holds_back_gives_the_place_to_others() -> None:
 
     run = resumed(action("a", 1), action("b", 1), holding=OnlyB())
     assert run.begin().starts == ["b/1"]
+
+
+def test_no_other_node_of_a_rack_begins_after_too_many_of_it_have_failed() -> None:
+    def node(name: str, rack: str) -> Action:
+        places = (HeldPlace(TOKEN, name), HeldPlace(f"{TOKEN}:{rack}", name))
+        return Action(uuid=name, action_type="nop", places=places)
+
+    for keep in (True, False):
+        nodes = [node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b")]
+        rack = PlaceRule(keep=keep, stop_after=0)
+        rules = {TOKEN: PlaceRule(keep=keep), f"{TOKEN}:a": rack, f"{TOKEN}:b": rack}
+        limits = {TOKEN: 2, f"{TOKEN}:a": 2, f"{TOKEN}:b": 2}
+        concurrency = Concurrency(limits=limits, max_workers=1, places=rules)
+        run = Scheduler(nodes, order.links(nodes, order.completed(nodes, {})), concurrency)
+        assert run.begin().starts == ["a1"]
+        failed = Report(uuid="a1", old=ActionState.ONGOING, state=ActionState.FAILED)
+        assert run.decide([failed]).starts == ["b1"]
+        assert run.decide([well("b1")]).starts == ["b2"]
+        (left,) = run.decide([well("b2")]).ended
+        assert (left.uuid, left.state) == ("a2", ActionState.CANCELLED)
+        assert f"{TOKEN}:a" in str(left.message)

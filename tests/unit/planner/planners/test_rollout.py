@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from planner import deadlocks
+from planner import deadlocks, make_plan
 from planner.errors import InvalidInput, InvalidPlan
 from planner.guarantees import guarantees, holders, width
 from planner.model import Action, ActionPlan
@@ -45,6 +46,26 @@ def test_racks_come_in_turn() -> None:
     assert began == ["a1", "b1", "a2", "b2", "a3"]
 
 
+def test_nodes_are_read_from_a_file_beside_the_document(tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text("kind: deployment\nnodes:\n- {uid: 1, roles: web}\n- {}\n")
+    (tmp_path / "list.yaml").write_text("[a, b]")
+    rollout = tmp_path / "rollout.yaml"
+
+    def made(nodes: str) -> ActionPlan:
+        rollout.write_text(f"{{kind: rollout, name: p, nodes: {nodes}, steps: [nop: x]}}")
+        return make_plan(rollout)
+
+    assert [a.name for a in made("{from: list.yaml}").actions] == ["a/nop", "b/nop"]
+    for nodes, told in (
+        ("{from: site.yaml, role: web}", f"{tmp_path}/site.yaml:4: "),
+        ("{from: none.yaml}", "none.yaml"),
+        ("{from: list.yaml, document: []}", f"{rollout}:1: nodes.from"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            made(nodes)
+        assert told in str(refused.value)
+
+
 def test_the_rules_for_every_planner_hold() -> None:
     check_planner(RolloutPlanner, [DOCUMENT])
 
@@ -65,6 +86,15 @@ def test_who_holds_a_place_follows_from_the_states() -> None:
     under_way = in_states(made, {**states, "c/sleep": "FAILED"})
     assert holders(under_way, "serial:patch") == ["b", "c"]
     assert width(under_way, "serial:patch") == 2
+
+
+def test_what_is_promised_of_a_rack_is_said() -> None:
+    nodes = [{"name": n, "rack": n[0]} for n in ("a1", "a2", "b1")]
+    made = plan(RolloutPlanner, {**DOCUMENT, "nodes": nodes, "stop_after": {"rack": "50%"}})
+    assert guarantees(made)[1:] == [
+        "After 1 of 2 nodes failed, no other of them begins (patch:rack=a).",
+        "After 1 of 1 nodes failed, no other of them begins (patch:rack=b).",
+    ]
 
 
 def test_members_that_wait_for_each_other_in_a_circle_are_refused_with_names() -> None:
