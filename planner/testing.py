@@ -41,7 +41,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: The fields of a case that do not belong to its document.
 EXPECTED = (
     *("parents", "needs", "needs_any", "triggers", "blocked_by", "types", "reasons"),
-    "action_parameters",
+    *("action_parameters", "action_places"),
     *("warnings", "state", "plan_limits", "plan_places", "plan_tolerances", "order", "says"),
     "error",
 )
@@ -177,6 +177,7 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
         "action_parameters": {
             a.label: dict(a.input_parameters) for a in plan.actions if a.label in asked
         },
+        "action_places": {a.label: [list(p) for p in a.places] for a in plan.actions if a.places},
         "plan_tolerances": {t["name"]: t["failed_nodes"] for t in plan.tolerances},
         "order": [action.label for action in plan.actions],
         "needs_any": {

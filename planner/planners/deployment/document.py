@@ -21,9 +21,11 @@ from planner.planners.deployment.problem import (
     NodeSelector,
     Part,
     Relation,
+    SerialBlock,
     Task,
 )
 from planner.planners.deployment.schema import IGNORED, RUNNABLE
+from planner.planners.deployment.serial import blocks
 from planner.planners.deployment.task_parameters import ParameterChecker, translated
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
@@ -49,7 +51,7 @@ class DeploymentReader:
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._once("id", [task.id for task in tasks], "tasks")
         nodes = self._nodes()
-        part = self._part()
+        part, serial = self._part(), self._serial()
         durations = self._document.get("durations") or {}
         known = {task.id for task in tasks}
         for name in durations:
@@ -65,6 +67,7 @@ class DeploymentReader:
             nodes=nodes,
             patterns=self._patterns,
             part=part,
+            serial=serial,
             durations=durations,
             warnings=self._warnings,
             notes=[*self._checker.notes, *self._notes()],
@@ -251,6 +254,18 @@ class DeploymentReader:
             fetch=bool(self._document.get("fetch_deps") or only.get("fetch_deps")),
             changed_since=self._earlier(),
         )
+
+    def _serial(self) -> list[SerialBlock]:
+        found = blocks(self._document.get("serial"), self._document.get("name"))
+        seen: set[str] = set()
+        for block in found:
+            if block.name in seen:
+                text = f"the block {block.name!r} occurs twice: give one a name of its own"
+                self._wrong(text, block.path)
+            seen.add(block.name)
+            for pattern in (*block.tasks, *block.roles):
+                self._check_pattern(pattern, block.path)
+        return found
 
     def _earlier(self) -> ActionPlan | None:
         value = self._document.get("changed_since")

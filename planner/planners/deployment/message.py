@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from planner import place_rules
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path, short
 from planner.graph_algorithms import CycleError, topological_order
 from planner.guards import NO_GUARDS
 from planner.model import JOIN, Action, ActionPlan
+from planner.place_rules import HeldPlace
 from planner.planners.deployment.schema import RUNNABLE
 from planner.planners.deployment.steps import tokens
 from planner.states import PlanState
@@ -56,6 +58,7 @@ def write(plan: ActionPlan) -> dict[str, Any]:
         "name": plan.name,
         "deployment_engine": _engine(plan),
         "limits": dict(plan.limits),
+        "places": place_rules.to_dict(plan.places),
         "tolerances": [dict(t) for t in plan.tolerances],
         "on_failure": plan.on_failure,
         **({} if plan.guards == NO_GUARDS else {"guards": plan.guards.demands()}),
@@ -75,6 +78,7 @@ def _engine(plan: ActionPlan) -> str:
 def _own(action: Action) -> dict[str, Any]:
     fields = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
     fields |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
+    fields["places"] = [list(place) for place in action.places]
     return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
@@ -145,6 +149,7 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
         state=PlanState.RECOMMENDED if actions else PlanState.SUCCEEDED,
         created_at=surroundings.now(),
         limits=dict(document.get("limits", {"node:*": 1} if actions else {})),
+        places=place_rules.of(document.get("places") or {}),
         tolerances=tuple(document.get("tolerances") or ()),
         on_failure=document.get("on_failure"),
         warnings=tuple(document.get("warnings") or ()),
@@ -234,6 +239,7 @@ class _MessageReader:
             needs=self._linked(entry, "requires", path),
             needs_any=tuple(groups),
             tokens=tuple(entry.get("tokens") or ()),
+            places=tuple([HeldPlace(*place) for place in entry.get("places") or ()]),
             **{**fields, "retries": fields["retries"] or 0},
         )
 

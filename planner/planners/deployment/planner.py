@@ -23,6 +23,7 @@ from planner.planners.deployment.fault_tolerance import tolerances
 from planner.planners.deployment.problem import Deployment
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
+from planner.planners.deployment.serial import of as blocks_of
 from planner.planners.deployment.steps import (
     DeploymentBuilder,
     DeploymentStep,
@@ -85,6 +86,9 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         if isinstance(problem, ActionPlan):
             return problem
         engine, engine_notes = engine_of(problem, options.deployment_engine)
+        if engine == "role" and problem.serial:
+            text = "the role-based engine runs group after group: serial is of tasks of version 2"
+            raise InvalidInput([Mistake(text, ("serial",))])
         placement = TaskPlacement(problem)
         ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
         builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
@@ -93,12 +97,15 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         used = dict.fromkeys(step.uid for step in steps if step.task is not None)
         critical = role_based.CRITICAL if engine == "role" else ()
         failing, unread = tolerances(problem.tasks, placement.cluster, used, critical)
+        serial = blocks_of(problem, steps)
         warnings = [*problem.warnings, *placement.warnings, *ordered.warnings, *unread]
+        warnings += serial.warnings
         if warnings and options.strict:
             raise InvalidInput(warnings)
         return builder.plan(
             steps,
             max_nodes=options.max_nodes,
+            serial=serial,
             tolerances=failing if steps else [],
             warnings=[
                 *problem.notes,

@@ -127,6 +127,19 @@ class Part:
     changed_since: ActionPlan | None = None
 
 
+class SerialBlock(NamedTuple):
+    """So many nodes at a time: all actions on a node of these tasks, and of nodes of these roles.
+
+    Without tasks or roles, of all. ``fields`` are those of the document: ``nodes``, ``keep`` ....
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    roles: tuple[str, ...]
+    fields: Mapping[str, Any]
+    path: Path
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deployment:
     """A deployment: tasks and nodes in document order.
@@ -140,6 +153,7 @@ class Deployment:
     nodes: Sequence[Node]
     patterns: Patterns
     part: Part
+    serial: Sequence[SerialBlock] = ()
     durations: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[Mistake] = ()
     notes: Sequence[str] = ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import ranges
+from planner import ranges, saved_schema
+from planner.planners import serial_fields
 from planner.planners.solution_schema import COMMON
 
 #: Types of tasks that run on nodes. The action type of the same name runs such a task.
@@ -104,6 +105,29 @@ DOCUMENT: dict[str, Any] = {
         "nodes": {"type": "array", "items": NODE},
         "deployment_engine": {"enum": list(ENGINES)},
         "names": {"enum": list(NAMES), "description": "How a name without slashes is read."},
+        "serial": {
+            **serial_fields.SERIAL,
+            "type": ["integer", "string", "array", "object"],
+            "items": {
+                **serial_fields.NUMBER,
+                "type": ["integer", "string", "object"],
+                "required": ["nodes"],
+                "additionalProperties": False,
+                "properties": {
+                    "name": _NAME,
+                    "tasks": {**_NAMES, "type": ["string", "array"]},
+                    "role": {**_NAMES, "type": ["string", "array"]},
+                    "nodes": serial_fields.SERIAL,
+                    "keep": serial_fields.KEEP,
+                    "stop_after": serial_fields.STOP_AFTER,
+                    "canary": serial_fields.CANARY,
+                },
+            },
+            "minProperties": 1,
+            "propertyNames": _NAME,
+            "additionalProperties": serial_fields.SERIAL,
+            "description": "How many nodes at once: of all, by role, or of blocks of tasks.",
+        },
         "max_nodes": {**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},
         "only": {
             "type": ["object", "null"],
@@ -158,6 +182,7 @@ MESSAGE: dict[str, Any] = {
     "properties": {
         **COMMON,
         "deployment_engine": {"enum": ["task", "role"]},
+        "places": saved_schema.PLACE_RULES,
         "tolerances": {"type": "array", "items": {"type": "object"}},
         "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
         "warnings": {"type": "array", "items": ranges.TEXT},
@@ -191,6 +216,7 @@ MESSAGE: dict[str, Any] = {
                                 "description": ranges.TEXT_OR_NULL,
                                 "reason": ranges.TEXT_OR_NULL,
                                 "tokens": _LIST,
+                                "places": saved_schema.PLACES,
                                 "estimate_s": ranges.SECONDS_OR_NULL,
                                 "timeout_s": ranges.SECONDS_OR_NULL,
                                 "retries": ranges.COUNT,

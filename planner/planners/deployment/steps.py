@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from planner import deadlocks
 from planner.contract import ActionType, Surroundings
-from planner.errors import UnknownPlugin
+from planner.errors import InvalidInput, InvalidPlan, Mistake, UnknownPlugin
 from planner.model import ANCHOR, JOIN, Action, ActionPlan
+from planner.place_rules import HeldPlace, PlaceRule
 from planner.planners.deployment.problem import Deployment, Task
 from planner.planners.solution import about
 from planner.states import PlanState
@@ -33,6 +35,15 @@ class DeploymentStep(NamedTuple):
     any_of: tuple[tuple[int, ...], ...] = ()
     order_only: bool = False
     reason: str | None = None
+
+
+class Serial(NamedTuple):
+    """The places of each step, and the limit and the rule of each block, by token."""
+
+    places: Sequence[tuple[HeldPlace, ...]]
+    limits: Mapping[str, int]
+    rules: Mapping[str, PlaceRule]
+    warnings: Sequence[Mistake]
 
 
 def groups_not_implied(
@@ -61,6 +72,7 @@ class DeploymentBuilder:
         steps: Sequence[DeploymentStep],
         *,
         max_nodes: int | None,
+        serial: Serial,
         tolerances: Sequence[Mapping[str, Any]],
         warnings: Iterable[str],
     ) -> ActionPlan:
@@ -71,6 +83,7 @@ class DeploymentBuilder:
         for step in steps:
             if step.task and step.task.most:
                 limits[f"task:{step.task.id}"] = step.task.most
+        limits |= serial.limits
         plan_uuid = self._surroundings.new_id()
         return ActionPlan(
             uuid=plan_uuid,
@@ -81,10 +94,11 @@ class DeploymentBuilder:
             limits=limits if steps else {},
             tolerances=tuple(tolerances),
             warnings=tuple(warnings),
-            actions=self._actions(steps),
+            places=serial.rules,
+            actions=self._actions(steps, serial),
         )
 
-    def _actions(self, steps: Sequence[DeploymentStep]) -> tuple[Action, ...]:
+    def _actions(self, steps: Sequence[DeploymentStep], serial: Serial) -> tuple[Action, ...]:
         uuids = self._surroundings.new_ids(len(steps))
         shared: dict[tuple[int, ...], tuple[str, ...]] = {}
 
@@ -96,7 +110,7 @@ class DeploymentBuilder:
                 found = shared[positions] = tuple([uuids[p] for p in positions])
             return found
 
-        return tuple(
+        actions = [
             Action(
                 uuid=uuid,
                 name=step.name,
@@ -104,10 +118,15 @@ class DeploymentBuilder:
                 needs=() if step.order_only else links(step.before),
                 needs_any=tuple([links(group) for group in step.any_of]),
                 reason=step.reason,
+                places=places,
                 **self.about(step),
             )
-            for uuid, step in zip(uuids, steps, strict=True)
-        )
+            for uuid, step, places in zip(uuids, steps, serial.places, strict=True)
+        ]
+        try:
+            return tuple(deadlocks.linked(actions, self._surroundings.new_id))
+        except InvalidPlan as refused:
+            raise InvalidInput(Mistake(text, ("serial",)) for text in refused.problems) from refused
 
     def about(self, step: DeploymentStep) -> dict[str, Any]:
         """Return the fields of the action of a step, except uuid, name, reason and links."""
