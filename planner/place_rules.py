@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from planner import ranges
+
 
 class HeldPlace(NamedTuple):
     """A token that all actions of a member hold together, from the first start to the last end."""
@@ -52,3 +54,25 @@ def of(value: Mapping[str, Any]) -> dict[str, PlaceRule]:
         )
         for token, rule in value.items()
     }
+
+
+#: The JSON Schemas of what :class:`HeldPlace` and :func:`to_dict` become.
+PLACES: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "array", "items": ranges.NAME, "minItems": 2, "maxItems": 2},
+    "description": "Token and member: held from the member's first start to its last end.",
+}
+PLACE_RULES: dict[str, Any] = {
+    "type": "object",
+    **ranges.BY_COMPOSED_NAME,
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "keep": {"type": "boolean"},
+            "stop_after": {**ranges.COUNT, "type": ["integer", "null"]},
+            "pause_after": {**ranges.COUNT, "type": ["integer", "null"]},
+            "widens": {"type": "array", "items": {"type": "array", "items": ranges.COUNT}},
+        },
+    },
+}

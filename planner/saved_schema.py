@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from planner import guards
+from planner import guards, place_rules
 from planner.ranges import (
     BY_COMPOSED_NAME,
     COUNT,
@@ -40,25 +40,6 @@ def _ends(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     }
 
 
-PLACES: dict[str, Any] = {
-    "type": "array",
-    "items": {"type": "array", "items": NAME, "minItems": 2, "maxItems": 2},
-    "description": "Token and member: held from the member's first start to its last end.",
-}
-PLACE_RULES: dict[str, Any] = {
-    "type": "object",
-    **BY_COMPOSED_NAME,
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "keep": {"type": "boolean"},
-            "stop_after": {**COUNT, "type": ["integer", "null"]},
-            "pause_after": {**COUNT, "type": ["integer", "null"]},
-            "widens": {"type": "array", "items": {"type": "array", "items": COUNT}},
-        },
-    },
-}
 ACTION: dict[str, Any] = {
     "type": "object",
     "required": ["uuid", "action_type"],
@@ -87,7 +68,7 @@ ACTION: dict[str, Any] = {
             "description": "Comes before it anyhow, and must not fail in one of these ways.",
         },
         "tokens": {"type": "array", "items": NAME},
-        "places": PLACES,
+        "places": place_rules.PLACES,
         "estimate_s": SECONDS_OR_NULL,
         "timeout_s": SECONDS_OR_NULL,
         "retries": COUNT,
@@ -139,7 +120,7 @@ SCHEMA: dict[str, Any] = {
             **BY_COMPOSED_NAME,
             "additionalProperties": COUNT_OF_ONE_OR_MORE,
         },
-        "places": PLACE_RULES,
+        "places": place_rules.PLACE_RULES,
         "limits_now": {
             "type": "object",
             "description": "What was set for the run under way when this copy was shown; ignored.",

@@ -64,36 +64,6 @@ class Halt(NamedTuple):
         return cls(HaltReason.PAUSED, f"paused because {why}", by)
 
 
-class Halting:
-    """The halt of a run, and the open actions that start in spite of it: nodes then finish."""
-
-    def __init__(self) -> None:
-        self.halt: Halt | None = None
-        self.to_finish: set[str] = set()
-
-    @property
-    def stopped(self) -> HaltReason | None:
-        """The kind of the halt, or None."""
-        return self.halt.stopped if self.halt else None
-
-    def may_start(self, uuid: str) -> bool:
-        """Return whether an action may start."""
-        return self.halt is None or uuid in self.to_finish
-
-    def set(self, halt: Halt, *, at_once: bool) -> bool:
-        """Set a halt, which replaces an earlier one of less strength; return whether it is new.
-
-        With ``at_once``, nothing starts in spite of it, nor of an earlier one as strong.
-        """
-        strength = halt.stopped.strength
-        before = -1 if self.halt is None else self.halt.stopped.strength
-        if strength > before:
-            self.halt = halt
-        if at_once and strength >= before:
-            self.to_finish.clear()
-        return strength > before
-
-
 @dataclass(kw_only=True, slots=True)
 class Decisions:
     """The decisions of one call of the scheduler, for the engine to carry out.

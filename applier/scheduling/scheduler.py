@@ -21,7 +21,6 @@ from applier.contracts import CANCELS, MAX_WORKERS, Report, Request, RequestVerb
 from applier.scheduling.decisions import (
     Decisions,
     Halt,
-    Halting,
     HaltReason,
     WaitReason,
 )
@@ -29,9 +28,10 @@ from applier.scheduling.gates import Gates
 from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
 from applier.scheduling.submissions import Concurrency
-from applier.scheduling.tolerances import FailureHalts
 from applier.scheduling.verdict import (
+    FailureHalts,
     FailureRules,
+    Halting,
     OnFailure,
     Retries,
     Verdicts,

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides after which failures no more actions start: tolerances, budget, ``on_failure``. Pure."""
+"""Counts failed nodes, and compares them with the tolerances of a plan. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from applier.scheduling.decisions import FAILURE_BUDGET, ON_FAILURE, Halt, HaltReason
-from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.model import Action
 from planner.states import ActionState
 
@@ -63,27 +61,3 @@ def _sentence(group: Mapping[str, Any], failed: Sequence[str]) -> str:
     if len(failed) > _SHOWN:
         shown += f" and {len(failed) - _SHOWN} more"
     return f"{len(failed)} {nodes} of {group['name']} failed, {may} may: {shown}"
-
-
-class FailureHalts:
-    """Returns the halts that the failures of a run cause, by its rules."""
-
-    def __init__(self, rules: FailureRules) -> None:
-        self._tolerances = Tolerances(rules.tolerances) if rules.tolerances else None
-        self._pauses, self._breaker = rules.on_failure is OnFailure.PAUSE, rules.breaker
-
-    def earlier(self, action: Action, state: ActionState) -> Halt | None:
-        """Count the end of an action in an earlier run; return a halt if too many nodes failed."""
-        told = self._tolerances and self._tolerances.note(action, state)
-        return Halt(HaltReason.EXCEEDED, f"no more actions start: {told}") if told else None
-
-    def note(self, action: Action, state: ActionState) -> Iterator[Halt]:
-        """Count the end of an action in this run; yield a halt for each rule that demands one."""
-        if self._pauses and state in COUNTED:
-            yield Halt.pause(ON_FAILURE, f"{action.label} ended {state}")
-        exceeded = self.earlier(action, state)
-        if exceeded:
-            yield exceeded
-        broken = self._breaker and self._breaker.note(action, state)
-        if broken:
-            yield Halt.pause(FAILURE_BUDGET, broken)

@@ -4,14 +4,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from applier.contracts import Report
-from applier.scheduling.decisions import WaitKind, WaitReason
+from applier.scheduling.decisions import (
+    FAILURE_BUDGET,
+    ON_FAILURE,
+    Halt,
+    HaltReason,
+    WaitKind,
+    WaitReason,
+)
 from applier.scheduling.holding import Breaker
+from applier.scheduling.tolerances import COUNTED, Tolerances
 from planner.model import ANCHOR, JOIN, Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
@@ -90,6 +98,60 @@ class FailureRules:
     policies: Mapping[str, TypePolicy] = field(default_factory=dict)
     tolerances: Sequence[Mapping[str, Any]] = ()
     breaker: Breaker | None = None
+
+
+class FailureHalts:
+    """Returns the halts that the failures of a run cause, by its rules."""
+
+    def __init__(self, rules: FailureRules) -> None:
+        self._tolerances = Tolerances(rules.tolerances) if rules.tolerances else None
+        self._pauses, self._breaker = rules.on_failure is OnFailure.PAUSE, rules.breaker
+
+    def earlier(self, action: Action, state: ActionState) -> Halt | None:
+        """Count the end of an action in an earlier run; return a halt if too many nodes failed."""
+        told = self._tolerances and self._tolerances.note(action, state)
+        return Halt(HaltReason.EXCEEDED, f"no more actions start: {told}") if told else None
+
+    def note(self, action: Action, state: ActionState) -> Iterator[Halt]:
+        """Count the end of an action in this run; yield a halt for each rule that demands one."""
+        if self._pauses and state in COUNTED:
+            yield Halt.pause(ON_FAILURE, f"{action.label} ended {state}")
+        exceeded = self.earlier(action, state)
+        if exceeded:
+            yield exceeded
+        broken = self._breaker and self._breaker.note(action, state)
+        if broken:
+            yield Halt.pause(FAILURE_BUDGET, broken)
+
+
+class Halting:
+    """The halt of a run, and the open actions that start in spite of it: nodes then finish."""
+
+    def __init__(self) -> None:
+        self.halt: Halt | None = None
+        self.to_finish: set[str] = set()
+
+    @property
+    def stopped(self) -> HaltReason | None:
+        """The kind of the halt, or None."""
+        return self.halt.stopped if self.halt else None
+
+    def may_start(self, uuid: str) -> bool:
+        """Return whether an action may start."""
+        return self.halt is None or uuid in self.to_finish
+
+    def set(self, halt: Halt, *, at_once: bool) -> bool:
+        """Set a halt, which replaces an earlier one of less strength; return whether it is new.
+
+        With ``at_once``, nothing starts in spite of it, nor of an earlier one as strong.
+        """
+        strength = halt.stopped.strength
+        before = -1 if self.halt is None else self.halt.stopped.strength
+        if strength > before:
+            self.halt = halt
+        if at_once and strength >= before:
+            self.to_finish.clear()
+        return strength > before
 
 
 class ActionEnd(NamedTuple):

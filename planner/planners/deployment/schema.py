@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import ranges, saved_schema
+from planner import place_rules, ranges
 from planner.planners import serial_fields
 from planner.planners.solution_schema import COMMON
 
@@ -182,7 +182,7 @@ MESSAGE: dict[str, Any] = {
     "properties": {
         **COMMON,
         "deployment_engine": {"enum": ["task", "role"]},
-        "places": saved_schema.PLACE_RULES,
+        "places": place_rules.PLACE_RULES,
         "tolerances": {"type": "array", "items": {"type": "object"}},
         "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
         "warnings": {"type": "array", "items": ranges.TEXT},
@@ -216,7 +216,7 @@ MESSAGE: dict[str, Any] = {
                                 "description": ranges.TEXT_OR_NULL,
                                 "reason": ranges.TEXT_OR_NULL,
                                 "tokens": _LIST,
-                                "places": saved_schema.PLACES,
+                                "places": place_rules.PLACES,
                                 "estimate_s": ranges.SECONDS_OR_NULL,
                                 "timeout_s": ranges.SECONDS_OR_NULL,
                                 "retries": ranges.COUNT,
