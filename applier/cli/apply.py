@@ -70,10 +70,7 @@ class Apply(Verb):
         settings = read_settings(parsed_args.set)
         if parsed_args.dry_run:
             return self._look(parsed_args, settings)
-        if not parsed_args.yes and not sys.stdin.isatty():
-            self.note(
-                "Refused: there is no terminal to ask on; add --yes to run it without confirmation"
-            )
+        if not may_ask(self, parsed_args):
             return REFUSED
         if parsed_args.events != "-":
             # The run continues if the terminal or the reader of the pipe goes away.
@@ -89,48 +86,17 @@ class Apply(Verb):
         from applier.cli.dry_run import show_dry_run
 
         plan, _ = self._plan(args, settings)
-        self._refuse_what_cannot_run(plan)
+        _refuse_what_cannot_run(self, plan)
         return show_dry_run(self, plan)
 
     def _apply(
         self, parsed_args: argparse.Namespace, settings: SetOptions, events: TextIO | None
     ) -> int:
-        from applier.cli.reporters import plan_table
-
-        workers = settings.max_workers or self.session.max_workers
         try:
             plan, is_new = self._plan(parsed_args, settings)
         except (StoreError, DamagedRecord) as reason:
             raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
-        self._refuse_what_cannot_run(plan)
-        if is_new:
-            self.session.store.save_plan(plan, history=self.entry("create"))
-        plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
-        if not plan.actions:
-            return 0
-        self._require_allowed(plan, settings)
-        if self.session.cloud_needed_by(plan) is not None:
-            accepted, asks = parsed_args.accept_drift, not parsed_args.yes
-            drift.require_no_drift(
-                self.session.assembly, plan, self.say, accepted=accepted, in_any_case=asks
-            )
-        if not parsed_args.yes and not self.agrees(question(plan, workers)):
-            self.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
-            return REFUSED
-        return foreground.run(self, plan, settings, workers, events)
-
-    def _require_allowed(self, plan: ActionPlan, settings: SetOptions) -> None:
-        """Raise GuardRefusal if the plan may not run, or not in this way."""
-        assembly = self.session.assembly
-        assembly.require_allowed(plan)
-        given = settings.on_failure
-        policy = plan.on_failure or assembly.conf.watcher_applier.on_failure
-        if given and given != policy and assembly.guard.demanded(plan).approvals:
-            text = (
-                f"plan {plan.uuid[:8]} is approved with on_failure={policy}: "
-                f"--set on_failure={given} is for a plan that needs no approval"
-            )
-            raise GuardRefusal(plan.uuid, text)
+        return run_shown(self, plan, settings, parsed_args, is_new=is_new, events=events)
 
     def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
         """Return the plan to run, and whether it must still be saved to the record.
@@ -164,27 +130,87 @@ class Apply(Verb):
                 return _same(known, plan), False
         return plan, True
 
-    def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
-        """Raise an error for a plan that cannot run here and now.
 
-        That is one that has ended, that another process runs, for which an action type is missing
-        or broken, or that was made for another cloud than the configured one.
-        """
-        if plan.state in claim.RUNNING and (
-            taken := claim.already_running(self.session.store, plan.uuid)
-        ):
-            raise taken
-        if plan.state in ENDED_PLAN and plan.actions:
-            raise claim.wrong_state(plan)
-        needed = {a.action_type for a in plan.actions} - {JOIN}
-        known = self.session.action_types
-        unknown = needed - set(known)
-        if unknown:
-            raise UnknownActionTypes(plan.uuid[:8], unknown, known)
-        for name in needed:
-            # Importing the plugin raises BrokenPlugin if it cannot be used.
-            known[name]
-        self.session.require_own_cloud(plan)
+def run_shown(
+    verb: Verb,
+    plan: ActionPlan,
+    settings: SetOptions,
+    args: argparse.Namespace,
+    *,
+    is_new: bool,
+    events: TextIO | None = None,
+) -> int:
+    """Show a plan, ask whether to run it, and run it; return the exit code.
+
+    ``args`` are those of :meth:`Apply.get_parser`: ``yes``, ``all`` and ``accept_drift``. A plan
+    that ``is_new`` is stored before anything is asked.
+    """
+    from applier.cli.reporters import plan_table
+
+    _refuse_what_cannot_run(verb, plan)
+    workers = settings.max_workers or verb.session.max_workers
+    if is_new:
+        verb.session.store.save_plan(plan, history=verb.entry("create"))
+    plan_table.show(plan, verb.app.stdout, whole=args.all, max_workers=workers)
+    if not plan.actions:
+        return 0
+    _require_allowed(verb, plan, settings)
+    if verb.session.cloud_needed_by(plan) is not None:
+        drift.require_no_drift(
+            verb.session.assembly,
+            plan,
+            verb.say,
+            accepted=args.accept_drift,
+            in_any_case=not args.yes,
+        )
+    if not args.yes and not verb.agrees(question(plan, workers)):
+        verb.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
+        return REFUSED
+    return foreground.run(verb, plan, settings, workers, events)
+
+
+def may_ask(verb: Verb, args: argparse.Namespace) -> bool:
+    """Return whether there is a terminal to ask on, or ``--yes``; write a note if there is not."""
+    if args.yes or sys.stdin.isatty():
+        return True
+    verb.note("Refused: there is no terminal to ask on; add --yes to run it without confirmation")
+    return False
+
+
+def _require_allowed(verb: Verb, plan: ActionPlan, settings: SetOptions) -> None:
+    """Raise GuardRefusal if the plan may not run, or not in this way."""
+    assembly = verb.session.assembly
+    assembly.require_allowed(plan)
+    given = settings.on_failure
+    policy = plan.on_failure or assembly.conf.watcher_applier.on_failure
+    if given and given != policy and assembly.guard.demanded(plan).approvals:
+        text = (
+            f"plan {plan.uuid[:8]} is approved with on_failure={policy}: "
+            f"--set on_failure={given} is for a plan that needs no approval"
+        )
+        raise GuardRefusal(plan.uuid, text)
+
+
+def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan) -> None:
+    """Raise an error for a plan that cannot run here and now.
+
+    That is one that has ended, that another process runs, for which an action type is missing or
+    broken, or that was made for another cloud than the configured one.
+    """
+    session = verb.session
+    if plan.state in claim.RUNNING and (taken := claim.already_running(session.store, plan.uuid)):
+        raise taken
+    if plan.state in ENDED_PLAN and plan.actions:
+        raise claim.wrong_state(plan)
+    needed = {a.action_type for a in plan.actions} - {JOIN}
+    known = session.action_types
+    unknown = needed - set(known)
+    if unknown:
+        raise UnknownActionTypes(plan.uuid[:8], unknown, known)
+    for name in needed:
+        # Importing the plugin raises BrokenPlugin if it cannot be used.
+        known[name]
+    session.require_own_cloud(plan)
 
 
 def question(plan: ActionPlan, workers: int) -> str:

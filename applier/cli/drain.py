@@ -7,10 +7,11 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from applier.cli.arguments import with_reason
+from applier.cli.arguments import with_reason, with_yes
 from applier.cli.plan_files import rendered, write_text
 from applier.cli.verb import REFUSED, Verb
 from applier.run.this_process import user
+from planner.documents import Document
 from planner.errors import InvalidInput, Mistake
 
 
@@ -28,8 +29,12 @@ class _HostVerb(Verb):
             default=[],
             help="all hosts with this label, such as rack=r1; may be repeated: with all of them",
         )
-        parser.add_argument("--out", metavar="FILE", help="write the document to a file")
-        return parser
+        way = parser.add_mutually_exclusive_group()
+        way.add_argument("--out", metavar="FILE", help="write the document to a file")
+        way.add_argument(
+            "--apply", action="store_true", help="make the plan, show it, ask, and run it here"
+        )
+        return with_yes(parser)
 
     def hosts(self, parsed_args: argparse.Namespace, facts: Mapping[str, Any]) -> list[str]:
         """Return the hosts that are named, and those with the labels."""
@@ -46,28 +51,47 @@ class _HostVerb(Verb):
             raise InvalidInput([Mistake(text, place=self.cmd_name)])
         return [*parsed_args.hosts, *(with_labels(facts, labels) if labels else ())]
 
-    def write(self, document: Mapping[str, Any], out: str | None) -> None:
-        """Write the document to standard output, or to a file."""
+    def finish(self, document: Mapping[str, Any], args: argparse.Namespace) -> int:
+        """Write the document to standard output or to a file, or run its plan; return the code."""
+        if args.apply:
+            return self._run(document, args)
         text = rendered(document, "yaml")
-        if out is not None:
-            write_text(out, text)
-            self.say(f"Next: actionplan create {out}")
+        if args.out is not None:
+            write_text(args.out, text)
+            self.say(f"Next: actionplan create {args.out}")
         else:
             self.app.stdout.write(text)
+        return 0
+
+    def _run(self, document: Mapping[str, Any], args: argparse.Namespace) -> int:
+        from applier.cli import apply
+        from applier.cli.terminal import lasting
+        from applier.operations.creation import SetOptions, planned
+
+        if not apply.may_ask(self, args):
+            return REFUSED
+        self.app.stdout = lasting(self.app.stdout)
+        session, settings = self.session, SetOptions()
+        cloud = session.assembly.cloud_name
+        plan = planned(Document(document), settings, session.conf, cloud=cloud)
+        args = argparse.Namespace(yes=args.yes, all=False, accept_drift=False)
+        return apply.run_shown(self, plan, settings, args, is_new=True)
 
 
 class Drain(_HostVerb):
     """Write a document that moves all instances off hosts
 
     It disables the hosts and moves each instance to a host that has room for it, live if it is
-    ACTIVE, cold if it is SHUTOFF. Nothing is changed: 'create' makes a plan of the document. If an
-    instance has to stay, the reason is written to standard error, and the exit code is 1.
+    ACTIVE, cold if it is SHUTOFF. Nothing is changed: 'create' makes a plan of the document. With
+    --apply the plan is made, shown and, when you agree, run. If an instance has to stay, the reason
+    is written to standard error, and the exit code is 1.
     """
 
     EXAMPLES = (
         "drain compute-1 | actionplan create -",
         "drain compute-1 compute-2 --power-off --reason 'new power supplies' --out drain.yaml",
         "drain --label rack=r1 --out rack.yaml",
+        "drain compute-1 --apply",
         "drain compute-1 --scheduler",
     )
 
@@ -96,25 +120,24 @@ class Drain(_HostVerb):
             power_off=parsed_args.power_off,
             scheduler=parsed_args.scheduler,
         )
-        self.write(document, parsed_args.out)
         for uuid, why in stays.items():
             instance = facts["instances"][uuid]
             self.note(f"{instance['name']} ({uuid}) stays on {instance['host']}: {why}")
-        return REFUSED if stays else 0
+        return self.finish(document, parsed_args) or (REFUSED if stays else 0)
 
 
 class Undrain(_HostVerb):
     """Write a document that takes hosts back into use
 
-    It powers them on if they are off, and enables them. No instance is moved back.
+    It powers them on if they are off, and enables them. No instance is moved back. With --apply the
+    plan is made, shown and, when you agree, run.
     """
 
-    EXAMPLES = ("undrain compute-1 | actionplan create -", "undrain compute-1 --out back.yaml")
+    EXAMPLES = ("undrain compute-1 --apply", "undrain compute-1 --out back.yaml")
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Read the cloud, and write the document."""
         from planner.problems import drain
 
         facts = self.session.assembly.facts()
-        self.write(drain.undrain(facts, self.hosts(parsed_args, facts)), parsed_args.out)
-        return 0
+        return self.finish(drain.undrain(facts, self.hosts(parsed_args, facts)), parsed_args)

@@ -177,8 +177,8 @@ def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Doc
         return document
     place = f"--facts-from {cloud}"
     value: Any = document.value
-    if not isinstance(value, Mapping) or document.is_plan or value.get("kind") not in _WITH_FACTS:
-        text = "only documents of kind 'solution' have facts"
+    if not isinstance(value, Mapping) or document.is_plan or not _has_facts(value, assembly.conf):
+        text = "plans, and documents of this kind, have no facts"
         raise InvalidInput([Mistake(text, place=place)])
     if value.get("facts"):
         text = "the document has facts already: leave out the option, or the field 'facts'"
@@ -191,4 +191,8 @@ def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Doc
     return replace(document, value={**value, "facts": assembly.facts()})
 
 
-_WITH_FACTS = (None, "solution")
+def _has_facts(value: Mapping[str, Any], conf: cfg.ConfigOpts) -> bool:
+    """Return whether the planner of a document reads a field ``facts``."""
+    from planner import planning
+
+    return "facts" in planning.choose(value, None, conf).SCHEMA.get("properties", {})

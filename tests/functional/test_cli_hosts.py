@@ -76,7 +76,7 @@ def test_facts_are_written_and_planned_with(actionplan: CommandLine) -> None:
 def test_facts_from_elsewhere_are_refused(actionplan: CommandLine) -> None:
     for cloud, fields, answer in (
         ("simulated", {"facts": {"hosts": {"c": {}}}}, "the document has facts already"),
-        ("simulated", {"kind": "events"}, "only documents of kind 'solution' have facts"),
+        ("simulated", {"kind": "events"}, "of this kind, have no facts"),
         ("openstack", {}, "the configured cloud is simulated"),
         ("simulatd", {}, "did you mean 'simulated'?"),
     ):
@@ -133,6 +133,29 @@ def test_a_label_names_all_hosts_that_have_it(actionplan: CommandLine) -> None:
     ):
         ended = actionplan("drain", *words)
         assert (ended.code, ended.out, told in ended.err) == (1, "", True), ended
+
+
+def test_a_drain_is_planned_shown_and_run_in_one_and_so_is_the_way_back(
+    actionplan: CommandLine,
+) -> None:
+    assert "--yes" in actionplan("drain", "compute-1", "--apply").err
+    assert actionplan.plans() == []
+    out = actionplan.good("drain", "compute-1", "--apply", "--yes")
+    assert "move-web-3" in out
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+    assert "service disabled" in actionplan.good("show", "last", "--node", "compute-1")
+    actionplan.good("undrain", "compute-1", "--apply", "--yes")
+    assert "service enabled" in actionplan.good("show", "last", "--node", "compute-1")
+
+
+def test_a_rollout_over_hosts_of_a_label_takes_the_facts_of_the_cloud(
+    actionplan: CommandLine,
+) -> None:
+    nodes = {"label": {"rack": "r1"}}
+    value = {"kind": "rollout", "name": "p", "nodes": nodes, "steps": [{"nop": "{node}"}]}
+    (actionplan.folder / "p.yaml").write_text(yaml.safe_dump(value), encoding="utf-8")
+    actionplan.good("create", "p.yaml", "--facts-from", "simulated")
+    assert {a.places[0].member for a in actionplan.plan().actions} == {"compute-1", "compute-2"}
 
 
 def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(

@@ -17,6 +17,7 @@ from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.model import ActionPlan, ProposedAction
 from planner.planners.rolling_update import (
     concurrency,
+    group_change,
     hidden_parameters,
     members,
     summary,
@@ -67,7 +68,17 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     FILES = {"old_file": "old", "new_file": "new"}
 
     def parse(self, document: Mapping[str, Any]) -> RollingUpdateProblem:
-        """Read both templates, the members and the gates; raises InvalidInput with all mistakes."""
+        """Read both templates, or a group and its change; raises InvalidInput with all mistakes."""
+        if "group" in document:
+            mistakes: list[Mistake] = []
+            short = group_change.read(document, mistakes)
+            name = short.new.name
+            return self._problem(
+                document, {name: short.old}, {name: short.new}, {name: short.members}, mistakes
+            )
+        return self._of_templates(document)
+
+    def _of_templates(self, document: Mapping[str, Any]) -> RollingUpdateProblem:
         given = document.get("parameters") or {}
         before = {**given, **(document.get("old_parameters") or {})}
         old_template, new_template = document.get("old") or {}, document.get("new") or {}
@@ -84,11 +95,6 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             if name not in new and not mistakes:
                 text = f"no group {name!r} in the new template; {accepted(name, new)}"
                 mistakes.append(Mistake(text, path))
-        gates, warnings = self._gates(document, mistakes)
-        deadline = _deadline(document.get("deadline"), mistakes)
-        if mistakes:
-            raise InvalidInput(dict.fromkeys(mistakes))
-        quota = document.get("quota")
         declared = old_reader.known_parameters | new_reader.known_parameters
         unknown = [
             f"{field}: no parameter {name!r} in the templates; {accepted(name, declared)}"
@@ -96,6 +102,23 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             for name in document.get(field) or {}
             if name not in declared
         ]
+        return self._problem(document, old, new, known, mistakes, unknown)
+
+    def _problem(
+        self,
+        document: Mapping[str, Any],
+        old: Mapping[str, Group],
+        new: Mapping[str, Group],
+        known: Mapping[str, Sequence[Member]],
+        mistakes: list[Mistake],
+        more: Sequence[str] = (),
+    ) -> RollingUpdateProblem:
+        """Read what both forms have: gates, bounds and settings; ``more`` are warnings."""
+        gates, warnings = self._gates(document, mistakes)
+        deadline = _deadline(document.get("deadline"), mistakes)
+        if mistakes:
+            raise InvalidInput(dict.fromkeys(mistakes))
+        quota, durations = document.get("quota"), document.get("durations") or {}
         return RollingUpdateProblem(
             name=document.get("name"),
             old=old,
@@ -103,10 +126,10 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             members=known,
             settings=_settings(document),
             gates=gates,
-            durations=document.get("durations") or {},
+            durations=durations,
             deadline=deadline,
             quota=quota["instances"] if isinstance(quota, Mapping) else quota,
-            warnings=(*warnings, *unknown, *self._unknown(document.get("durations") or {})),
+            warnings=(*warnings, *more, *self._unknown(durations)),
         )
 
     def _unknown(self, types: Iterable[str]) -> Iterator[str]:

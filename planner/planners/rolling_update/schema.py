@@ -7,6 +7,7 @@ from typing import Any
 
 from planner import ranges
 from planner.planners.solution_schema import ACTION, COMMON
+from planner.planners.solution_schema import SCHEMA as SOLUTION
 
 _TEMPLATE = {"type": "object", "description": "A template, CloudFormation's form or Heat's own."}
 _FILE = {
@@ -29,19 +30,67 @@ _MEMBER = {
     },
 }
 _COUNT = ranges.COUNT_OF_ONE_OR_MORE
+_DEFINITION: dict[str, Any] = {"type": "object", "propertyNames": ranges.NAME}
+_FROM_FACTS: dict[str, Any] = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": False,
+    "properties": {
+        "server_group": {**ranges.NAME, "description": "Members of the server group."},
+        "label": {
+            "type": "object",
+            **ranges.BY_NAME,
+            "minProperties": 1,
+            "additionalProperties": ranges.NAME,
+            "description": "Instances on hosts that have these labels.",
+        },
+    },
+}
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "rolling_update",
     "description": "Two versions of a template: groups whose members change are replaced.",
     "type": "object",
-    "allOf": [
-        {"anyOf": [{"required": ["old"]}, {"required": ["old_file"]}]},
-        {"anyOf": [{"required": ["new"]}, {"required": ["new_file"]}]},
+    "anyOf": [
+        {"required": ["group", "change"]},
+        {
+            "allOf": [
+                {"anyOf": [{"required": ["old"]}, {"required": ["old_file"]}]},
+                {"anyOf": [{"required": ["new"]}, {"required": ["new_file"]}]},
+            ]
+        },
     ],
     "additionalProperties": False,
     "properties": {
         **COMMON,
+        "group": {
+            "type": "object",
+            "required": ["members"],
+            "additionalProperties": False,
+            "description": "The instances that change; with change, in place of two templates.",
+            "properties": {
+                "name": ranges.NAME,
+                "members": {
+                    "type": ["array", "object"],
+                    "minItems": 1,
+                    "items": {**ranges.RESOURCE, **_MEMBER, "type": ["string", "object"]},
+                    "required": ["from_facts"],
+                    "additionalProperties": False,
+                    "properties": {"from_facts": _FROM_FACTS},
+                },
+                "was": {**_DEFINITION, "description": "What members have now, for a rollback."},
+            },
+        },
+        "change": {
+            **_DEFINITION,
+            "minProperties": 1,
+            "description": "What new members have: image, flavor, networks, key_name ....",
+        },
+        "min_in_service": {**ranges.COUNT, "description": "Of the group, in_place."},
+        "max_batch": {**_COUNT, "description": "How many at once; 1 where left out."},
+        "pause_s": {**ranges.SECONDS, "description": "Between batches."},
+        "facts": SOLUTION["properties"]["facts"],
         "old": _TEMPLATE,
         "old_file": _FILE,
         "new": _TEMPLATE,
