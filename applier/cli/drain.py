@@ -11,7 +11,6 @@ from applier.cli.arguments import with_reason, with_yes
 from applier.cli.plan_files import rendered, write_text
 from applier.cli.verb import REFUSED, Verb
 from applier.run.this_process import user
-from planner.documents import Document
 from planner.errors import InvalidInput, Mistake
 
 
@@ -67,6 +66,7 @@ class _HostVerb(Verb):
         from applier.cli import apply
         from applier.cli.terminal import lasting
         from applier.operations.creation import SetOptions, planned
+        from planner.documents import Document
 
         if not apply.may_ask(self, args):
             return REFUSED

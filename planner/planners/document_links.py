@@ -166,14 +166,19 @@ class LinksLeft:
         return freed
 
 
-def unordered_on_a_machine(actions: Sequence[ProposedAction]) -> list[str]:
+def unordered_on_a_machine(
+    actions: Sequence[ProposedAction], local: Callable[[ProposedAction], bool]
+) -> list[str]:
     """Return a warning if two actions run something on one machine, and no link orders them.
 
-    Only actions count that use a node and no instance, as commands and files do.
+    Only actions count that use a node and no instance, as commands and files do, and those that are
+    ``local``: they run on the machine of the applier.
     """
     links = of(actions)
     on: dict[str, list[int]] = defaultdict(list)
     for i, action in enumerate(actions):
+        if local(action):
+            on[_APPLIER].append(i)
         used = {t.resource for t in action.touches if t.effect is Effect.USES}
         if used and all(resource.startswith("node:") for resource in used):
             for resource in used:
@@ -188,6 +193,10 @@ def unordered_on_a_machine(actions: Sequence[ProposedAction]) -> list[str]:
                     f"the order matters, say 'after: [{first}]'"
                 ]
     return []
+
+
+#: What a warning calls the machine of the applier.
+_APPLIER = "the applier's machine"
 
 
 def _follows(links: DocumentLinks, earlier: int, later: int) -> bool:

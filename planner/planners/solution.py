@@ -46,8 +46,16 @@ class SolutionPlanner(Planner[Solution]):
             strategy_name=document.get("strategy_name"),
             efficacy_indicators=document.get("efficacy_indicators") or (),
             global_efficacy=document.get("global_efficacy") or (),
-            warnings=(*warnings, *document_links.unordered_on_a_machine(actions)),
+            warnings=(*warnings, *document_links.unordered_on_a_machine(actions, self._is_local)),
         )
+
+    def _is_local(self, action: ProposedAction) -> bool:
+        """Return whether an action that could run on a node runs on the machine of the applier."""
+        try:
+            fields = self.surroundings.action_type(action.action_type).SCHEMA.get("properties", {})
+        except UnknownPlugin:
+            return False
+        return "node" in fields and not {"node", "address"} & action.input_parameters.keys()
 
 
 def read_actions(

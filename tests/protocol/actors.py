@@ -129,7 +129,13 @@ def operator(verb: str, **options: Any) -> Actor:
         )
         app = SimpleNamespace(session=session, stdout=io.StringIO(), stderr=io.StringIO())
         words = Namespace(
-            plan=PLAN, reason=None, dry_run=False, accept_drift=False, at=None, in_window=False
+            plan=PLAN,
+            reason=None,
+            now=False,
+            dry_run=False,
+            accept_drift=False,
+            at=None,
+            in_window=False,
         )
         VERBS[verb](app, None).take_action(words)
 
