@@ -30,8 +30,9 @@ from planner.states import ActionState, PlanState
 
 PROGRAM = Path(sys.executable).with_name("actionplan")
 PATIENCE_S = 120
-#: How often a plan is stopped or resumed before it may run to its end.
-TROUBLES = 8
+#: How often a plan is stopped or resumed before it may run to its end, and by what.
+MOST = 8
+TROUBLES = ("kill", "kill", "pause", "limit", "second", "skip")
 
 
 class Rollout:
@@ -44,6 +45,8 @@ class Rollout:
         self.steps = chance.randint(2, 4)
         self.failing = chance.choice([0.0, 0.05])
         self.troubles: Counter[str] = Counter()
+        #: Nodes whose last step was skipped: they are done without it.
+        self.skipped: set[str] = set()
         step = {"command": "true", "duration_s": round(chance.uniform(0.02, 0.15), 2)}
         document = {
             "kind": "rollout",
@@ -92,7 +95,7 @@ class Rollout:
             self.run("resume", "last")
         before = self._events()
         applier = self.start("apply", "last", "--yes")
-        trouble = "none" if undisturbed else self._chance.choice(["kill", "kill", "pause", "limit"])
+        trouble = "none" if undisturbed else self._chance.choice(TROUBLES)
         if trouble != "none":
             try:
                 applier.wait(self._chance.uniform(0.5, 2.5))
@@ -107,6 +110,16 @@ class Rollout:
             applier.send_signal(signal.SIGKILL)
         elif trouble == "limit":
             self.run("set", "last", "--limit", f"serial:p={self.serial}")
+        elif trouble == "second":
+            if self.run("apply", "last", "--yes") == 0 and applier.poll() is None:
+                yield "a second applier ran the plan beside the first"
+        elif trouble == "skip":
+            node = self._chance.choice(self.nodes)
+            if (
+                self.run("action", "skip", "last", f"{node}/s{self.steps - 1}", "--reason", "trial")
+                == 0
+            ):
+                self.skipped.add(node)
         elif self.run("pause", "last") == 0:
             applier.wait(PATIENCE_S)
             plan = self.plan()
@@ -140,8 +153,8 @@ class Rollout:
                     yield f"{node} begins beside {', '.join(busy)}: {self.serial} are allowed"
             elif what == "changed":
                 well[node] += 1
-                if well[node] == self.steps:
-                    del under_way[node]
+                if well[node] >= self.steps - (node in self.skipped):
+                    under_way.pop(node, None)
             else:
                 failed.add(node)
 
@@ -149,8 +162,8 @@ class Rollout:
 def rolled_out(folder: Path, chance: random.Random, end: float) -> tuple[Rollout, list[str]]:
     """Roll out once, with troubles; return what was wrong."""
     rollout, wrong = Rollout(folder, chance), list[str]()
-    for number in range(TROUBLES):
-        late = number == TROUBLES - 1 or time.monotonic() > end
+    for number in range(MOST):
+        late = number == MOST - 1 or time.monotonic() > end
         rollout.failing = 0.0 if late else rollout.failing
         wrong += rollout.go_on(undisturbed=late)
         if late or rollout.plan().state is PlanState.SUCCEEDED:
