@@ -21,24 +21,12 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.place_rules import HeldPlace
 
 
-class PlaceWait(NamedTuple):
-    """A member that may hold its place while it waits for the place of another.
-
-    ``begins`` is the action with which it begins, ``awaits`` the one for which it then waits.
-    """
-
-    holder: HeldPlace
-    wanted: HeldPlace
-    begins: int
-    awaits: int
-
-
 def require_none(plan: ActionPlan) -> None:
     """Raise InvalidPlan if members may wait for each other's places in a circle.
 
     An action that is in two members of one group, or in one without a rule and a limit, is refused
-    as well. The time is linear where no action of a member comes after another member's, as in all
-    plans of our planners; otherwise it is quadratic in the actions that have places.
+    as well. The time is linear where no action of a member comes after another member's; otherwise
+    it is quadratic in the actions that have places, by 64 of them at once.
     """
     actions = plan.actions
     if not any(action.places for action in actions):
@@ -59,9 +47,12 @@ def require_none(plan: ActionPlan) -> None:
     ]
     if twice:
         raise InvalidPlan(twice)
+    if _only_own_links(actions):
+        return
+    waits = PlaceWaits(actions)
     edges: dict[str, dict[str, PlaceWait]] = defaultdict(dict)
-    for wait in () if _only_own_links(actions) else waits(actions):
-        edges[wait.holder.token].setdefault(wait.wanted.token, wait)
+    for wait in waits:
+        edges[wait.holder.token].setdefault(wait.token, wait)
     tokens = sorted({*edges, *(token for found in edges.values() for token in found)})
     index = {token: i for i, token in enumerate(tokens)}
     before = [[tuple(index[t] for t in edges.get(token, ()))] for token in tokens]
@@ -70,91 +61,188 @@ def require_none(plan: ActionPlan) -> None:
     except graph_algorithms.CycleError as error:
         path = [tokens[i] for i in error.cycles()[0]]
         found = [edges[one][other] for one in path for other in path if other in edges[one]]
-        text = "; ".join(_text(wait, actions) for wait in found)
+        text = "; ".join(waits.text(wait) for wait in found)
         raise InvalidPlan([Mistake(f"a deadlock: {text}")]) from error
 
 
-def _text(wait: PlaceWait, actions: Sequence[Action]) -> str:
-    holder, wanted = wait.holder, wait.wanted
-    return (
-        f"{holder.member} holds {holder.token} from {actions[wait.begins].label} on, and waits for "
-        f"{actions[wait.awaits].label}, which needs {wanted.token} for {wanted.member}"
-    )
+class PlaceWait(NamedTuple):
+    """A member that may hold its place while it waits for places of other members.
+
+    ``begins`` is the action with which it begins, ``token`` that of the other places, and
+    ``awaits`` is the set of actions for which it may then wait there.
+    """
+
+    holder: HeldPlace
+    begins: int
+    token: str
+    awaits: int
+
+
+class PlaceWaits:
+    """The waits of actions, by each with which a member may begin. Sets of actions are integers.
+
+    Of these, bit k stands for the k-th action that has places.
+    """
+
+    def __init__(self, actions: Sequence[Action]) -> None:
+        self._actions, self.before = actions, _before(actions)
+        self._held = [i for i, action in enumerate(actions) if action.places]
+        self._bit = {i: 1 << k for k, i in enumerate(self._held)}
+        self._members: defaultdict[HeldPlace, list[int]] = defaultdict(list)
+        self._of_member: defaultdict[HeldPlace, int] = defaultdict(int)
+        self._of_token: defaultdict[str, int] = defaultdict(int)
+        for i, bit in self._bit.items():
+            for place in actions[i].places:
+                self._members[place].append(i)
+                self._of_member[place] |= bit
+                self._of_token[place.token] |= bit
+        # What has certainly ended when an action starts, and what it may have to wait for besides.
+        self._ended, self._awaited = [0] * len(actions), [0] * len(actions)
+        for i in graph_algorithms.topological_order(self.before):
+            for k, group in enumerate(self.before[i]):
+                for j in group:
+                    self._awaited[i] |= self._awaited[j] | self._bit.get(j, 0)
+                    if not k:
+                        self._ended[i] |= self._ended[j] | self._bit.get(j, 0)
+
+    def __iter__(self) -> Iterator[PlaceWait]:
+        """Yield the waits, at most one for each member, action to begin with, and token."""
+        for holder, own in self._members.items():
+            needed = mine = self._of_member[holder]
+            for i in own:
+                needed |= self._awaited[i]
+            for begins in own:
+                if self._ended[begins] & mine:
+                    continue  # another begins
+                places = dict(self._actions[begins].places)
+                for token, bits in self._of_token.items():
+                    awaits = needed & bits & ~self._ended[begins]
+                    if token in places:
+                        awaits &= ~self._of_member[HeldPlace(token, places[token])]
+                    if awaits:
+                        yield PlaceWait(holder, begins, token, awaits)
+
+    def has(self, bits: int, i: int) -> bool:
+        """Return whether an action is in a set."""
+        return bool(bits & self._bit.get(i, 0))
+
+    def last(self, bits: int) -> tuple[int, ...]:
+        """Return the actions of a set without those that have ended when others of it start."""
+        ended = 0
+        for i in self._positions(bits):
+            ended |= self._ended[i]
+        return tuple(self._positions(bits & ~ended))
+
+    def text(self, wait: PlaceWait, awaits: int | None = None) -> str:
+        """Say who waits for what; ``awaits`` is the action to name, else the first."""
+        i = next(self._positions(wait.awaits)) if awaits is None else awaits
+        action, holder = self._actions[i], wait.holder
+        waits = next(k for k in self._members[holder] if k == i or self.has(self._awaited[k], i))
+        before = "" if waits == i else f" before {self._actions[waits].label}"
+        return (
+            f"{holder.member} holds {holder.token} from {self._actions[wait.begins].label} on, and "
+            f"waits{before} for {action.label}, which needs {wait.token} for "
+            f"{dict(action.places)[wait.token]}"
+        )
+
+    def _positions(self, bits: int) -> Iterator[int]:
+        while bits:
+            low = bits & -bits
+            yield self._held[low.bit_length() - 1]
+            bits ^= low
 
 
 def linked(actions: Sequence[Action], new_id: Callable[[], str]) -> list[Action]:
     """Return actions in whose order no member of a group begins before what it waits for there.
 
     The first actions of a member come after all for which it would wait, of other members of the
-    same group, while it holds its place. Several of these are joined. The result is in topological
-    order. Raises InvalidPlan with the path if members wait for each other.
+    same group, while it holds its place. Several of these are joined. Actions and links are in
+    topological order. Raises InvalidPlan with the path if members wait for each other.
     """
     if _only_own_links(actions):
         return list(actions)
-    awaited: defaultdict[int, dict[int, PlaceWait]] = defaultdict(dict)
-    for wait in waits(actions):
-        if wait.holder.token == wait.wanted.token:
-            awaited[wait.begins][wait.awaits] = wait
-    before = [[tuple(g) for g in groups] for groups in _before(actions)]
-    _refuse_cycles(actions, before, awaited)
-    made, last = list(actions), _last_of(before, awaited)
+    waits = PlaceWaits(actions)
+    own: defaultdict[int, list[PlaceWait]] = defaultdict(list)
+    for wait in waits:
+        if wait.holder.token == wait.token:
+            own[wait.begins].append(wait)
+    shared: dict[int, tuple[int, ...]] = {}
+    ends: dict[int, tuple[int, ...]] = {}
+    for begins, found in own.items():
+        bits = 0
+        for wait in found:
+            bits |= wait.awaits
+        if bits not in shared:
+            shared[bits] = waits.last(bits)
+        ends[begins] = shared[bits]
+    _refuse_cycles(waits, own, ends)
+    made = list(actions)
     joins: dict[tuple[int, ...], str] = {}
-    for begins, ends in last.items():
-        token = next(iter(awaited[begins].values())).holder.token
-        if len(ends) == 1:
-            comes_after = actions[ends[0]].uuid
-        else:
-            if ends not in joins:
-                join = Action(
-                    uuid=new_id(),
-                    name=f"join/{token}/{len(joins) + 1}",
-                    action_type=JOIN,
-                    parents=tuple([actions[i].uuid for i in ends]),
-                    reason=f"comes before nodes that wait for all of these, by {token}",
-                )
-                joins[ends] = join.uuid
-                made.append(join)
-            comes_after = joins[ends]
+    for begins, last in ends.items():
+        token = own[begins][0].token
+        if last not in joins and len(last) == 1:
+            joins[last] = actions[last[0]].uuid
+        elif last not in joins:
+            join = Action(
+                uuid=new_id(),
+                name=f"join/{token}/{len(joins) + 1}",
+                action_type=JOIN,
+                parents=tuple([actions[i].uuid for i in last]),
+                reason=f"comes before nodes that wait for all of these, by {token}",
+            )
+            joins[last] = join.uuid
+            made.append(join)
         action = actions[begins]
         why = f"{token}: what it waits for has ended"
         made[begins] = replace(
             action,
-            parents=(*action.parents, comes_after),
+            parents=(*action.parents, joins[last]),
             reason=f"{action.reason}; {why}" if action.reason else why,
         )
-    return [made[i] for i in graph_algorithms.topological_order(_before(made))]
-
-
-def _last_of(
-    before: Sequence[Sequence[tuple[int, ...]]], awaited: Mapping[int, Mapping[int, PlaceWait]]
-) -> dict[int, tuple[int, ...]]:
-    """Return what is awaited without what comes before other parts of it, by first action."""
-    found: dict[int, tuple[int, ...]] = {}
-    shared: dict[frozenset[int], tuple[int, ...]] = {}
-    for begins, ends in awaited.items():
-        key = frozenset(ends)
-        if key not in shared:
-            direct = {j for i in key for group in before[i] for j in group}
-            shared[key] = tuple(sorted(key - direct))
-        found[begins] = shared[key]
-    return found
+    return _in_order(made)
 
 
 def _refuse_cycles(
-    actions: Sequence[Action],
-    before: Sequence[Sequence[tuple[int, ...]]],
-    awaited: Mapping[int, Mapping[int, PlaceWait]],
+    waits: PlaceWaits,
+    own: Mapping[int, Sequence[PlaceWait]],
+    ends: Mapping[int, tuple[int, ...]],
 ) -> None:
     """Raise InvalidPlan if members of one group wait for each other."""
-    with_waits = [[*groups, tuple(awaited.get(i, ()))] for i, groups in enumerate(before)]
+    with_ends = [[*groups, ends.get(i, ())] for i, groups in enumerate(waits.before)]
     try:
-        graph_algorithms.topological_order(with_waits)
+        graph_algorithms.topological_order(with_ends)
     except graph_algorithms.CycleError as error:
         path = error.cycles()[0]
         steps = zip(path, [*path[1:], path[0]], strict=True)
-        found = [awaited[after][i] for i, after in steps if i in awaited.get(after, ())]
-        text = "; ".join(_text(wait, actions) for wait in found)
-        raise InvalidPlan([Mistake(f"so many at a time are impossible: {text}")]) from error
+        text = "; ".join(
+            next(waits.text(wait, i) for wait in own[after] if waits.has(wait.awaits, i))
+            for i, after in steps
+            if i in ends.get(after, ())
+        )
+        told = f"nodes wait for each other while they hold places: {text}"
+        raise InvalidPlan([Mistake(told)]) from error
+
+
+def _in_order(actions: Sequence[Action]) -> list[Action]:
+    """Return actions, and the links of each, in topological order."""
+    ordered = [actions[i] for i in graph_algorithms.topological_order(_before(actions))]
+    place = {action.uuid: i for i, action in enumerate(ordered)}
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def in_order(uuids: tuple[str, ...]) -> tuple[str, ...]:
+        if uuids not in shared:
+            shared[uuids] = tuple(sorted(uuids, key=place.__getitem__))
+        return shared[uuids]
+
+    return [
+        replace(
+            action,
+            parents=in_order(action.parents),
+            needs=in_order(action.needs),
+            needs_any=tuple([in_order(group) for group in action.needs_any]),
+        )
+        for action in ordered
+    ]
 
 
 #: Stands for the places of more than one member.
@@ -193,7 +281,10 @@ def _one_of(found: Iterable[tuple[HeldPlace, ...]]) -> tuple[HeldPlace, ...]:
 
 
 def _before(actions: Sequence[Action]) -> list[list[tuple[int, ...]]]:
-    """Return the positions of what comes before each action, in groups that several share."""
+    """Return the positions of what comes before each action, in groups that several share.
+
+    Of the first group all come before it, of each other group one.
+    """
     position = {action.uuid: i for i, action in enumerate(actions)}
     # By identity, and with the texts, so that no other tuple gets their identity.
     shared: dict[int, tuple[tuple[str, ...], tuple[int, ...]]] = {}
@@ -203,48 +294,4 @@ def _before(actions: Sequence[Action]) -> list[list[tuple[int, ...]]]:
             shared[id(uuids)] = uuids, tuple([position[uuid] for uuid in uuids])
         return shared[id(uuids)][1]
 
-    return [[positions(g) for g in (a.before(), *a.needs_any) if g] for a in actions]
-
-
-def waits(actions: Sequence[Action]) -> list[PlaceWait]:
-    """List the waits of a plan, by each action with which a member may begin."""
-    before = _before(actions)
-    members: defaultdict[HeldPlace, list[int]] = defaultdict(list)
-    for i, action in enumerate(actions):
-        for place in action.places:
-            members[place].append(i)
-    # Sets of actions are integers, one bit for each action that has places.
-    bit = {i: 1 << k for k, i in enumerate(i for i, a in enumerate(actions) if a.places)}
-    positions = list(bit)
-    # What has certainly ended when an action starts, and what it may have to wait for besides.
-    ancestors, awaited = [0] * len(actions), [0] * len(actions)
-    for i in graph_algorithms.topological_order(before):
-        groups = (actions[i].before(), *actions[i].needs_any)
-        for k, group in enumerate(before[i]):
-            certain = bool(groups[0]) and not k
-            for j in group:
-                awaited[i] |= awaited[j] | bit.get(j, 0)
-                if certain:
-                    ancestors[i] |= ancestors[j] | bit.get(j, 0)
-    found: list[PlaceWait] = []
-    for holder, own in members.items():
-        needed = all_own = 0
-        for i in own:
-            needed |= awaited[i] | bit[i]
-            all_own |= bit[i]
-        alike = all_own if len({actions[i].places for i in own}) == 1 else 0
-        for x in own:
-            if ancestors[x] & all_own:
-                continue  # another begins
-            for b in _positions(needed & ~ancestors[x] & ~alike, positions):
-                for wanted in actions[b].places:
-                    if wanted != holder and wanted not in actions[x].places:
-                        found.append(PlaceWait(holder, wanted, x, b))
-    return found
-
-
-def _positions(bits: int, positions: Sequence[int]) -> Iterator[int]:
-    while bits:
-        low = bits & -bits
-        yield positions[low.bit_length() - 1]
-        bits ^= low
+    return [[positions(g) for g in (a.before(), *a.needs_any)] for a in actions]

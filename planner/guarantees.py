@@ -22,7 +22,8 @@ def guarantees(plan: ActionPlan) -> list[str]:
     found = []
     for token, rule in plan.places.items():
         members = {p.member for a in plan.actions for p in a.places if p.token == token}
-        widths = ", then ".join(map(str, (plan.limits[token], *(w for _, w in rule.widens))))
+        numbers = (plan.limits[token], *(w for _, w in rule.widens))
+        widths = ", then ".join(str(min(number, len(members))) for number in numbers)
         what = "out of service" if rule.keep else "in progress, besides those that failed"
         name, most = token.partition(":")[2], rule.stop_after
         if most is not None and plan.limits[token] >= len(members):

@@ -256,14 +256,18 @@ class DeploymentReader:
         )
 
     def _serial(self) -> list[SerialBlock]:
-        found = blocks(self._document.get("serial"), self._document.get("name"))
+        try:
+            found = blocks(self._document.get("serial"), self._document.get("name"))
+        except ValueError as reason:
+            self._wrong(str(reason), ("serial",))
+            return []
         seen: set[str] = set()
         for block in found:
             if block.name in seen:
                 text = f"the block {block.name!r} occurs twice: give one a name of its own"
                 self._wrong(text, block.path)
             seen.add(block.name)
-            for pattern in (*block.tasks, *block.roles):
+            for pattern in (*block.tasks, *(block.where.patterns if block.where else ())):
                 self._check_pattern(pattern, block.path)
         return found
 

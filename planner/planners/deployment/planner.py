@@ -97,7 +97,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         used = dict.fromkeys(step.uid for step in steps if step.task is not None)
         critical = role_based.CRITICAL if engine == "role" else ()
         failing, unread = tolerances(problem.tasks, placement.cluster, used, critical)
-        serial = blocks_of(problem, steps)
+        serial = blocks_of(problem, placement.cluster, ordered.steps, steps)
         warnings = [*problem.warnings, *placement.warnings, *ordered.warnings, *unread]
         warnings += serial.warnings
         if warnings and options.strict:

@@ -128,14 +128,15 @@ class Part:
 
 
 class SerialBlock(NamedTuple):
-    """So many nodes at a time: all actions on a node of these tasks, and of nodes of these roles.
+    """So many nodes at a time, of those selected: all actions on a node of the named tasks.
 
-    Without tasks or roles, of all. ``fields`` are those of the document: ``nodes``, ``keep`` ....
+    Without names, of all tasks; without a selector, on all nodes. ``fields`` are those of the
+    document: ``nodes``, ``keep`` ....
     """
 
     name: str
     tasks: tuple[str, ...]
-    roles: tuple[str, ...]
+    where: NodeSelector | None
     fields: Mapping[str, Any]
     path: Path
 

@@ -32,6 +32,7 @@ _UID = {
     "maxLength": ranges.LONGEST_RESOURCE,
     "title": "a uid: no blanks, no '/'",
 }
+_BLOCK = {**_NAME, "pattern": r"^[^*,=\s]+$", "title": "a name: no blanks, '*', ',' or '='"}
 _CROSS: dict[str, Any] = {
     **ranges.NAME,
     "type": ["string", "array", "object", "null"],
@@ -114,7 +115,7 @@ DOCUMENT: dict[str, Any] = {
                 "required": ["nodes"],
                 "additionalProperties": False,
                 "properties": {
-                    "name": _NAME,
+                    "name": _BLOCK,
                     "tasks": {**_NAMES, "type": ["string", "array"]},
                     "role": {**_NAMES, "type": ["string", "array"]},
                     "nodes": serial_fields.SERIAL,

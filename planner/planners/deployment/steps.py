@@ -123,6 +123,8 @@ class DeploymentBuilder:
             )
             for uuid, step, places in zip(uuids, steps, serial.places, strict=True)
         ]
+        if not serial.rules:
+            return tuple(actions)
         try:
             return tuple(deadlocks.linked(actions, self._surroundings.new_id))
         except InvalidPlan as refused:

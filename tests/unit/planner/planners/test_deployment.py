@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from planner import make_plan
+from planner import deadlocks, make_plan
 from planner.errors import InvalidInput, InvalidPlan
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.planners.deployment import message
@@ -184,6 +184,36 @@ def test_one_of_all_on_all_others_cost_a_join_and_not_their_square() -> None:
     told = message.write(plan(DeploymentPlanner, value, check_types=False))
     group = told["nodes"][4]["tasks"][1]["requires_any"][0]
     assert {link["node"] for link in group} == {str(i) for i in range(1, 98)}
+
+
+def test_many_that_wait_for_many_of_their_block_cost_a_join_and_not_their_square() -> None:
+    tasks = [
+        {"id": "a", "role": "x"},
+        {"id": "b", "role": "y"},
+        {"id": "c", "role": "y", "requires": "b", "cross-depends": [{"name": "a", "role": "x"}]},
+    ]
+    value = document(*tasks, nodes=194, serial=2)
+    for node in value["nodes"][97:]:
+        node["roles"] = ["y"]
+    found = planned(value)
+    assert {a.parents for name, a in found.items() if name.endswith("/b")} == {
+        (found["join/serial:nodes/1"].uuid,)
+    }
+    assert links(found) == 5 * 97
+
+
+def test_links_to_what_has_no_place_cost_no_search_for_deadlocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(deadlocks, "PlaceWaits")
+    tasks = [
+        {"id": "before"},
+        {"id": "drain", "cross-depends": ["before"]},
+        {"id": "upgrade", "requires": "drain"},
+        {"id": "after", "cross-depends": ["upgrade"]},
+    ]
+    serial = [{"tasks": ["drain", "upgrade"], "nodes": 2}]
+    assert len(planned(document(*tasks, nodes=9, serial=serial))) == 4 * 9 + 2
 
 
 def test_who_is_on_both_sides_of_a_join_does_not_wait_for_itself() -> None:

@@ -82,6 +82,8 @@ def test_who_holds_a_place_follows_from_the_states() -> None:
     made = plan(RolloutPlanner, DOCUMENT)
     assert guarantees(made) == ["Never more than 1, then 2 of 4 nodes out of service (patch)."]
     assert (holders(made, "serial:patch"), width(made, "serial:patch")) == ([], 1)
+    more_than_all = plan(RolloutPlanner, {**DOCUMENT, "serial": 9})
+    assert "4 of 4 nodes" in guarantees(more_than_all)[0]
     states = {"a/sleep": "SUCCEEDED", "a/nop": "SUCCEEDED", "b/sleep": "SUCCEEDED"}
     under_way = in_states(made, {**states, "c/sleep": "FAILED"})
     assert holders(under_way, "serial:patch") == ["b", "c"]
@@ -105,7 +107,7 @@ def test_members_that_wait_for_each_other_in_a_circle_are_refused_with_names() -
     rules, limits = {"serial:p": PlaceRule()}, {"serial:p": 1}
     made = ActionPlan(uuid="p", planner="x", places=rules, limits=limits, actions=(first, other))
     deadlocks.require_none(made)
-    with pytest.raises(InvalidPlan, match="a holds serial:p from a/1 on, and waits for b/1"):
+    with pytest.raises(InvalidPlan, match="a holds serial:p from a/1 on, and waits before a/2"):
         deadlocks.require_none(replace(made, actions=(first, other, last)))
     with pytest.raises(InvalidPlan, match="a/1 is in two members of serial:p"):
         deadlocks.require_none(replace(made, actions=(replace(first, places=(a, b)),)))
