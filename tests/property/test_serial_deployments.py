@@ -79,35 +79,47 @@ def made_of(document: dict[str, Any]) -> ActionPlan | None:
         raise
 
 
+def blocks_of(document: dict[str, Any]) -> list[tuple[int, set[tuple[str, str]]]]:
+    """Return, as the document says it, each number and the pairs of node and task that it is of."""
+    serial, found = document["serial"], []
+    pairs = {(n["uid"], t["id"]): n["roles"] for n in document["nodes"] for t in document["tasks"]}
+    if isinstance(serial, int):
+        return [(serial, set(pairs))]
+    if isinstance(serial, dict):
+        for role, number in serial.items():
+            found.append((number, {pair for pair, roles in pairs.items() if role in roles}))
+        return found
+    return [(b["nodes"], {pair for pair in pairs if pair[1] in b["tasks"]}) for b in serial]
+
+
 class Watched:
     """Who is between first begin and last end, counted from what starts and ends alone."""
 
-    def __init__(self, made: ActionPlan) -> None:
-        self._plan = made
-        self._left: dict[tuple[str, str], set[str]] = {}
-        for action in made.actions:
-            for place in action.places:
-                self._left.setdefault(place, set()).add(action.uuid)
-        self._begun: set[tuple[str, str]] = set()
-        self._failed: set[tuple[str, str]] = set()
-        self._places = {action.uuid: action.places for action in made.actions}
+    def __init__(self, made: ActionPlan, document: dict[str, Any]) -> None:
+        self._pair = {a.uuid: tuple(a.label.split("/", 1)) for a in made.actions}
+        self._blocks = blocks_of(document)
+        self._left = {uuid for uuid, pair in self._pair.items() if pair[0] != "join"}
+        self._begun: set[tuple[int, str]] = set()
+        self._failed: set[tuple[int, str]] = set()
 
     def take(self, decisions: Decisions, reports: list[Report]) -> None:
         """Note what ended, then what starts, and count."""
         for report in (*reports, *decisions.ended):
-            for place in self._places[report.uuid]:
-                self._left[place].discard(report.uuid)
-                if report.state is ActionState.FAILED:
-                    self._failed.add(place)
+            self._left.discard(report.uuid)
+            if report.state is ActionState.FAILED:
+                self._failed |= {(k, self._pair[report.uuid][0]) for k in self._in(report.uuid)}
         for uuid in decisions.starts:
-            for place in self._places[uuid]:
-                self._begun.add(place)
-                busy = [
-                    p
-                    for p in self._begun
-                    if p[0] == place[0] and (self._left[p] or p in self._failed)
-                ]
-                assert len(busy) <= self._plan.limits[place[0]], f"{uuid} beside {busy}"
+            for k in self._in(uuid):
+                self._begun.add((k, self._pair[uuid][0]))
+                busy = {one for one in self._begun if one[0] == k and self._is_busy(*one)}
+                assert len(busy) <= self._blocks[k][0], f"{self._pair[uuid]} beside {busy}"
+
+    def _in(self, uuid: str) -> list[int]:
+        return [k for k, (_, pairs) in enumerate(self._blocks) if self._pair[uuid] in pairs]
+
+    def _is_busy(self, k: int, uid: str) -> bool:
+        left = any(self._pair[uuid][0] == uid and k in self._in(uuid) for uuid in self._left)
+        return left or (k, uid) in self._failed
 
 
 @settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
@@ -122,7 +134,7 @@ def test_the_number_is_kept_and_the_plan_ends(
     actions = list(made.actions)
     concurrency = Concurrency(limits=made.limits, max_workers=workers, places=made.places)
     run = Scheduler(actions, order.links(actions, order.completed(actions, {})), concurrency)
-    watched = Watched(made)
+    watched = Watched(made, document)
     watched.take(run.begin(), [])
     ended: list[Report] = []
     while not run.done:
