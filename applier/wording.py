@@ -30,6 +30,18 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
+def seconds_between(begin: datetime | None, end: datetime | None) -> float | None:
+    """Return the seconds that something took; None if a time is missing, or a clock was set back.
+
+    >>> at, before = datetime(2026, 1, 2), datetime(2026, 1, 1)
+    >>> seconds_between(before, at), seconds_between(at, before), seconds_between(at, None)
+    (86400.0, None, None)
+    """
+    if begin is None or end is None or end < begin:
+        return None
+    return (end - begin).total_seconds()
+
+
 def planned_and_taken(planned_s: float, taken_s: float) -> str:
     """Return a text with an expected and an actual duration.
 

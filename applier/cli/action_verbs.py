@@ -14,7 +14,7 @@ from applier.cli.reporters import action_text
 from applier.cli.verb import ListVerb, Verb
 from applier.operations import hidden_values
 from applier.operations.lookup import find_action
-from applier.wording import duration
+from applier.wording import duration, seconds_between
 from planner.failure_costs import FailureCosts
 from planner.model import Action, ActionPlan
 from planner.states import OPEN, ActionState
@@ -75,9 +75,7 @@ class ActionList(ListVerb):
 
 
 def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
-    took = None
-    if action.started_at and action.ended_at:
-        took = (action.ended_at - action.started_at).total_seconds()
+    took = seconds_between(action.started_at, action.ended_at)
     message = action.status_message or ""
     row: tuple[Any, ...] = (
         action.uuid if whole else action.uuid[:8],

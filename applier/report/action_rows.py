@@ -11,7 +11,7 @@ from applier.report.values import Row, Tried
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
 from applier.timeline.values import Wait
-from applier.wording import duration
+from applier.wording import duration, seconds_between
 from planner.model import JOIN, Action, ActionPlan
 from planner.render.look import LOOKS
 from planner.render.swimlanes import places_of
@@ -158,12 +158,11 @@ def _waited(wait: Wait) -> str:
 def _tried(uuid: str, attempt: Attempt, shown: Mapping[tuple[str, int], str]) -> Tried:
     output = shown.get((uuid, attempt.number), "")
     whole = attempt.output or ""
-    took_s = (attempt.ended_at - attempt.started_at).total_seconds() if attempt.ended_at else None
     return Tried(
         number=attempt.number,
         state=str(attempt.state or ""),
         began=f"{attempt.started_at.astimezone():%Y-%m-%d %H:%M:%S}",
-        took=duration(took_s),
+        took=duration(seconds_between(attempt.started_at, attempt.ended_at)),
         message=cut(attempt.message or ""),
         output=output,
         worker=attempt.worker or "",

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from applier.wording import seconds_between
 from planner.model import Action
 from planner.states import ActionState
 
@@ -40,9 +41,9 @@ def by_type(
     for a in actions:
         if a.uuid not in planned_s or a.state is not ActionState.SUCCEEDED:
             continue
-        if a.started_at is None or a.ended_at is None:
+        taken_s = seconds_between(a.started_at, a.ended_at)
+        if taken_s is None:
             continue
-        taken_s = max(0.0, (a.ended_at - a.started_at).total_seconds())
         number, planned, taken = found[a.action_type]
         found[a.action_type] = PlannedAndTaken(
             number + 1, planned + planned_s[a.uuid], taken + taken_s

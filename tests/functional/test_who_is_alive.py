@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from command_line import PROGRAM, CommandLine, Gate
 
+from applier.contracts import Claimant, Report
 from applier.storage.sql import SqlStore
-from planner.states import PlanState
+from planner.states import ActionState, PlanState
 
 SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
+NOP = {"action_type": "nop", "input_parameters": {"message": "x"}}
 CLOCKS = ["-3600s", "+0s", "+60s", "+3600s"]
 
 
@@ -120,3 +125,29 @@ def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> N
         resuming.send_signal(signal.SIGINT)
         assert resuming.wait() == 130
         assert "This is a bug" not in resuming.stderr.read()
+
+
+def test_a_duration_over_which_the_clock_was_set_back_is_not_known(actionplan: CommandLine) -> None:
+    """It is no negative number anywhere: in lists, details and reports."""
+    actionplan.good("create", actionplan.document("plan.yaml", NOP))
+    uuid = actionplan.plan().uuid
+    (action,) = actionplan.plan().actions
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+        store.start_plan(uuid, None, now=at)
+        claim = store.claim_plan(uuid, Claimant(host="h", pid=1, user="eve"), now=at)
+        states = (ActionState.PENDING, ActionState.ONGOING, ActionState.SUCCEEDED)
+        for (old, new), now in zip(pairwise(states), (at, at - timedelta(days=1)), strict=True):
+            report = Report(uuid=action.uuid, old=old, state=new)
+            store.commit(uuid, claim, [report], now=now)
+        store.move_claimed(uuid, claim, PlanState.SUCCEEDED, now=at)
+    for words in (
+        ("action", "list", "last"),
+        ("action", "show", "last", action.label),
+        ("show", "last"),
+        ("report", "last", "--out", "report.html"),
+    ):
+        assert "-86" not in actionplan.good(*words), words
+    assert "-86" not in (actionplan.folder / "report.html").read_text(encoding="utf-8")
+    listed = json.loads(actionplan.good("action", "list", "last", "-f", "json"))
+    assert listed[0]["took"] is None

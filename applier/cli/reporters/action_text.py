@@ -9,7 +9,7 @@ from typing import Any
 from applier.cli.reporters.column_widths import wrapped
 from applier.cli.reporters.joins import through
 from applier.store import Attempt
-from applier.wording import count, duration, one_line, some
+from applier.wording import count, duration, one_line, seconds_between, some
 from planner.failure_costs import FailureCosts
 from planner.model import JOIN, Action, ActionPlan
 from planner.secret_references import labelled
@@ -73,7 +73,7 @@ def tried(action: Action, attempts: Sequence[Attempt], width: int) -> Iterator[s
     for attempt in attempts:
         state = f"{attempt.state or 'runs'}" + (f" ({attempt.outcome})" if attempt.outcome else "")
         why = f": {one_line(attempt.message)}" if attempt.message else ""
-        took = duration(_took(attempt))
+        took = duration(seconds_between(attempt.started_at, attempt.ended_at))
         line = f"attempt {attempt.number}  {attempt.started_at:{_TIME}}  took {took}  {state}{why}"
         yield from wrapped(line, 11, width)
         yield from _output(attempt, _LAST if attempt is attempts[-1] else _EARLIER, "  ")
@@ -93,15 +93,9 @@ def attempt_as_dict(attempt: Attempt) -> dict[str, Any]:
         "number": attempt.number,
         "started_at": attempt.started_at.isoformat(),
         "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
-        "took_s": _took(attempt),
+        "took_s": seconds_between(attempt.started_at, attempt.ended_at),
         "state": str(attempt.state) if attempt.state else None,
         "outcome": str(attempt.outcome) if attempt.outcome else None,
         "message": attempt.message,
         "output": attempt.output,
     }
-
-
-def _took(attempt: Attempt) -> float | None:
-    if attempt.ended_at is None:
-        return None
-    return (attempt.ended_at - attempt.started_at).total_seconds()
