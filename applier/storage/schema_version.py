@@ -51,7 +51,10 @@ _NEVER = threading.Event()
 
 
 def upgrade(connection: str) -> None:
-    """Create the tables of a database, or upgrade them to the newest version; raises StoreError."""
+    """Create the tables of a database, or upgrade them to the newest version.
+
+    Raises StoreError, also while a plan runs: its applier works with the tables as they are.
+    """
     url = parse(connection)
     engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
     try:
@@ -59,10 +62,22 @@ def upgrade(connection: str) -> None:
             if url.get_backend_name() == "sqlite":
                 create_file(url, engine)
             with engine.begin() as database:
-                version(database, url)
+                found = version(database, url)
+                if found not in (None, REVISIONS[-1]):
+                    _require_none_running(database, url)
             run_alembic(engine)
     finally:
         engine.dispose()
+
+
+def _require_none_running(database: sa.Connection, url: sa.URL) -> None:
+    query = sa.select(plans.c.uuid).where(plans.c.state.in_(("ONGOING", "CANCELLING")))
+    running = database.execute(query).scalars().first()
+    if running is not None:
+        raise StoreError(
+            f"{shown(url)}: plan {running[:8]} runs; pause it and stop its service, with the "
+            "ActionPlan that runs it, before the tables are upgraded"
+        )
 
 
 def version(database: sa.Connection, url: sa.URL) -> str | None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from applier.contracts import Claimant
 from applier.errors import StoreError
 from applier.storage import schema_version
 from applier.storage.connection import make_engine, parse
@@ -27,6 +29,7 @@ from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
 from applier.testing.sample_plans import new_plan
+from planner.states import PlanState
 
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
@@ -171,6 +174,22 @@ def test_a_record_is_upgraded_only_when_asked_and_keeps_its_plans(url, next_vers
         assert schema_version.version(database, parse(url)) == version
     engine.dispose()
     assert columns_of_plans(url) == columns
+
+
+def test_the_tables_are_not_upgraded_under_a_running_plan(url, next_version):
+    plan = new_plan("a", state=PlanState.PENDING)
+    with closing(SqlStore(url)) as store:
+        store.save_plan(plan)
+        now = datetime.now(UTC)
+        claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="eve"), now=now)
+        columns = columns_of_plans(url)
+        next_version()
+        with pytest.raises(StoreError, match=rf"{plan.uuid[:8]} runs"):
+            schema_version.upgrade(url)
+        assert columns_of_plans(url) == columns
+        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=now)
+    schema_version.upgrade(url)
+    assert columns_of_plans(url) == {*columns, "note"}
 
 
 @every_server
