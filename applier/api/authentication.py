@@ -15,6 +15,7 @@ from oslo_config import cfg
 
 from applier.api.caller import Caller
 from applier.errors import ConfigurationError
+from applier.extras import MissingExtra
 
 #: The user name in the history if requests are not authenticated (``auth_strategy = none``).
 ANONYMOUS = "anonymous"
@@ -58,8 +59,8 @@ def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[.
     try:
         from keystonemiddleware.auth_token import AuthProtocol
     except ImportError:
-        text = "[api] auth_strategy: install actionplan[keystone], which 'keystone' needs"
-        raise ConfigurationError(text) from None
+        missing = MissingExtra("[api] auth_strategy = keystone", "keystone")
+        raise ConfigurationError(str(missing)) from None
     # The application itself rejects invalid tokens: errors of /v1 and /v2 differ in form.
     settings = {"oslo_config_config": conf, "delay_auth_decision": True}
     checked: Callable[..., Any] = AuthProtocol(application, settings)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
+from applier.extras import MissingExtra
+
 try:
     # futurist and taskflow import eventlet wherever it is installed; it takes long and warns.
     sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
@@ -20,8 +22,7 @@ try:
     from oslo_policy import policy  # noqa: F401
     from prometheus_client import registry  # noqa: F401
 except ImportError:
-    # Users get a sentence instead of a traceback.
-    raise SystemExit("actionplan-api: install actionplan[api], which it needs") from None
+    raise MissingExtra("actionplan-api", "api") from None
 from oslo_config import cfg
 from oslo_log import log
 

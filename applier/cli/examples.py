@@ -143,7 +143,7 @@ def _source() -> Path:
             if (source / _MARK).is_file():
                 return source
     raise ConfigurationError(
-        "the examples were not installed with this ActionPlan: pip install actionplan brings them"
+        "the examples were not installed with this ActionPlan: pip install . in a clone brings them"
     )
 
 

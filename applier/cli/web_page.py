@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from applier.errors import ConfigurationError
+from applier.extras import MissingExtra
 from applier.run.this_process import user
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def show(verb: Verb, uuid: str) -> int:
         from applier.api.server import Server
         from applier.api.token import PARAMETER, AddressWithToken
     except ImportError:
-        raise ConfigurationError("watch --web: install actionplan[api], which it needs") from None
+        raise ConfigurationError(str(MissingExtra("watch --web", "api"))) from None
     logging.getLogger("cheroot").setLevel(logging.ERROR)
     assembly = verb.session.assembly
     token = secrets.token_urlsafe(24)

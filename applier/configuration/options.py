@@ -176,7 +176,7 @@ APPLIER_OPTIONS = (
         default=False,
         help="Whether 'actionplan apply' and an applier service send a trace of each run by "
         "OpenTelemetry. The standard variables say where to: OTEL_EXPORTER_OTLP_ENDPOINT and "
-        "its like. Needs actionplan[traces].",
+        "its like. Needs the extra traces.",
     ),
     *GUARD_OPTIONS,
 )

@@ -18,7 +18,7 @@ WORKER_OPTIONS = (
         secret=True,
         sample_default="amqp://actionplan:SECRET@broker.example//",
         help="Address of the message broker between appliers and workers: amqp:// or amqps:// for "
-        "RabbitMQ, redis:// or rediss:// for Redis. Needs actionplan[workers].",
+        "RabbitMQ, redis:// or rediss:// for Redis. Needs the extra workers.",
     ),
     cfg.StrOpt(
         "broker_ca_file",

@@ -12,6 +12,7 @@ from applier.delivery.event_file import EventFile
 from applier.delivery.receivers import Receiver
 from applier.delivery.webhook import Webhook
 from applier.errors import ConfigurationError
+from applier.extras import MissingExtra
 from applier.run.this_process import this_host
 from planner.configuration_files import place_of
 
@@ -38,8 +39,8 @@ def _notifications(conf: cfg.ConfigOpts) -> Receiver:
     try:
         from applier.delivery.messaging import Notifications
     except ImportError:
-        text = "[events] notifications: install actionplan[notifications], which it needs"
-        raise ConfigurationError(text) from None
+        missing = MissingExtra("[events] notifications", "notifications")
+        raise ConfigurationError(str(missing)) from None
     return Notifications(conf)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from applier.contracts import Machine, StopSignal
 from applier.errors import ActionFailed
+from applier.extras import MissingExtra
 from applier.machines import address as addresses
 from applier.machines import local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
@@ -144,10 +145,8 @@ class OpenMachines:
                     # asyncssh takes as long to import as the rest of the applier.
                     from applier.machines.connections import Connections
                 except ImportError as reason:
-                    raise ActionFailed(
-                        "nodes are reached over SSH with the extra 'ssh': "
-                        f"pip install 'actionplan[ssh]' ({reason})"
-                    ) from reason
+                    missing = MissingExtra("a node that is reached over SSH", "ssh")
+                    raise ActionFailed(f"{missing} ({reason})") from reason
                 self._connections = Connections(self._ssh)
             return self._connections
 

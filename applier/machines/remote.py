@@ -205,6 +205,9 @@ class Remote:
                     return await work(client)
             except _LOST:
                 raise
+            except asyncssh.ChannelOpenError as reason:
+                text = "files are copied by SFTP, and its SSH server offers no subsystem sftp"
+                raise ActionFailed(f"{self._address}: {text} ({reason.reason})") from reason
             except asyncssh.SFTPError as reason:
                 raise ActionFailed(f"{self._address}: {path}: {reason.reason}") from reason
 

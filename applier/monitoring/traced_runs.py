@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from applier.contracts import Listener
+from applier.extras import MissingExtra
 from planner.model import ActionPlan
 
 LOG = logging.getLogger(__package__)
@@ -25,7 +26,7 @@ def listeners() -> Iterator[Callable[[ActionPlan], AbstractContextManager[Listen
         from applier.monitoring.span_export import sent
         from applier.monitoring.traces import TracedRun
     except ImportError:
-        LOG.error("[watcher_applier] traces: install actionplan[traces], which it needs")
+        LOG.error("%s", MissingExtra("[watcher_applier] traces", "traces"))
         yield None
         return
     with sent() as tracer:

@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from applier.extras import MissingExtra
+
 try:
     # futurist and taskflow import eventlet wherever it is installed; it takes long and warns.
     sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     import cotyledon
 except ImportError:
-    # Users get a sentence instead of a traceback.
-    raise SystemExit("actionplan-applier: install actionplan[service], which it needs") from None
+    raise MissingExtra("actionplan-applier", "service") from None
 from oslo_config import cfg
 from oslo_log import log
 
@@ -84,7 +85,7 @@ def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractCont
         from applier.monitoring import endpoint, measured_store, passing
         from applier.monitoring.run_metrics import RunMetrics
     except ImportError:
-        LOG.error("[watcher_applier] metrics_port: install actionplan[api], which it needs")
+        LOG.error("%s", MissingExtra("[watcher_applier] metrics_port", "api"))
         return nullcontext()
     metrics = RunMetrics()
     assembly.measured = lambda store: measured_store.measured(store, metrics)
@@ -128,8 +129,7 @@ def _api() -> Any:
     try:
         from applier.api import api_service
     except ImportError:
-        text = "--with-api: install actionplan[api], which it needs"
-        raise ConfigurationError(text) from None
+        raise ConfigurationError(str(MissingExtra("--with-api", "api"))) from None
     return api_service
 
 
@@ -138,7 +138,7 @@ def _delivery() -> Any:
     try:
         from applier.delivery import delivery_service
     except ImportError:
-        raise ConfigurationError("[events]: install actionplan[service], which it needs") from None
+        raise ConfigurationError(str(MissingExtra("[events]", "service"))) from None
     return delivery_service
 
 

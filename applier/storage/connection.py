@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from applier.errors import ConfigurationError, StoreError
+from applier.extras import MissingExtra
 
 ACCEPTED = "sqlite:////PATH, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
 #: By kind of database: the default driver, the extra that installs it, and the URL options.
@@ -143,10 +144,7 @@ def _missing(url: sa.URL) -> str:
     default, extra, _ = DRIVERS.get(backend, (None, None, None))
     if driver != default:
         return f"{shown(url)}: the driver {driver!r} is not installed"
-    return (
-        f"{shown(url)}: the driver {driver!r} is not installed; "
-        f"to install it: pip install actionplan[{extra}]"
-    )
+    return f"{shown(url)}: {MissingExtra(f'the driver {driver!r}', str(extra))}"
 
 
 class SameFile:

@@ -14,12 +14,14 @@ from dataclasses import replace
 from typing import Any
 from warnings import filterwarnings
 
+from applier.extras import MissingExtra
+
 try:
     # Libraries of Celery import eventlet where it is installed; that is slow, and logs a warning.
     sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     import celery  # noqa: F401 - so that users get a sentence instead of a traceback
 except ImportError:
-    raise SystemExit("actionplan-worker: install actionplan[workers], which it needs") from None
+    raise MissingExtra("actionplan-worker", "workers") from None
 from oslo_config import cfg
 from oslo_log import log
 

@@ -13,6 +13,7 @@ from oslo_config import cfg
 from applier import configuration
 from applier.configuration import option_types
 from applier.errors import ConfigurationError
+from applier.extras import MissingExtra
 from applier.scheduling.queue_limits import DEFAULT_QUEUE
 from applier.store.worker_jobs import WorkerJobStore
 from planner.configuration_files import place_of
@@ -64,8 +65,7 @@ def _celery() -> object:
     try:
         from applier.workers import celery_app
     except ImportError:
-        text = "[workers]: install actionplan[workers], which it needs"
-        raise ConfigurationError(text) from None
+        raise ConfigurationError(str(MissingExtra("[workers]", "workers"))) from None
     return celery_app
 
 

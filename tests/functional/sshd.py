@@ -18,6 +18,7 @@ from programs import find
 
 #: sshd of root wants this folder, which is made when a machine starts.
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
+SFTP = "Subsystem sftp internal-sftp\n"
 _CONFIGURATION = """\
 ListenAddress {host}:{port}
 HostKey {folder}/host_key
@@ -28,7 +29,6 @@ StrictModes no
 PasswordAuthentication no
 PermitRootLogin yes
 LogLevel VERBOSE
-Subsystem sftp internal-sftp
 {more}
 """
 
@@ -57,7 +57,7 @@ def state_of(pid: int) -> str:
 class Sshd:
     """One server; ``environment`` is what sessions find in theirs. A context manager.
 
-    ``more`` are further lines of its configuration.
+    ``more`` are further lines of its configuration; an empty ``sftp`` is a server without SFTP.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Sshd:
         host: str = "127.0.0.1",
         environment: Mapping[str, str] | None = None,
         more: str = "",
+        sftp: str = SFTP,
     ) -> None:
         self.folder, self.host = folder, host
         folder.mkdir()
@@ -84,7 +85,7 @@ class Sshd:
             host=host,
             port=self.port,
             folder=folder,
-            more=f"SetEnv {' '.join(pairs)}\n{more}",
+            more=f"{sftp}SetEnv {' '.join(pairs)}\n{more}",
         )
         (folder / "sshd_config").write_text(text)
         self.log: list[str] = []

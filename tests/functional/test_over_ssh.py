@@ -652,6 +652,14 @@ def test_a_file_is_replaced_as_a_whole_with_its_mode(node, tmp_path):
     assert list(path.parent.iterdir()) == []
 
 
+def test_a_server_without_sftp_says_what_is_missing(tmp_path, key, open_machine, printed):
+    with Sshd(tmp_path / "sshd", key, sftp="") as server:
+        machine = open_machine(server)
+        assert machine.run(["echo", "x"], output=printed.append).last_line == "x"
+        with pytest.raises(ActionFailed, match="sftp"):
+            machine.write(str(tmp_path / "x"), b"x", 0o600)
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_to_a_file_is_followed(node, tmp_path, there):
     target, link = tmp_path / "target", tmp_path / "link"

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from applier.errors import ConfigurationError
+from applier.extras import MissingExtra
 
 #: Seconds after which a request without an answer fails, unless clouds.yaml has ``api_timeout``.
 _REQUEST_TIMEOUT_S = 60.0
@@ -23,9 +24,8 @@ def region(cloud: str | None) -> Any:
         from keystoneauth1 import exceptions as keystone
         from openstack import exceptions
     except ImportError as reason:
-        raise ConfigurationError(
-            "the cloud 'openstack' needs openstacksdk: pip install 'actionplan[openstack]'"
-        ) from reason
+        missing = MissingExtra("the cloud 'openstack'", "openstack")
+        raise ConfigurationError(str(missing)) from reason
     named = cloud or os.environ.get("OS_CLOUD")
     if not named:
         raise ConfigurationError(

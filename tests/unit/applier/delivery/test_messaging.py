@@ -80,7 +80,7 @@ def test_a_missing_library_is_told_in_a_sentence(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "oslo_messaging", None)
     with pytest.raises(ConfigurationError) as raised:
         made("")
-    text = "[events] notifications: install actionplan[notifications], which it needs"
+    text = "[events] notifications needs the extra 'notifications'"
     assert str(raised.value) == text
 
 

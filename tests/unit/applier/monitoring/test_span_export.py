@@ -131,7 +131,7 @@ def test_a_missing_extra_is_a_sentence(assembly, monkeypatch, caplog):
     with assembly.traced():
         assert assembly._listener_of is None
     (record,) = caplog.records
-    text = "[watcher_applier] traces: install actionplan[traces], which it needs"
+    text = "[watcher_applier] traces needs the extra 'traces'"
     assert (record.levelname, record.getMessage()) == ("ERROR", text)
 
 

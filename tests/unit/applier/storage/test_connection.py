@@ -65,8 +65,8 @@ def test_an_unknown_way_to_synchronise_is_refused():
 @pytest.mark.parametrize(
     ("connection", "module", "sentence"),
     [
-        (POSTGRESQL, "psycopg", "pip install actionplan[postgresql]"),
-        (MYSQL, "pymysql", "pip install actionplan[mysql]"),
+        (POSTGRESQL, "psycopg", "the extra 'postgresql'"),
+        (MYSQL, "pymysql", "the extra 'mysql'"),
         ("postgresql+pg8000://h/d", "pg8000", "the driver 'pg8000' is not installed"),
         ("postgresql+nothing://h/d", "nothing", "the driver 'nothing' is not installed"),
     ],
