@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from applier.cli import arguments, deployment_part, foreground
@@ -92,10 +94,8 @@ class Apply(Verb):
     def _apply(
         self, parsed_args: argparse.Namespace, settings: SetOptions, events: TextIO | None
     ) -> int:
-        try:
+        with _before_anything_runs():
             plan, is_new = self._plan(parsed_args, settings)
-        except (StoreError, DamagedRecord) as reason:
-            raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
         return run_shown(self, plan, settings, parsed_args, is_new=is_new, events=events)
 
     def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
@@ -147,26 +147,33 @@ def run_shown(
     """
     from applier.cli.reporters import plan_table
 
-    _refuse_what_cannot_run(verb, plan)
     workers = settings.max_workers or verb.session.max_workers
-    if is_new:
-        verb.session.store.save_plan(plan, history=verb.entry("create"))
-    plan_table.show(plan, verb.app.stdout, whole=args.all, max_workers=workers)
-    if not plan.actions:
-        return 0
-    _require_allowed(verb, plan, settings)
-    if verb.session.cloud_needed_by(plan) is not None:
-        drift.require_no_drift(
-            verb.session.assembly,
-            plan,
-            verb.say,
-            accepted=args.accept_drift,
-            in_any_case=not args.yes,
-        )
+    with _before_anything_runs():
+        _refuse_what_cannot_run(verb, plan)
+        if is_new:
+            verb.session.store.save_plan(plan, history=verb.entry("create"))
+        plan_table.show(plan, verb.app.stdout, whole=args.all, max_workers=workers)
+        if not plan.actions:
+            return 0
+        _require_allowed(verb, plan, settings)
+        if verb.session.cloud_needed_by(plan) is not None:
+            accepted, asks = args.accept_drift, not args.yes
+            drift.require_no_drift(
+                verb.session.assembly, plan, verb.say, accepted=accepted, in_any_case=asks
+            )
     if not args.yes and not verb.agrees(question(plan, workers)):
         verb.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
         return REFUSED
     return foreground.run(verb, plan, settings, workers, events)
+
+
+@contextmanager
+def _before_anything_runs() -> Iterator[None]:
+    """Add to an error of the record that nothing has run."""
+    try:
+        yield
+    except (StoreError, DamagedRecord) as reason:
+        raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
 
 
 def may_ask(verb: Verb, args: argparse.Namespace) -> bool:

@@ -354,7 +354,8 @@ def _not_installed(conf: cfg.ConfigOpts, option: Option, value: Any) -> Iterator
         text = str(UnknownPlugin(what, str(value), known))
         if not any(map(shared_file.is_of_watcher, files_of(conf))):
             raise ValueError(text)
-        yield text
+        default = plugin_options.DEFAULT_ENGINE
+        yield f"{text}; {default} runs plans" if namespace == registry.ENGINES else text
 
 
 def _without_effect(opt: cfg.Opt, value: Any) -> Iterator[str]:

@@ -20,7 +20,6 @@ from applier.run.plan_cloud import SIMULATED
 from planner import ranges, registry
 from planner.configuration_files import place_of
 from planner.errors import BrokenPlugin, PlannerError, UnknownPlugin
-from planner.options import IN_WATCHER
 from planner.registry import ACTIONS, CLOUDS, ENGINES, section_of
 
 if TYPE_CHECKING:
@@ -65,9 +64,13 @@ DEFAULT_ENGINE = "taskflow"
 
 
 def engine_name(conf: cfg.ConfigOpts) -> str:
-    """Return the name of the configured engine; ``actionplan``, as in Watcher, is the default."""
+    """Return the name of the configured engine.
+
+    It is the default for ``actionplan``, as in Watcher, and for an engine that is not installed:
+    one of another program, named in a file that it reads as well.
+    """
     name = str(conf.watcher_applier.workflow_engine)
-    return DEFAULT_ENGINE if name == IN_WATCHER else name
+    return name if name in registry.names(registry.ENGINES) else DEFAULT_ENGINE
 
 
 class InstalledCloud(types.String):

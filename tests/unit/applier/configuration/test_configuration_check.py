@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from applier import configuration
 from applier.clouds.simulated import SimulatedCloud
-from applier.configuration import watcher_options
+from applier.configuration import plugin_options, watcher_options
 from applier.errors import ConfigurationError
 from planner import registry
 
@@ -240,7 +240,10 @@ def test_a_text_that_cannot_be_used_is_refused(
 
 def test_an_engine_of_watcher_in_its_own_file_is_told(read: Read) -> None:
     (told,) = read.told("[watcher_applier]\nworkflow_engine = theirs\n[database]\nx = 1\n")
-    assert told.startswith("2: [watcher_applier] workflow_engine: no workflow engine 'theirs';")
+    assert "'theirs'" in told
+    assert told.endswith("taskflow runs plans")
+    conf = read("[watcher_applier]\nworkflow_engine = theirs\n[database]\nx = 1\n")
+    assert plugin_options.engine_name(conf) == "taskflow"
 
 
 def test_values_may_be_in_several_lines(read: Read) -> None:
