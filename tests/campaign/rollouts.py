@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rolls out over simulated nodes, and kills, pauses and narrows it until it has ended.
+"""Rolls out and deploys over simulated nodes, and kills, pauses and narrows it until it has ended.
 
 ``python tests/campaign/rollouts.py [--seconds S] [--seed N]``. The drivers of the simulated nodes
 write a log that knows nothing of plan and record. By it never more nodes than the rollout allows
@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -47,8 +48,15 @@ class Rollout:
         self.troubles: Counter[str] = Counter()
         #: Nodes whose last step was skipped: they are done without it.
         self.skipped: set[str] = set()
-        step = {"command": "true", "duration_s": round(chance.uniform(0.02, 0.15), 2)}
-        document = {
+        duration_s = round(chance.uniform(0.02, 0.15), 2)
+        document = chance.choice([self._rollout, self._deployment])(duration_s)
+        (folder / "rollout.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        self._record = f"sqlite:///{folder}/record.sqlite"
+        self.run("create", "rollout.yaml")
+
+    def _rollout(self, duration_s: float) -> dict[str, Any]:
+        step = {"command": "true", "duration_s": duration_s}
+        return {
             "kind": "rollout",
             "name": "p",
             "nodes": self.nodes,
@@ -56,9 +64,21 @@ class Rollout:
             "keep": self.keep,
             "steps": [{"name": f"s{k}", "shell": step} for k in range(self.steps)],
         }
-        (folder / "rollout.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-        self._record = f"sqlite:///{folder}/record.sqlite"
-        self.run("create", "rollout.yaml")
+
+    def _deployment(self, duration_s: float) -> dict[str, Any]:
+        tasks = [f"s{k}" for k in range(self.steps)]
+        task = {"type": "shell", "version": 2, "role": "x", "parameters": {"cmd": "true"}}
+        return {
+            "kind": "deployment",
+            "name": "p",
+            "nodes": [{"uid": node, "roles": "x"} for node in self.nodes],
+            "serial": [{"name": "p", "nodes": self.serial, "keep": self.keep}],
+            "durations": dict.fromkeys(tasks, duration_s),
+            "tasks": [
+                {"id": name, "requires": [before] if before else [], **task}
+                for before, name in zip(["", *tasks], tasks, strict=False)
+            ],
+        }
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         """Start the program as an operator does."""

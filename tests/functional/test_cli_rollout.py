@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -31,10 +32,31 @@ def written(actionplan: CommandLine, **fields: Any) -> str:
     return "patch.yaml"
 
 
+def deployed(actionplan: CommandLine) -> str:
+    """Write a deployment of the same steps after one of another block, on the same nodes."""
+    chain, before = [], ""
+    for name in ("prepare", "upgrade", "check"):
+        task = {"id": name, "type": "shell", "version": 2, "role": "web", "requires": before or []}
+        chain.append({**task, "parameters": {"cmd": "true"}})
+        before = name
+    value = {
+        "kind": "deployment",
+        "name": "patch",
+        "serial": [{"name": "patch", "tasks": ["upgrade", "check"], "nodes": SERIAL}],
+        "nodes": [{"uid": node, "roles": "web"} for node in NODES],
+        "durations": dict.fromkeys(("prepare", "upgrade", "check"), 0.2),
+        "tasks": chain,
+    }
+    (actionplan.folder / "deployment.yaml").write_text(yaml.safe_dump(value), encoding="utf-8")
+    return "deployment.yaml"
+
+
 def most_under_way(actionplan: CommandLine) -> int:
     """Return how many nodes were between their first begin and their last end at most."""
     times: dict[str, list[datetime]] = {}
-    for action in actionplan.plan().actions:
+    for action in actionplan.plans()[0].actions:
+        if not action.places:
+            continue
         shown = actionplan.good("action", "show", "last", str(action.name), "-f", "json")
         for attempt in json.loads(shown)["attempts_made"]:
             node = times.setdefault(action.places[0].member, [])
@@ -98,14 +120,16 @@ def test_the_plan_pauses_after_the_canary_and_goes_on_when_somebody_looked(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("write", [written, deployed])
 def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(
-    actionplan: CommandLine,
+    actionplan: CommandLine, write: Callable[[CommandLine], str]
 ) -> None:
     actionplan.configure(actionplan={"simulator_speed": 1})
-    actionplan.good("create", written(actionplan))
+    actionplan.good("create", write(actionplan))
 
     def done() -> int:
-        return sum(a.state is ActionState.SUCCEEDED for a in actionplan.plan().actions)
+        held = [a for a in actionplan.plan().actions if a.places]
+        return sum(a.state is ActionState.SUCCEEDED for a in held)
 
     for _ in range(2):
         before = done()
