@@ -112,6 +112,7 @@ LAYERS = (
         (
             "applier",
             "applier.errors",
+            "applier.extras",
             "applier.guarding.*",
             "applier.store.*",
             "applier.backoff",
