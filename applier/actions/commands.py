@@ -41,8 +41,8 @@ def run(
     except ConnectionError:
         raise
     except OSError as error:
-        text = f"{name}: cannot be started: {error.strerror}: {error.filename}"
-        raise ActionFailed(text) from error
+        where = f": {error.filename}" if error.filename else ""
+        raise ActionFailed(f"{name}: cannot be started: {error.strerror}{where}") from error
     except ValueError as error:
         raise ActionFailed(f"{name}: cannot be started: {error}") from error
     if ended.code is None:

@@ -63,8 +63,11 @@ class Permit:
             try:
                 os.symlink(_USED, self._state)
             except (FileExistsError, FileNotFoundError) as reason:
-                text = "not started: another applier has taken the plan over"
-                raise ActionFailed(text) from reason
+                # Whoever took the plan over has linked the state, or removed the folder since.
+                text = "another applier has taken the plan over"
+                if not self._folder.parent.is_dir():
+                    text = f"the folder {self._folder.parent} is missing; put it back"
+                raise ActionFailed(f"not started: {text}") from reason
             except OSError as reason:
                 raise ActionFailed(f"not started: {self._state}: {reason.strerror}") from reason
             self._is_to_be_used = False

@@ -48,6 +48,16 @@ def test_one_that_has_not_begun_never_will(tmp_path):
         mine.use()
 
 
+def test_a_folder_that_was_moved_away_is_no_withdrawal(tmp_path):
+    place = tmp_path / "jobs"
+    mine = given(place)
+    place.rename(tmp_path / "gone")
+    with pytest.raises(ActionFailed, match=r"jobs is missing; put it back"):
+        mine.use()
+    (tmp_path / "gone").rename(place)
+    mine.use()
+
+
 def test_nothing_is_known_of_an_attempt_without_a_permit(tmp_path):
     other(tmp_path).use()
     assert not other(tmp_path).withdraw()
