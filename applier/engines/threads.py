@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import queue
 import threading
 import time
@@ -14,6 +15,9 @@ from typing import Any, NamedTuple
 
 from applier.contracts import Report
 from applier.store.worker_jobs import StopReason
+
+
+LOG = logging.getLogger(__name__)
 
 
 class ThreadPool:
@@ -31,20 +35,32 @@ class ThreadPool:
         self._work: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._given_up = 0
+        self._is_short = False
 
     def grow(self, number: int, extra: int = 0) -> None:
         """Start threads until there are ``number``, but at most ``maximum`` plus ``extra``.
 
-        Of the ``number``, ``extra`` threads do not count against the maximum. Raises RuntimeError
-        if a thread cannot start.
+        Of the ``number``, ``extra`` threads do not count against the maximum. If the machine grants
+        no more threads, fewer run at once; raises RuntimeError if it grants none.
         """
         while len(self._threads) < min(number - extra, self.maximum) + extra + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"
             thread = threading.Thread(
                 target=copy_context().run, args=(self._loop,), name=name, daemon=True
             )
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                if not self._threads:
+                    raise
+                self._tell_once(len(self._threads))
+                return
             self._threads.append(thread)
+
+    def _tell_once(self, number: int) -> None:
+        if not self._is_short:
+            LOG.warning("No more threads can be started: at most %d actions run at once", number)
+        self._is_short = True
 
     def replace(self) -> None:
         """Allow one thread more, because one hangs and will not become free."""
@@ -117,7 +133,10 @@ class Threads:
         name = f"action-abort-{task.action.uuid}"
         # The thread logs for the same plan as this one.
         told = partial(copy_context().run, task.abort)
-        threading.Thread(target=told, name=name, daemon=True).start()
+        try:
+            threading.Thread(target=told, name=name, daemon=True).start()
+        except RuntimeError as reason:
+            LOG.warning("Action %s is stopped without its abort: %s", task.action.uuid, reason)
 
     def let_go(self, task: Any) -> bool:
         """Leave the commands of an attempt running at a stop; return False: the caller stops it."""

@@ -45,6 +45,27 @@ def test_one_after_another_needs_one_thread():
         assert len(workers._threads) == 1
 
 
+def test_fewer_run_at_once_where_the_machine_grants_no_more_threads(monkeypatch, caplog):
+    granted, start = iter([True, True]), threading.Thread.start
+
+    def scarce(thread):
+        if not next(granted, False):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    done: queue.SimpleQueue = queue.SimpleQueue()
+    with ThreadPool(8, done.put) as workers:
+        for busy in range(1, 6):
+            workers.grow(busy)
+            workers.submit(lambda: threading.current_thread().name)
+        names = {done.get(timeout=PATIENCE_S) for _ in range(5)}
+    assert names <= {"action-worker-1", "action-worker-2"}
+    assert [record.args for record in caplog.records] == [(2,)]
+    with ThreadPool(8, done.put) as workers, pytest.raises(RuntimeError):
+        workers.grow(1)
+
+
 @pytest.mark.slow
 def test_work_that_hangs_does_not_keep_the_process_alive():
     program = (
