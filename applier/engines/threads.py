@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from applier.contracts import Report
 from applier.store.worker_jobs import StopReason
 
-
 LOG = logging.getLogger(__name__)
 
 
