@@ -148,8 +148,9 @@ def test_a_pause_lets_begun_nodes_finish_and_now_leaves_them_half_done(
     actionplan: CommandLine,
 ) -> None:
     actionplan.configure(actionplan={"simulator_speed": 1})
-    step = {"node": "{node}", "duration_s": 0.4, "command": "true"}
-    steps = [{"name": f"step-{k}", "shell": step} for k in range(10)]
+    step = {"node": "{node}", "duration_s": 0.3, "command": "true"}
+    # Long enough for a request to arrive on a loaded machine.
+    steps = [{"name": f"step-{k}", "shell": step} for k in range(20)]
     for verb, state in (("pause", PlanState.PAUSED), ("cancel", PlanState.CANCELLED)):
         for now in ([], ["--now"]):
             actionplan.good("create", written(actionplan, steps=steps))
