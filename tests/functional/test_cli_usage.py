@@ -140,4 +140,4 @@ def test_rows_come_in_every_format(actionplan: CommandLine) -> None:
         assert "web" in actionplan.good("list", "-f", form, "-c", "name")
     ended = actionplan("list", "-c", "nmae")
     assert ended.code == 1
-    assert "-c nmae: no such column; did you mean 'name'? Known: actions, created" in ended.err
+    assert "-c nmae: no such column" in ended.err

@@ -145,7 +145,7 @@ def test_a_shell_is_judged_there_as_it_is_here(make, stop, tmp_path, printed):
 def test_a_shell_that_never_returns_is_ended_there_as_it_is_here(make, stop, printed, monkeypatch):
     hurry(monkeypatch, lambda: printed)
     work = make(Shell, command="echo begun; sleep 1000", timeout_s=HOUR_S)
-    with pytest.raises(ActionFailed, match=r"had not ended after 3600 s, and was stopped: begun"):
+    with pytest.raises(ActionFailed, match=r"had not ended after 3600 s"):
         done(work, stop)
     assert work.verify() is Verified.NOT_DONE
 
@@ -256,7 +256,7 @@ def test_without_rsync_a_link_is_refused(make, monkeypatch, stop, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "link").symlink_to("/etc/passwd")
-    with pytest.raises(ActionFailed, match="link is a link: without rsync only files are copied"):
+    with pytest.raises(ActionFailed, match="link is a link"):
         done(make(Sync, src=str(tmp_path / "source"), dst=str(tmp_path / "target")), stop)
 
 

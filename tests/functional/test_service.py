@@ -225,4 +225,4 @@ def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_p
     assert "workers need a record on a server" in text
     code, text = told("actionplan-applier", "--help")
     assert code == 0
-    assert 'Runs the plans that "actionplan start" queued' in text
+    assert '"actionplan start" queued' in text
