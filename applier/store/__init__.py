@@ -64,6 +64,5 @@ class Store(
     ``save_plan``, ``import_plan``, ``add_request``, ``add_history`` and ``import_durations``.
 
     The orders of saving, of queues, of the history and of events come from counters in the store,
-    not from clocks. Every implementation has to pass the suites of
-    :mod:`applier.testing.store_suite` for the parts that it implements.
+    not from clocks. ``tests/contract`` has the suites that every implementation has to pass.
     """

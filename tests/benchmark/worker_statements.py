@@ -32,13 +32,14 @@ from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import OVER, AttemptKey, HeldJob, Worker
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
 from applier.workers.celery_app import PREFIX, celery_app
 from applier.workers.follower import LONGEST_S, SHORTEST_S
 
 # The databases of tests are made by a module of the tests.
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(sys.path[0], "contract"))
 from scratch_database import POSTGRESQL, scratch_database
+from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 RULES = Path(__file__).parents[2] / "etc" / "worker-accounts.postgresql.sql"
 #: As a shell action has it, about 500 bytes.

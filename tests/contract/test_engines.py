@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from engine_suite import EngineContract
+
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.engine_suite import EngineContract
 
 
 class TestTaskFlowEngine(EngineContract):

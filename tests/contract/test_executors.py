@@ -10,12 +10,12 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
 import pytest
+from engine_checks.engine_setting import PATIENCE_S, pair
+from engine_suite import EngineContract
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import StoreError
 from applier.store.worker_jobs import Worker
-from applier.testing.engine_checks.engine_setting import PATIENCE_S, pair
-from applier.testing.engine_suite import EngineContract
 from applier.testing.trials import Trial, changed
 from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper

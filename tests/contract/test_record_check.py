@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 import sqlalchemy as sa
+from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
 from applier.storage import schema_version
@@ -29,7 +30,6 @@ from applier.storage.tables import (
     turn,
 )
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
 from applier.testing.temporary_store import empty_record
 from planner.states import PlanState
 

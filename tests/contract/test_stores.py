@@ -12,6 +12,15 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from store_checks.running_plans import RunStoreUnderTest
+from store_suite import (
+    OperatorStoreContract,
+    PageStoreContract,
+    PlanStoreContract,
+    RunStoreContract,
+    ServiceStoreContract,
+    StoreContract,
+)
 
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict
@@ -21,15 +30,6 @@ from applier.storage.sql import SqlStore
 from applier.storage.tables import metadata, turn
 from applier.store import ServiceStore, Store
 from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.store_checks.running_plans import RunStoreUnderTest
-from applier.testing.store_suite import (
-    OperatorStoreContract,
-    PageStoreContract,
-    PlanStoreContract,
-    RunStoreContract,
-    ServiceStoreContract,
-    StoreContract,
-)
 from applier.testing.temporary_store import TemporaryStore, empty_record
 from planner.errors import InvalidTransition, PlannerError
 from planner.states import PlanState

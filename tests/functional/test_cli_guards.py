@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from command_line import EXAMPLE, CommandLine, Gate, check_golden
+from store_checks.running_plans import ends, starts
 
 from applier.contracts import Claimant
 from applier.run.resume import take_over
 from applier.storage.sql import SqlStore
-from applier.testing.store_checks.running_plans import ends, starts
 from planner.states import ActionState, Outcome, PlanState
 
 NOP = {"name": "a", "action_type": "nop"}

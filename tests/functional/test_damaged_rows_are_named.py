@@ -11,13 +11,13 @@ from datetime import timedelta
 import pytest
 from api_client import client_of, configured
 from command_line import CommandLine
+from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.storage.sql import SqlStore
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
 from planner.states import PlanState
 
 PLAN = "00000000-0000-4000-8000-00000000000a"

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from command_line import ROOT
 from scratch_broker import rabbitmq_url
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
+from store_checks.running_plans import NOW, claimed, starts
 from worker_processes import fleet, until
 
 from applier.contracts import JobOffer
@@ -29,7 +30,6 @@ from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import AttemptKey, HeldJob, Worker, WorkerJobState
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW, claimed, starts
 from applier.workers.celery_app import CeleryDelivery, celery_app
 
 pytestmark = pytest.mark.server

@@ -8,17 +8,20 @@ see the states that Watcher's tables hold.
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "contract"))
+from store_checks.running_plans import AFTERWARDS, LATER, NOW
+from store_suite import RunStoreContract
 from watcher_in_one_process import OneProcessWatcher
 
 from applier.testing.sample_plans import MADE
-from applier.testing.store_checks.running_plans import AFTERWARDS, LATER, NOW
-from applier.testing.store_suite import RunStoreContract
 
 MOMENTS = (MADE, NOW, LATER, AFTERWARDS)
 _UUID = "uuids of actions are unique in Watcher's whole database"

@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
+from store_checks.history_checks import entry
 
 from applier.notifications import lines
 from applier.notifications.schema import SCHEMA
 from applier.store import Store
 from applier.store.subscriptions import DeadEvent, Trouble
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.history_checks import entry
 from planner.states import PlanState
 
 from .conftest import Run

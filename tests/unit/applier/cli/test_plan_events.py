@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
+from store_checks.history_checks import entry
+from store_checks.running_plans import claimed, starts, succeeds
 
 from applier.cli import plan_events
 from applier.cli.plan_events import LASTS, PlanEvents
 from applier.notifications.schema import SCHEMA
 from applier.store import Store
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.history_checks import entry
-from applier.testing.store_checks.running_plans import claimed, starts, succeeds
 from applier.testing.temporary_store import TemporaryStore
 from planner.model import ActionPlan
 from planner.states import PlanState

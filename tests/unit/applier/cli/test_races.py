@@ -8,12 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from store_checks.running_plans import ends, starts
 
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
 from applier.store import Store
 from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.store_checks.running_plans import ends, starts
 from planner.states import ActionState, Outcome, PlanState
 
 from .conftest import Run

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from store_checks.running_plans import ME, NOW, retries, starts, succeeds
 
 from applier.errors import PlanConflict
 from applier.monitoring.measured_store import MeasuredStore, measured
@@ -14,7 +15,6 @@ from applier.monitoring.record_collector import RecordCollector
 from applier.monitoring.run_metrics import RunMetrics
 from applier.store.figures import StoreFigures
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import ME, NOW, retries, starts, succeeds
 from applier.testing.temporary_store import TemporaryStore
 from planner.states import PlanState
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from store_checks.running_plans import NOW
 
 from applier.actions.nop import Nop
 from applier.clouds.simulated import SimulatedCloud
@@ -19,7 +20,6 @@ from applier.operations import Operator
 from applier.run.this_process import this_host
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW
 from applier.testing.temporary_store import TemporaryStore
 from planner.model import ActionPlan
 from planner.states import PlanState

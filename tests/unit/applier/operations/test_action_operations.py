@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from store_checks.running_plans import NOW, ends, starts
 
 from applier.errors import ActionFailed, PlanConflict
 from applier.operations import actions
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW, ends, starts
 from planner.model import Action
 from planner.states import ActionState, PlanState
 

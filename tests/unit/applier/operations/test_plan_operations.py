@@ -8,6 +8,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from store_checks.running_plans import NOW
 
 from applier.contracts import Claimant, Report
 from applier.errors import GuardRefusal, OtherCloud, PlanConflict
@@ -15,7 +16,6 @@ from applier.operations import claim as claim_text
 from applier.operations import plans, removal, resuming
 from applier.run.resume import take_over
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW
 from planner.guards import Guards
 from planner.place_rules import HeldPlace, PlaceRule
 from planner.states import ActionState, PlanState

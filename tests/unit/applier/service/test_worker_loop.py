@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from store_checks.running_plans import starts
 
 from applier.contracts import Claimant, Request, Verified
 from applier.errors import DamagedRecord, GuardRefusal, OtherCloud, StoreError, UnknownActionTypes
@@ -23,7 +24,6 @@ from applier.scheduling.resumption import decide
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import starts
 from planner.states import ActionState, PlanState
 
 PATIENCE_S = 120.0

@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from store_checks.running_plans import NOW, starts, succeeds
 
 from applier.storage import schema_version
 from applier.storage.action_statements import (
@@ -22,7 +23,6 @@ from applier.storage.action_statements import (
 from applier.storage.sql import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW, starts, succeeds
 
 
 def test_uuids_are_cut_into_statements_in_their_order():

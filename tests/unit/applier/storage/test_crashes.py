@@ -8,14 +8,16 @@ import signal
 import subprocess
 import sys
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 
 import programs
 import pytest
+from store_checks import running_plans
+from store_checks.running_plans import LATER, NOW, claimed, starts, succeeds
 
 from applier.errors import StoreError
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import LATER, NOW, claimed, starts, succeeds
 from planner.states import ActionState, PlanState
 
 pytestmark = pytest.mark.slow
@@ -24,10 +26,14 @@ ROUNDS, BATCH = 10, 4
 
 #: Writes batches until it is killed, and says of each when it is durable. Each batch ends one group
 #: of actions and starts the next. Its input ends with the test.
-WRITER = """
+WRITER = (
+    f"""
 import sys
+sys.path.insert(0, {str(Path(running_plans.__file__).parents[1])!r})
+"""
+    + """
 from applier.storage.sql import SqlStore
-from applier.testing.store_checks.running_plans import NOW, starts, succeeds
+from store_checks.running_plans import NOW, starts, succeeds
 url, uuid, claim, size = *sys.argv[1:4], int(sys.argv[4])
 store = SqlStore(url)
 actions = store.load_plan(uuid).actions
@@ -41,6 +47,7 @@ for first in range(0, len(actions), size):
     before = group
 sys.stdin.read()
 """
+)
 
 
 @pytest.mark.long

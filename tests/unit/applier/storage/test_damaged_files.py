@@ -11,6 +11,7 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from store_checks.running_plans import NOW
 
 from applier.contracts import HistoryEntry
 from applier.errors import ApplierError, DamagedRecord, StoreError
@@ -20,7 +21,6 @@ from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.store.samples import Sample
 from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.store_checks.running_plans import NOW
 from planner.states import PlanState
 
 PAGE = 4096

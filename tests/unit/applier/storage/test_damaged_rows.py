@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy as sa
+from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
@@ -24,7 +25,6 @@ from applier.storage.tables import metadata, turn
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
 from applier.testing.temporary_store import empty_record
 
 SERVERS = [

@@ -7,13 +7,13 @@ import threading
 from contextlib import closing
 
 import pytest
+from store_checks.running_plans import LATER, ME, NOW, ends, retries, starts
 
 from applier.errors import StoreError
 from applier.storage.refusals import ConnectionLost
 from applier.storage.sql import SqlStore
 from applier.storage.transactions import Transaction
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import LATER, ME, NOW, ends, retries, starts
 from planner.states import ActionState, PlanState
 
 

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
+from store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
@@ -32,7 +33,6 @@ from applier.storage.sql import SqlStore
 from applier.storage.tables import attempts
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 from planner.model import Action
 from planner.states import PlanState
 

@@ -9,13 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 import sqlalchemy as sa
-
-from applier.errors import PlanNotFound, StoreError
-from applier.storage import schema_version
-from applier.storage.connection import parse
-from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.store_checks.running_plans import (
+from store_checks.running_plans import (
     LATER,
     ME,
     NOW,
@@ -25,6 +19,12 @@ from applier.testing.store_checks.running_plans import (
     starts,
     succeeds,
 )
+
+from applier.errors import PlanNotFound, StoreError
+from applier.storage import schema_version
+from applier.storage.connection import parse
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import MADE, new_plan
 from planner.states import ActionState, PlanState
 
 

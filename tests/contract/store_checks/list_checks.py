@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the lists of plans, the queue of pending plans, and the output of actions."""
+
+# Tests are assertions.
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Unpack
+from uuid import uuid4
+
+from applier.contracts import HistoryEntry
+from applier.errors import ActionNotFound, PlanNotFound
+from applier.store import PlanFilters, Store
+from applier.testing.refusal_checks import refused
+from applier.testing.sample_plans import MADE, new_plan
+from planner.model import JOIN, Action
+from planner.states import ActionState, PlanState
+from store_checks.running_plans import (
+    LATER,
+    ME,
+    NOW,
+    claimed,
+    retries,
+    starts,
+    succeeds,
+)
+
+
+class ListChecks:
+    """Lists, queues and outputs."""
+
+    def test_plans_are_listed_saved_last_first_with_counts(self, store: Store) -> None:
+        """Removed plans are listed only by their state. Joins are not counted."""
+        assert store.list_plans() == []
+        plan = new_plan("a", "b", "c", name="web", cloud="east")
+        join = Action(uuid=str(uuid4()), action_type=JOIN)
+        plan = replace(plan, actions=(*plan.actions, join))
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        for uuid in ("empty", "gone"):
+            store.save_plan(new_plan(uuid=uuid))
+        store.move_plan("gone", PlanState.DELETED, now=NOW)
+        empty, running = store.list_plans()
+        assert (empty.uuid, empty.updated_at, dict(empty.actions)) == ("empty", None, {})
+        assert (empty.cloud, running.cloud) == (None, "east")
+        assert (running.uuid, running.name, running.planner) == (plan.uuid, "web", "weight")
+        assert (running.state, running.created_at) == (PlanState.ONGOING, MADE)
+        assert running.updated_at == NOW
+        assert dict(running.actions) == {ActionState.PENDING: 2, ActionState.ONGOING: 1}
+        assert [s.uuid for s in store.list_plans(state=PlanState.DELETED)] == ["gone"]
+        assert [s.uuid for s in store.list_plans(state=PlanState.ONGOING)] == [plan.uuid]
+        assert [s.uuid for s in store.list_plans(limit=1)] == ["empty"]
+        assert store.list_plans(limit=0) == []
+        states = (None, PlanState.DELETED, PlanState.ONGOING, PlanState.FAILED)
+        assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
+
+    def test_the_plans_of_one_name_are_listed(self, store: Store) -> None:
+        """Names are compared exactly, also a space at the end."""
+        for uuid, name in (("a", "web"), ("b", "Web"), ("c", "web "), ("d", "web"), ("e", None)):
+            store.save_plan(new_plan("one", uuid=uuid, name=name))
+        assert [plan.uuid for plan in store.list_plans(name="web")] == ["d", "a"]
+        assert [plan.uuid for plan in store.list_plans(name="web ", limit=1)] == ["c"]
+        (latest,) = store.list_plans(name="web", limit=1)
+        assert latest.digest == store.load_plan("d").digest
+        store.move_plan("d", PlanState.DELETED, now=NOW)
+        assert [plan.uuid for plan in store.list_plans(name="web")] == ["a"]
+        deleted = PlanState.DELETED
+        assert [plan.uuid for plan in store.list_plans(state=deleted, name="web")] == ["d"]
+        assert store.list_plans(state=deleted, name="we") == []
+
+    def test_plans_are_filtered_by_who_made_them_how_and_when(self, store: Store) -> None:
+        """Filters are combined. With ``since`` or ``until``, the plan made last comes first."""
+        day = timedelta(days=1)
+        for uuid, planner, creator, made in (
+            ("a", "weight", "ada", MADE + 2 * day),
+            ("b", "events", "ada", MADE + day),
+            ("c", "weight", "bob", MADE),
+            ("d", "weight", "ada ", None),
+            ("e", "weight", None, MADE + day),
+        ):
+            plan = replace(new_plan("x", uuid=uuid, created_at=made), planner=planner)
+            entry = HistoryEntry(verb="create", who=creator, at=NOW) if creator else None
+            store.save_plan(plan, history=entry)
+        store.move_plan("e", PlanState.DELETED, now=NOW)
+
+        def listed(limit: int | None = None, **filters: Unpack[PlanFilters]) -> str:
+            found = store.list_plans(limit=limit, **filters)
+            assert store.count_plans(most=limit, **filters) == len(found)
+            assert all(plan.actions == {ActionState.PENDING: 1} for plan in found)
+            return "".join(plan.uuid for plan in found)
+
+        assert [plan.creator for plan in store.list_plans()] == ["ada ", "bob", "ada", "ada"]
+        assert (listed(creator="ada"), listed(creator="ada ")) == ("ba", "d")
+        assert (listed(planner="weight"), listed(planner="weigh")) == ("dca", "")
+        assert listed(planner="weight", creator="ada") == "a"
+        assert (listed(since=MADE), listed(until=MADE)) == ("abc", "")
+        assert listed(since=MADE, until=MADE + 2 * day) == "bc"
+        assert listed(since=MADE, creator="ada", limit=1) == "a"
+        assert listed(until=MADE + day, planner="weight") == "c"
+        assert listed(state=PlanState.DELETED, since=MADE) == "e"
+        assert listed(limit=3) == "dcb"
+
+    def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: Store) -> None:
+        """The order of saving and the clock do not matter."""
+        assert store.pending_plans() == []
+        several = [new_plan("a", uuid=name) for name in ("first", "second", "third", "idle")]
+        for plan in several:
+            store.save_plan(plan)
+        for number, uuid in enumerate(("third", "first", "second")):
+            store.move_plan(uuid, PlanState.PENDING, now=LATER - timedelta(days=number))
+        assert store.pending_plans() == ["third", "first", "second"]
+        claim = store.claim_plan("third", ME, now=NOW)
+        assert store.pending_plans() == ["first", "second"]
+        store.move_claimed("third", claim, PlanState.PAUSED, now=NOW)
+        store.resume_plan("third", [], now=MADE)
+        assert store.pending_plans() == ["first", "second", "third"]
+
+    def test_the_output_of_an_action_is_that_of_its_last_attempt(self, store: Store) -> None:
+        """It is None before the first attempt ends, and while an attempt runs."""
+        plan = new_plan("a")
+        (a,) = plan.actions
+        claim = claimed(store, plan)
+        assert store.output(plan.uuid, a.uuid) is None
+        store.commit(plan.uuid, claim, [starts(a), retries(a, output="1")], now=NOW)
+        assert store.output(plan.uuid, a.uuid) == "1"
+        store.commit(plan.uuid, claim, [starts(a)], now=LATER)
+        assert store.output(plan.uuid, a.uuid) is None
+        store.commit(plan.uuid, claim, [succeeds(a, output="2")], now=LATER)
+        assert store.output(plan.uuid, a.uuid) == "2"
+        with refused(ActionNotFound, reference="none"):
+            store.output(plan.uuid, "none")
+        with refused(PlanNotFound, reference="none"):
+            store.output("none", a.uuid)
