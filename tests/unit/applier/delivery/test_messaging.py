@@ -80,8 +80,7 @@ def test_a_missing_library_is_told_in_a_sentence(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "oslo_messaging", None)
     with pytest.raises(ConfigurationError) as raised:
         made("")
-    text = "[events] notifications needs the extra 'notifications'"
-    assert str(raised.value) == text
+    assert "'notifications'" in str(raised.value)
 
 
 def test_a_broker_without_a_listener_is_away_and_the_password_is_not_logged(made, caplog):

@@ -131,8 +131,8 @@ def test_a_missing_extra_is_a_sentence(assembly, monkeypatch, caplog):
     with assembly.traced():
         assert assembly._listener_of is None
     (record,) = caplog.records
-    text = "[watcher_applier] traces needs the extra 'traces'"
-    assert (record.levelname, record.getMessage()) == ("ERROR", text)
+    assert record.levelname == "ERROR"
+    assert "'traces'" in record.getMessage()
 
 
 def test_runs_are_traced_only_if_the_option_is_set(assembly, collector):
