@@ -200,7 +200,7 @@ class Scheduler:
         """Follow the requests, decide about all ready actions, and return the decisions."""
         for request in requests:
             self._follow(request)
-        if self.stopped is HaltReason.EXCEEDED:
+        if self.stopped in (HaltReason.EXCEEDED, HaltReason.CANCELLED):
             self._cancel_rest()
         if self.halt is None or self._halting.to_finish:
             self._advance()

@@ -143,13 +143,14 @@ class Halting:
     def set(self, halt: Halt, *, at_once: bool) -> bool:
         """Set a halt, which replaces an earlier one of less strength; return whether it is new.
 
-        With ``at_once``, nothing starts in spite of it, nor of an earlier one as strong.
+        With ``at_once``, nothing starts in spite of it, nor of an earlier one as strong; an applier
+        that ends lets nothing finish, whatever halted it before.
         """
         strength = halt.stopped.strength
         before = -1 if self.halt is None else self.halt.stopped.strength
         if strength > before:
             self.halt = halt
-        if at_once and strength >= before:
+        if at_once and (strength >= before or halt.stopped is HaltReason.HANDED_BACK):
             self.to_finish.clear()
         return strength > before
 

@@ -156,6 +156,14 @@ def test_a_hand_back_waits_for_nothing_but_what_runs() -> None:
     assert (run.done, run.stopped) == (True, HaltReason.HANDED_BACK)
 
 
+def test_an_applier_that_ends_lets_no_node_finish_whatever_was_asked_before() -> None:
+    for verb, reason in (("pause", HaltReason.PAUSED), ("cancel", HaltReason.CANCELLED)):
+        run = started(steps("a", "b"))
+        assert ended(run, "a/1", verb).starts == ["a/2"]
+        assert ended(run, "a/2", "hand_back").starts == []
+        assert (run.done, run.stopped) == (True, reason)
+
+
 def test_what_finishes_says_why_it_waits_and_what_does_not_start_says_nothing() -> None:
     run = started(steps("a", "b"))
     ended(run, "a/1", "pause")
