@@ -2,15 +2,13 @@
 """The entry points of all programs.
 
 Each imports its program inside a ``try``, so that Ctrl-C ends it without a traceback also during
-the imports, which take most of the start. Nothing else of the product is imported before.
+the imports, which take most of the start. Nothing of the product is imported before.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-
-from applier.extras import MissingExtra
 
 #: What a program writes to stderr after Ctrl-C, and its exit code.
 INTERRUPTED_TEXT = "\nInterrupted.\n"
@@ -44,10 +42,13 @@ def actionplan_watcher() -> int:
 
 def _run(module: str) -> int:
     try:
-        return int(import_module(module).main())
-    except MissingExtra as missing:
-        sys.stderr.write(f"{missing}\n")
-        return 1
+        from applier.extras import MissingExtra
+
+        try:
+            return int(import_module(module).main())
+        except MissingExtra as missing:
+            sys.stderr.write(f"{missing}\n")
+            return 1
     except KeyboardInterrupt:
         sys.stderr.write(INTERRUPTED_TEXT)
         return INTERRUPTED
