@@ -196,8 +196,11 @@ async def answer(connection: asyncssh.SSHClientConnection, script: bytes) -> str
 
     Raises an error of asyncssh if the output may not be whole.
     """
-    process = await connection.create_process(SHELL, input=script, encoding=None)
+    process = await connection.create_process(SHELL, encoding=None)
     try:
+        with suppress(BrokenPipeError):  # the shell has ended already: how is told below
+            process.stdin.write(script)
+            process.stdin.write_eof()
         done = await process.wait()
     finally:
         process.close()

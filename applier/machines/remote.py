@@ -19,6 +19,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 import asyncssh
+from asyncssh.constants import OPEN_REQUEST_SESSION_FAILED
 
 from applier.backoff import delays_s
 from applier.contracts import Content, Ended, StopSignal
@@ -206,6 +207,8 @@ class Remote:
             except _LOST:
                 raise
             except asyncssh.ChannelOpenError as reason:
+                if reason.code != OPEN_REQUEST_SESSION_FAILED or connection.is_closed():
+                    raise  # the connection was lost
                 text = "files are copied by SFTP, and its SSH server offers no subsystem sftp"
                 raise ActionFailed(f"{self._address}: {text} ({reason.reason})") from reason
             except asyncssh.SFTPError as reason:
