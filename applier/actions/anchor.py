@@ -17,6 +17,7 @@ class Anchor(ActionPlugin):
     TYPE = "anchor"
     USES_MACHINES = False
     RERUN_SAFE = True
+    JOINS_WORK = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {}, optional=schemas.ANY_RESOURCE, examples=[{}]

@@ -27,6 +27,7 @@ class ChangeNodePowerState(ActionPlugin):
     USES_MACHINES = False
     #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
+    JOINS_WORK = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.RESOURCE, "state": {"enum": list(_EFFECTS)}},

@@ -19,6 +19,7 @@ class Delete(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is gone, and no UUID is used twice.
     RERUN_SAFE = True
+    JOINS_WORK = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 
     touches = staticmethod(instances.touches)

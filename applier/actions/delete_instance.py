@@ -22,6 +22,7 @@ class DeleteInstance(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is gone.
     RERUN_SAFE = True
+    JOINS_WORK = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": {**schemas.RESOURCE, "description": "UUID or unique name of the instance"}},

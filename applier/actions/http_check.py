@@ -30,6 +30,7 @@ class HttpCheck(ActionPlugin):
     MAIN = "url"
     USES_MACHINES = False
     RERUN_SAFE = True
+    JOINS_WORK = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
             "url": {

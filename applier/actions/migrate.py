@@ -23,6 +23,7 @@ class Migrate(ActionPlugin):
     #: True, because the precheck finds a finished migration, and the cloud refuses a second one
     #: meanwhile.
     RERUN_SAFE = True
+    JOINS_WORK = True
     REVERTIBLE = True
     _had_task = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

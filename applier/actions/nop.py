@@ -27,6 +27,7 @@ class Nop(ActionPlugin):
     MAIN = "message"
     USES_MACHINES = False
     RERUN_SAFE = True
+    JOINS_WORK = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {},
         optional={

@@ -21,6 +21,7 @@ class Pause(ActionPlugin):
     MAIN = "seconds"
     USES_MACHINES = False
     RERUN_SAFE = True
+    JOINS_WORK = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"seconds": ranges.SECONDS},

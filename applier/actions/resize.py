@@ -21,6 +21,7 @@ class Resize(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance has the flavor.
     RERUN_SAFE = True
+    JOINS_WORK = True
     _had_task = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.INSTANCE_ID, "flavor": schemas.TEXT},

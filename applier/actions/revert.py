@@ -84,6 +84,12 @@ class Revert(ActionPlugin):
         return True if undone is None else undone.uses_cloud(given)
 
     @classmethod
+    def joins_work(cls, parameters: Mapping[str, Any]) -> bool:
+        """Return whether the original type joins work that is still under way."""
+        undone, _ = _undone(parameters)
+        return undone is not None and undone.JOINS_WORK
+
+    @classmethod
     def works_outside(cls, parameters: Mapping[str, Any]) -> bool:
         """Return whether the original action works outside; True if its type is not installed."""
         undone, given = _undone(parameters)

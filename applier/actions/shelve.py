@@ -19,6 +19,7 @@ class Shelve(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is SHELVED.
     RERUN_SAFE = True
+    JOINS_WORK = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 
     touches = staticmethod(instances.touches)

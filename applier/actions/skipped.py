@@ -19,6 +19,7 @@ class Skipped(ActionPlugin):
     TYPE = "skipped"
     USES_MACHINES = False
     RERUN_SAFE = True
+    JOINS_WORK = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"reason": schemas.TEXT},

@@ -22,6 +22,7 @@ class Sleep(ActionPlugin):
     MAIN = "duration"
     USES_MACHINES = False
     RERUN_SAFE = True
+    JOINS_WORK = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"duration": {**ranges.SECONDS, "description": "seconds"}},
         optional=schemas.ANY_RESOURCE,

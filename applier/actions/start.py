@@ -21,6 +21,7 @@ class Start(contracts.ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is ACTIVE.
     RERUN_SAFE = True
+    JOINS_WORK = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 

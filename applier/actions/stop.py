@@ -19,6 +19,7 @@ class Stop(contracts.ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is SHUTOFF.
     RERUN_SAFE = True
+    JOINS_WORK = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 

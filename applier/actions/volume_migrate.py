@@ -36,6 +36,7 @@ class VolumeMigrate(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the volume has been moved or retyped.
     RERUN_SAFE = True
+    JOINS_WORK = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {

@@ -93,6 +93,9 @@ class ActionPlugin(ABC):
     MAIN: ClassVar[str | None] = None
     #: True if it may be run again after an interrupted attempt without harm.
     RERUN_SAFE: ClassVar[bool] = False
+    #: True if it may run again even while an interrupted attempt may still be at work somewhere: it
+    #: follows that work, or both at once do no harm. Else it runs again once that process is gone.
+    JOINS_WORK: ClassVar[bool] = False
     #: False if it does not count against ``max_workers``, because it only waits (:meth:`waits_s`),
     #: or ends at once.
     TAKES_WORKER: ClassVar[bool] = True
@@ -136,6 +139,11 @@ class ActionPlugin(ABC):
     def uses_cloud(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
         """Return whether it uses the cloud; for ``revert``, whether the undone type does."""
         return cls.USES_CLOUD
+
+    @classmethod
+    def joins_work(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return JOINS_WORK; for ``revert``, that of the undone type."""
+        return cls.JOINS_WORK
 
     @classmethod
     def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003

@@ -33,11 +33,12 @@ class Report(NamedTuple):
 
     ``old`` is the state that the action must still have in the store. From ONGOING to PENDING means
     that an attempt failed and will be retried. ``given_up`` means that its thread hangs, or that
-    a command of it may still run; its tokens stay held. ``undoes`` is the original action in a
-    rollback, which becomes REVERTED or REVERT_FAILED. ``job`` is the job of a worker on another
-    machine: the report of a start offers it, the report of an end removes it. ``again`` means that
-    an attempt which FAILED did not do its work because its worker was lost: another one follows,
-    whatever the number of retries.
+    a command of it may still run; its tokens stay held. ``left_in`` is the process in which it may
+    still be at work then, as ``HOST:PID``; None for the process that runs the plan. ``undoes`` is
+    the original action in a rollback, which becomes REVERTED or REVERT_FAILED. ``job`` is the job
+    of a worker on another machine: the report of a start offers it, the report of an end removes
+    it. ``again`` means that an attempt which FAILED did not do its work because its worker was
+    lost: another one follows, whatever the number of retries.
     """
 
     uuid: str
@@ -48,6 +49,7 @@ class Report(NamedTuple):
     message: str | None = None
     output: str | None = None
     given_up: bool = False
+    left_in: str | None = None
     undoes: ActionOf | None = None
     job: JobOffer | None = None
     again: bool = False

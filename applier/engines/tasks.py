@@ -36,6 +36,13 @@ _REASONS = {
     ActionState.CANCELLED: StateReason.ABORTED,
 }
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED, Outcome.OK})
+#: The attempts that threads of this process are at work on: uuids of actions, by id of the task.
+_AT_WORK: dict[int, str] = {}
+
+
+def is_at_work_here(action: str) -> bool:
+    """Return whether a thread of this process is at work on an attempt of an action."""
+    return action in list(_AT_WORK.values())
 
 
 class ActionOutput:
@@ -154,8 +161,12 @@ class ActionTask(task.Task):
 
         The log lines of the plugin carry the uuid of the action.
         """
-        with log_fields.about(action=self.action.uuid):
-            return self._executed()
+        _AT_WORK[id(self)] = self.action.uuid
+        try:
+            with log_fields.about(action=self.action.uuid):
+                return self._executed()
+        finally:
+            del _AT_WORK[id(self)]
 
     def _executed(self) -> Report:
         output = ActionOutput()

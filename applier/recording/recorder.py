@@ -182,7 +182,13 @@ class Recorder:
         """
         known = {report.uuid for report in self.incoming}
         rest = [
-            Report(uuid=uuid, old=state, state=_LEFT_BEHIND[state], message=reason)
+            Report(
+                uuid=uuid,
+                old=state,
+                state=_LEFT_BEHIND[state],
+                message=reason,
+                given_up=state is ActionState.ONGOING,
+            )
             for uuid, state in self.states.items()
             if state in _LEFT_BEHIND and uuid not in known
         ]

@@ -13,7 +13,7 @@ from applier.contracts.attempt_machines import JobFound
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
 from applier.scheduling.resumption import TO_VERIFY, in_doubt
-from planner.model import Action, ActionPlan
+from planner.model import Action
 from planner.states import ActionState, StateReason
 
 LOG = logging.getLogger(__name__)
@@ -90,11 +90,12 @@ def runs_on(action: Action, plugin: type[ActionPlugin]) -> Sequence[str | None]:
     return plugin.runs_on(action.input_parameters)
 
 
-def actions_with_local_commands(plan: ActionPlan, environment: ActionEnvironment) -> set[str]:
-    """Return the uuids of ONGOING and UNKNOWN actions that run commands on the executing host."""
-    plugins = environment.plugins
-    doubtful = [a for a in plan.actions if a.state in TO_VERIFY]
-    return {a.uuid for a in doubtful if None in runs_on(a, plugins[a.action_type])}
+def is_found_there(action: Action, plugin: type[ActionPlugin]) -> bool:
+    """Return whether only the machine that began an action can tell if it is still at work.
+
+    It runs commands there, or another attempt cannot join its work.
+    """
+    return None in runs_on(action, plugin) or not plugin.joins_work(action.input_parameters)
 
 
 def _described(action: Action, environment: ActionEnvironment) -> str | None:
@@ -137,7 +138,7 @@ def _ended(
         )
         why = "; ".join(map(str, found)) or elsewhere or "no command of it was found"
     message = f"its plan was cancelled without its applier; {why}; {in_doubt(action.label)}"
-    return _report(action, ActionState.UNKNOWN, message)
+    return _report(action, ActionState.UNKNOWN, message)._replace(given_up=True)
 
 
 def _report(action: Action, state: ActionState, message: str) -> Report:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
+from applier.engines.tasks import is_at_work_here
 from applier.run.this_process import this_host
 from applier.store import Service
 from applier.store.worker_jobs import Worker
@@ -34,15 +35,34 @@ class Claims(Protocol):
 
 def is_gone(claimant: Claimant | Service | Worker) -> bool:
     """Return whether a claimant, service or worker ran on this host and its process has ended."""
-    if claimant.host != this_host():
-        return False
+    return claimant.host == this_host() and not _exists(claimant.pid)
+
+
+def _exists(pid: int) -> bool:
     try:
-        os.kill(claimant.pid, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
-        return True
+        return False
     except OSError:
-        return False  # the process exists, and belongs to another user
-    return False
+        return True  # it belongs to another user
+    return True
+
+
+def may_be_at_work(process: str, action: str) -> bool:
+    """Return whether a process, ``HOST:PID``, may still be at work on an attempt of an action.
+
+    Only a process that has ended, or whose thread has returned, is known not to be. Of a process
+    on another host neither is known, whatever its heartbeats say: it may be frozen or cut off.
+
+    >>> may_be_at_work("elsewhere:4711", "an-action")
+    True
+    >>> may_be_at_work(f"{this_host()}:{os.getpid()}", "an-action")
+    False
+    """
+    host, _, pid = process.rpartition(":")
+    if host != this_host() or not pid.isdecimal():
+        return True
+    return is_at_work_here(action) if int(pid) == os.getpid() else _exists(int(pid))
 
 
 class _Silence(NamedTuple):

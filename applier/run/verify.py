@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import queue
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -17,10 +17,12 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import needs_permit, verified
 from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed
+from applier.run import liveness
 from applier.run.left_commands import AT_ONCE, runs_on, unseen_command_text
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on, runs_again
 from applier.secrets import resolve
 from planner.model import Action
+from planner.states import ActionState
 
 LOG = logging.getLogger(__name__)
 
@@ -66,6 +68,7 @@ def verify_all(
     host: str = "",
     folder: str | None = None,
     permits_are_here: bool = False,
+    left_in: Mapping[str, str | None] | None = None,
 ) -> Findings:
     """Look for the commands of ONGOING and UNKNOWN actions, else let their plugins verify them.
 
@@ -73,12 +76,16 @@ def verify_all(
     ``patience_s`` seconds, the remaining actions are in doubt. ``before`` is the claimant of the
     last run, ``host`` this host, ``folder`` that of the jobs here: commands on another host or in
     another folder cannot be found. With ``permits_are_here``, an attempt may only begin with a
-    permit on this machine.
+    permit on this machine. ``left_in`` are the processes in which UNKNOWN actions may still be at
+    work, by uuid; ONGOING ones are at work in that of ``before``. While such a process may live,
+    an action whose type does not join its work is in doubt, unless it is done.
     """
     plugins = environment.plugins
     doubtful = [a for a in actions if a.state in TO_VERIFY]
     answers: queue.SimpleQueue[Finding] = queue.SimpleQueue()
     found: dict[str, Finding] = {}
+    # Looked at first: work that is over before its effect is verified has no effect afterwards.
+    at_work = _at_work(doubtful, plugins, before, left_in or {})
     with ThreadPool(AT_ONCE, answers.put) as pool:
         pool.grow(len(doubtful))
         for action in doubtful:
@@ -94,11 +101,32 @@ def verify_all(
                 found[finding.uuid] = finding
         except queue.Empty:
             LOG.error("%d actions could not be verified in time", len(doubtful) - len(found))
-    return _decided(doubtful, found, environment)
+    return _decided(doubtful, found, environment, at_work)
+
+
+def _at_work(
+    doubtful: Iterable[Action],
+    plugins: Mapping[str, type[ActionPlugin]],
+    before: Claimant | None,
+    left_in: Mapping[str, str | None],
+) -> dict[str, str]:
+    """Return the processes that may be at work on actions which another attempt cannot join."""
+    claimant = "an unknown process" if before is None else f"{before.host}:{before.pid}"
+    at_work = {}
+    for action in doubtful:
+        is_ongoing = action.state is ActionState.ONGOING
+        process = claimant if is_ongoing else left_in.get(action.uuid)
+        joins = plugins[action.action_type].joins_work(action.input_parameters)
+        if process and not joins and liveness.may_be_at_work(process, action.uuid):
+            at_work[action.uuid] = process
+    return at_work
 
 
 def _decided(
-    doubtful: Iterable[Action], found: dict[str, Finding], environment: ActionEnvironment
+    doubtful: Iterable[Action],
+    found: dict[str, Finding],
+    environment: ActionEnvironment,
+    at_work: Mapping[str, str],
 ) -> Findings:
     made = Findings()
     for action in doubtful:
@@ -112,15 +140,20 @@ def _decided(
             made.not_begun.append(finding.not_begun)
             report = runs_again(action)
         else:
-            if finding.elsewhere is not None and finding.verified is not Verified.DONE:
+            process = at_work.get(action.uuid)
+            elsewhere = finding.elsewhere
+            if elsewhere is None and process is not None:
+                elsewhere = f"{process} began it and may still be at work on it"
+            if elsewhere is not None and finding.verified is not Verified.DONE:
                 made.given_up.add(action.uuid)
             report = decide(
                 action,
                 finding.verified,
                 rerun_safe=plugin.RERUN_SAFE,
                 lost=finding.lost,
-                elsewhere=finding.elsewhere,
+                elsewhere=elsewhere,
             )
+            report = report and report._replace(left_in=process)
         if report is not None:
             made.reports.append(report)
     return made

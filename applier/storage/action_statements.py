@@ -168,6 +168,16 @@ def _worked() -> Condition:
     )
 
 
+def _left_in() -> sa.ColumnElement[str]:
+    """Return the process in which an attempt may still be at work; by default the claimant."""
+    of_plan = plans.c.uuid == bindparam("plan_uuid")
+    process = plans.c.claimant_host + ":" + sa.cast(plans.c.claimant_pid, sa.String(20))
+    named = bindparam("new_left_in", type_=sa.String)
+    claimant = sa.select(process).where(of_plan).scalar_subquery()
+    is_left = bindparam("given_up", type_=sa.Integer) == sa.literal_column("1", sa.Integer)
+    return sa.case((is_left, sa.func.coalesce(named, claimant)))
+
+
 #: Insert the attempts that just ended, copied from the rows of their actions.
 KEEP_ATTEMPT = _about(
     lambda these: sa.insert(attempts).from_select(
@@ -183,6 +193,7 @@ KEEP_ATTEMPT = _about(
             sa.case((_worked(), action_states.c.action_type)),
             action_states.c.status_message,
             bindparam("new_output", type_=sa.String),
+            _left_in(),
             # A pipeline sends this before the result of END is known.
         ).where(these, action_states.c.ended_at.is_not(None)),
         include_defaults=False,

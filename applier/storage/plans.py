@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -36,7 +36,6 @@ from applier.storage.state_changes import (
     MakeEvents,
     Move,
     action_row,
-    is_subscribed,
     note,
     writes_of,
 )
@@ -185,16 +184,16 @@ class Plans:
         def members(transaction: Transaction) -> MakeEvents:
             try:
                 transaction.write_all(writes_of(uuid, reports, now, self._database.at_once))
+                left = _left_open(transaction, uuid, new, message)
+                running = [report for report in left if report.given_up]
+                transaction.write_all(writes_of(uuid, running, now, self._database.at_once))
             except Unexpected:
                 text = f"plan {short(uuid)}: an action of it was changed by somebody else"
                 raise PlanConflict(uuid, new, text) from None
-            left_open = transitions.LEFT_OPEN.get(new, {})
-            cancelled = _cancelled(transaction, uuid, left_open, message, now)
-            change = {"plan_uuid": uuid, "new_message": rows.storable(message), "now": now}
-            for old, then in left_open.items():
-                states = {"old_state": str(old), "new_state": str(then)}
-                transaction.write(statements.CANCEL, {**change, **states})
-            return partial(event_writes.of_reports, uuid, [*reports, *cancelled])
+            if new is PlanState.CANCELLED:
+                change = {"plan_uuid": uuid, "new_message": rows.storable(message), "now": now}
+                transaction.write(statements.CANCEL, change)
+            return partial(event_writes.of_reports, uuid, [*reports, *left])
 
         with self._database.named(uuid, "move", new, message) as name:
             move = Move(uuid, new, now=now, message=message, name=name, history=history)
@@ -318,24 +317,25 @@ def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:
     return history.at if history else plan.created_at or datetime.now(UTC)
 
 
-def _cancelled(
-    transaction: Transaction,
-    uuid: str,
-    left_open: Mapping[ActionState, ActionState],
-    message: str | None,
-    now: datetime,
+def _left_open(
+    transaction: Transaction, uuid: str, new: PlanState, message: str | None
 ) -> list[Report]:
-    """Return a report for each action of a plan in a state of ``left_open``, for its event.
+    """Return a report for each action of a plan that the state ``new`` of the plan ends.
 
-    ``left_open`` maps old to new states. If nobody subscribes, there are no reports.
+    Those of actions that were running are ``given_up``: they may still be at work.
     """
-    if not left_open or not is_subscribed(transaction, now):
+    left_open = transitions.LEFT_OPEN.get(new)
+    if left_open is None:
         return []
     found = transaction.read(statements.STATES, {"plan_uuid": uuid})
-    states = {row["uuid"]: row["state"] for row in found}
+    states = {row["uuid"]: ActionState(row["state"]) for row in found}
     return [
         Report(
-            uuid=action, old=ActionState(old), state=left_open[ActionState(old)], message=message
+            uuid=action,
+            old=old,
+            state=left_open[old],
+            message=message,
+            given_up=old is ActionState.ONGOING,
         )
         for action, old in states.items()
         if old in left_open

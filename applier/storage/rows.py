@@ -313,6 +313,8 @@ def report_values(report: Report) -> Changes:
         "new_reason": report.state_reason and str(report.state_reason),
         "new_message": storable(report.message),
         "new_output": storable(report.output),
+        "given_up": int(report.given_up),
+        "new_left_in": report.left_in and line(report.left_in),
     }
 
 

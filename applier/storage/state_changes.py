@@ -45,7 +45,9 @@ from planner.states import ActionState, PlanState, StateReason, Who, check
 #: A plan that enters one of these states has no jobs at workers any more.
 _OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
 #: Returns the fields of a report that are written, without its action.
-_written = attrgetter("old", "state", "outcome", "state_reason", "message", "output")
+_written = attrgetter(
+    "old", "state", "outcome", "state_reason", "message", "output", "given_up", "left_in"
+)
 #: A function that returns the events of a change. It is called only if anybody subscribes.
 MakeEvents = Callable[[], Sequence[NewEvent]]
 

@@ -208,16 +208,16 @@ COUNT_REQUEST = Deferred(
         .values(requests=plans.c.requests + _ONE)
     )
 )
-#: End the actions of a cancelled or paused plan that are in a given state.
+#: Cancel the PENDING actions of a plan.
 CANCEL = Deferred(
     lambda: (
         sa.update(action_states)
         .where(
             action_states.c.plan == bindparam("plan_uuid"),
-            action_states.c.state == bindparam("old_state"),
+            action_states.c.state == word(ActionState.PENDING),
         )
         .values(
-            state=bindparam("new_state"),
+            state=word(ActionState.CANCELLED),
             state_reason=sa.null(),
             status_message=bindparam("new_message"),
             ended_at=bindparam("now"),

@@ -169,6 +169,8 @@ attempts = sa.Table(
     sa.Column("output", LongText),
     # The worker on another machine that carried it out last; NULL if the applier did.
     sa.Column("worker", sa.String(255)),
+    # HOST:PID of the process in which it may still be at work; NULL if it is over.
+    sa.Column("left_in", sa.String(255)),
     sa.Index("ix_actionplan_attempt_plan_action", "plan", "action"),
     sa.Index("ix_actionplan_attempt_measures", "measures", "id"),
 )

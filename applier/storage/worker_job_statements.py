@@ -169,7 +169,11 @@ VERIFY = Deferred(
 #: The jobs with the task FIND for a machine.
 TO_FIND = Deferred(
     lambda: sa.select(
-        worker_jobs.c.plan, worker_jobs.c.action, worker_jobs.c.attempt, worker_jobs.c.queue
+        worker_jobs.c.plan,
+        worker_jobs.c.action,
+        worker_jobs.c.attempt,
+        worker_jobs.c.queue,
+        worker_jobs.c.worker,
     ).where(worker_jobs.c.state == _TODO, worker_jobs.c.task == _FIND, _lost_on_machine())
 )
 #: Take a job. With the same token, it may be repeated, which also renews the lease.

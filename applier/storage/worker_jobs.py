@@ -84,13 +84,13 @@ class WorkerJobs:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.verify_job`."""
         return self._write(statements.VERIFY, {**_key(key), "to_do": str(task)}) > 0
 
-    def jobs_to_find(self, worker: str, queues: Collection[str]) -> list[AttemptKey]:
+    def jobs_to_find(self, worker: str, queues: Collection[str]) -> dict[AttemptKey, str]:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.jobs_to_find`."""
 
-        def read() -> list[AttemptKey]:
+        def read() -> dict[AttemptKey, str]:
             with self._database.read() as transaction:
                 found = transaction.read(statements.TO_FIND, _on_machine_of(worker))
-            return [_key_of(row) for row in found if row["queue"] in queues]
+            return {_key_of(row): row["worker"] for row in found if row["queue"] in queues}
 
         return self._database.tried(read)
 

@@ -16,7 +16,7 @@ from planner.states import ActionState, Outcome, PlanState
 class Attempt(NamedTuple):
     """A recorded attempt of an action; ``number`` counts from 1, over all runs of the plan.
 
-    While the attempt runs, it has no end, state, outcome, message, output or worker.
+    While the attempt runs, it has no values but number and start.
     """
 
     number: int
@@ -28,6 +28,8 @@ class Attempt(NamedTuple):
     output: str | None = None
     #: The worker on another machine that carried it out; None if the applier did.
     worker: str | None = None
+    #: The process in which it may still be at work, as ``HOST:PID``; None if it is over.
+    left_in: str | None = None
 
 
 class Reservation(NamedTuple):

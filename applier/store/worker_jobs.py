@@ -231,8 +231,11 @@ class WorkerJobStore(Protocol):
         a worker on the machine of the lost one.
         """
 
-    def jobs_to_find(self, worker: str, queues: Collection[str]) -> list[AttemptKey]:
-        """List the TODO jobs with the task FIND, of these queues, for the machine of a worker."""
+    def jobs_to_find(self, worker: str, queues: Collection[str]) -> dict[AttemptKey, str]:
+        """Return the TODO jobs with the task FIND, of these queues, for the machine of a worker.
+
+        Each with the name of the worker that was lost.
+        """
 
     def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
         """Renew the leases of jobs that are still held with their tokens."""

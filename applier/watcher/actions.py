@@ -152,6 +152,7 @@ class WatcherTypes(Mapping[str, type[ActionPlugin]]):
         members: dict[str, Any] = {
             "TYPE": name,
             "RERUN_SAFE": name in RERUN_SAFE,
+            "JOINS_WORK": name in RERUN_SAFE or name in VERIFIERS,
             "make": staticmethod(make),
             "on_begin": staticmethod(self._on_begin),
         }

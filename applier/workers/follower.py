@@ -23,7 +23,7 @@ from applier.store.worker_jobs import (
     unserved,
 )
 from applier.workers.job_delivery import JobDelivery
-from applier.workers.payloads import report_of
+from applier.workers.payloads import process_of, report_of
 from planner.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
@@ -49,11 +49,12 @@ def offer_of(job: WorkerJob) -> JobOffer:
 class JobFollower:
     """Passes the report of each followed job to ``done``, once, in the thread of the follower.
 
-    A job whose lease ran out is offered again. If its commands run on the machine of its worker,
-    another worker on that machine must find them. Otherwise, or if none takes it for two leases,
-    any worker verifies the attempt. The action is UNKNOWN if its job is lost again after
-    :data:`LOSSES` such offers, or if no worker takes the job for two leases. A lease can run out
-    only after the record was reachable for a whole lease: before, workers could not renew it.
+    A job whose lease ran out is offered again. If only the machine of its worker can tell whether
+    it is still at work, a worker there must find it, which looks for such jobs itself. Otherwise,
+    or if none takes it for two leases, any worker verifies the attempt. The action is UNKNOWN if
+    its job is lost again after :data:`LOSSES` such offers, or if no worker takes the job for two
+    leases. A lease can run out only after the record was reachable for a whole lease: before,
+    workers could not renew it.
 
     ``tell`` is called with a sentence when the queues change that no worker serves.
     """
@@ -74,7 +75,7 @@ class JobFollower:
         self._tell = tell
         self._lease_s, self._resend_s, self._clock = lease_s, resend_s, clock
         self._jobs: dict[str, tuple[AttemptKey, JobOffer]] = {}
-        #: The actions whose commands run on the machines of workers.
+        #: The actions of which only the machine of their worker can tell if they are at work.
         self._at_workers: set[str] = set()
         #: By action, the time since which a lost job waits for a worker to find or verify it.
         self._lost: dict[str, float] = {}
@@ -104,7 +105,7 @@ class JobFollower:
     def follow(self, key: AttemptKey, offer: JobOffer, *, at_worker: bool = False) -> None:
         """Follow a job that is on record.
 
-        ``at_worker`` is true if its commands run on the machine of its worker.
+        ``at_worker`` is true if only the machine of its worker can tell if it is at work.
         """
         with self._lock:
             self._jobs[key.action] = (key, offer)
@@ -155,7 +156,7 @@ class JobFollower:
         """Report the attempt of a damaged job as UNKNOWN; return False if it is not followed."""
         key = self._key_of(row)
         if offer := self._offer_of(key):
-            self._in_doubt(key, offer, str(row))
+            self._in_doubt(key, offer, str(row), row.values.get("worker"))
         return offer is not None
 
     def _key_of(self, row: DamagedRow) -> AttemptKey:
@@ -177,7 +178,7 @@ class JobFollower:
         if job.state is WorkerJobState.ENDED:
             self._report_result(job, offer)
         elif job.task is not JobTask.ACT:
-            self._in_doubt(job.key, offer, "no worker found out what became of it")
+            self._in_doubt(job.key, offer, "no worker found out what became of it", job.worker)
         elif job.stop is StopReason.TIMEOUT:
             text = f"timed out: no worker took it from the queue {job.queue}"
             self._end(job.key, offer, ActionState.FAILED, text)
@@ -198,19 +199,20 @@ class JobFollower:
         action, text = job.key.action, f"its worker {job.worker} was not heard of for its lease"
         if self._losses[action] >= LOSSES:
             doubt = f"{text}, while it found out what became of the attempt"
-            self._in_doubt(job.key, offer, doubt)
+            self._in_doubt(job.key, offer, doubt, job.worker)
             return True
         LOG.warning("Action %s: %s", action, text, extra={"action": action})
         is_here = action in self._at_workers and job.task is not JobTask.VERIFY
         if self._store.verify_job(job.key, JobTask.FIND if is_here else JobTask.VERIFY):
             self._losses[action] += 1
             self._lost[action] = self._clock()
-            self._delivery.send(job.queue, job.key)
+            if not is_here:
+                self._delivery.send(job.queue, job.key)
         return False
 
-    def _in_doubt(self, key: AttemptKey, offer: JobOffer, message: str) -> None:
-        """Report an attempt as UNKNOWN that may still run somewhere; its tokens stay held."""
-        self._end(key, offer, ActionState.UNKNOWN, message, given_up=True)
+    def _in_doubt(self, key: AttemptKey, offer: JobOffer, message: str, worker: str | None) -> None:
+        """Report an attempt as UNKNOWN that may still run at ``worker``; its tokens stay held."""
+        self._end(key, offer, ActionState.UNKNOWN, message, left_in=process_of(worker))
 
     def _end(
         self,
@@ -219,7 +221,7 @@ class JobFollower:
         state: ActionState,
         message: str,
         *,
-        given_up: bool = False,
+        left_in: str | None = None,
     ) -> None:
         """Report an attempt that has no result."""
         self._report(
@@ -231,7 +233,8 @@ class JobFollower:
                 state_reason=StateReason.ABORTED if state is ActionState.CANCELLED else None,
                 message=message,
                 job=offer,
-                given_up=given_up,
+                given_up=left_in is not None,
+                left_in=left_in,
             )
         )
 
@@ -256,7 +259,7 @@ class JobFollower:
         for job in unsent:
             if job.task is not JobTask.ACT and self._waited_s(job) > WAITS_LEASES * self._lease_s:
                 self._waited_long(job)
-            else:
+            elif job.task is not JobTask.FIND:
                 self._delivery.send(job.queue, job.key)
         # Last, because it reads the rows that workers write, and may raise an error for them.
         self._tell_unserved({job.queue for job in unsent})
@@ -277,7 +280,7 @@ class JobFollower:
         known = {*(job.key for job in jobs), *map(self._key_of, damaged)}
         for key in followed:
             if key not in known and (offer := self._offer_of(key)):
-                self._in_doubt(key, offer, "its job is not on record any more")
+                self._in_doubt(key, offer, "its job is not on record any more", None)
         for row in damaged:
             if row.values.get("state") == WorkerJobState.TODO:
                 self._give_up(row)

@@ -19,6 +19,7 @@ from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
+from applier.run.liveness import may_be_at_work
 from applier.run.verify import Findings, verify_all
 from applier.scheduling.resumption import in_doubt
 from applier.store.worker_jobs import (
@@ -29,7 +30,7 @@ from applier.store.worker_jobs import (
     TakenJob,
     WorkerJobStore,
 )
-from applier.workers.payloads import action_of, require_able, result_of, task_of
+from applier.workers.payloads import action_of, process_of, require_able, result_of, task_of
 from planner.errors import short
 from planner.states import ActionState, Outcome
 
@@ -194,7 +195,8 @@ class JobRunner:
         """
         if held.is_lost and report.state is not ActionState.SUCCEEDED:
             return False  # it was given up, and that is no result
-        result = result_of(report)
+        own = process_of(self._own.name)
+        result = result_of(report._replace(left_in=report.left_in or own))
         # It reads no values, so a later attempt may succeed, whatever the error.
         errors = (StoreError, DamagedRecord)
         return self._insist(lambda: self._store.end_job(held.key, token, result), errors)
@@ -255,7 +257,16 @@ class JobRunner:
             return _report(key, ActionState.FAILED, text, Outcome.ERROR)
         doubt = in_doubt(taken.payload.get("name") or short(key.action))
         text = f"its worker {taken.lost_worker} was lost; {text}; {doubt}"
-        return _report(key, ActionState.UNKNOWN, text)._replace(given_up=True)
+        lost = process_of(taken.lost_worker)
+        return _report(key, ActionState.UNKNOWN, text)._replace(given_up=True, left_in=lost)
+
+    def may_find(self, key: AttemptKey, lost_worker: str) -> bool:
+        """Return whether this worker may take a job that was lost on its machine.
+
+        Only what a process that has ended, or a thread that has returned here, left is not worked
+        on any more. After some time any worker verifies the others.
+        """
+        return not may_be_at_work(process_of(lost_worker), key.action)
 
     def _begin(self, held: _Held, task: ActionTask, why: StopReason | None) -> None:
         with self._lock:
@@ -273,7 +284,7 @@ class JobRunner:
         return verify_all(
             [action_of(key, taken.payload)],
             environment,
-            before=_claimant(taken.lost_worker),
+            before=_claimant(lost),
             host=self._own.host,
             permits_are_here=_origin(lost) == _origin(self._own.name),
         )

@@ -107,8 +107,10 @@ class LeaseKeeper:
                 self._report(len(held), self._was_signalled)
                 self._reported_at, self._is_known = began, True
             if self._renewed_at == began:
-                for key in self._store.jobs_to_find(self._worker.name, self._worker.queues):
-                    self._find(key)
+                lost = self._store.jobs_to_find(self._worker.name, self._worker.queues)
+                for key, lost_worker in lost.items():
+                    if self._runner.may_find(key, lost_worker):
+                        self._find(key)
             known = {job.key: job for job in self._known(held.values())}
         except (StoreError, DamagedRecord) as reason:
             if not self._is_away:

@@ -101,7 +101,7 @@ def task_of(
     return task
 
 
-_TEXTS = ("state", "outcome", "state_reason", "message", "output")
+_TEXTS = ("state", "outcome", "state_reason", "message", "output", "left_in")
 
 
 def result_of(report: Report) -> dict[str, Any]:
@@ -113,6 +113,7 @@ def result_of(report: Report) -> dict[str, Any]:
         "message": report.message,
         "output": report.output,
         "given_up": report.given_up,
+        "left_in": report.left_in,
     }
 
 
@@ -145,4 +146,14 @@ def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report
         job=offer,
         again=again,
         given_up=result["given_up"],
+        left_in=result["left_in"],
     )
+
+
+def process_of(worker: str | None) -> str:
+    """Return the process of a worker, ``HOST:PID``; words for it if its name is not known.
+
+    >>> process_of("cmp1:4711:a1b2c3")
+    'cmp1:4711'
+    """
+    return worker.rpartition(":")[0] if worker else "an unknown process"

@@ -14,6 +14,7 @@ from typing import Any
 from applier.contracts import JobOffer, Report
 from applier.engines.threads import Threads
 from applier.errors import DamagedRecord, StoreError
+from applier.run.left_commands import is_found_there
 from applier.scheduling.queue_limits import queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
 from applier.workers.follower import JobFollower, offer_of
@@ -99,7 +100,7 @@ class RemoteWorkers:
         """Follow the job of an attempt whose start is on record, and send it to its queue."""
         offer = self._offers.pop(task.action.uuid)
         key = AttemptKey(self._plan, task.action.uuid, offer.attempt)
-        self._follower.follow(key, offer, at_worker=_runs_at_worker(task))
+        self._follower.follow(key, offer, at_worker=is_found_there(task.action, task.plugin))
         self._delivery.send(offer.queue, key)
 
     def adopt(self, task: Any) -> None:
@@ -111,7 +112,9 @@ class RemoteWorkers:
             self._threads.grow(len(self._followed_here), extra=len(self._followed_here))
             self._threads.adopt(task)
             return
-        self._follower.follow(job.key, offer_of(job), at_worker=_runs_at_worker(task))
+        self._follower.follow(
+            job.key, offer_of(job), at_worker=is_found_there(task.action, task.plugin)
+        )
 
     def stop(self, task: Any, why: StopReason) -> None:
         """Queue the stop of a job; a thread records it, and sends a message to the worker."""
@@ -174,8 +177,3 @@ class RemoteWorkers:
                     break
                 found.append(asked)
         return found
-
-
-def _runs_at_worker(task: Any) -> bool:
-    """Return whether an attempt runs commands on the machine of its worker."""
-    return None in task.plugin.runs_on(task.action.input_parameters)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,6 +23,8 @@ from scratch_broker import RABBITMQ
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
 from worker_processes import LEASE_S, PATIENCE_S, PROGRAMS, SHORT_LEASE_S, Fleet, fleet, until
 
+from applier.run.resume import resume
+from planner.model import Action
 from planner.states import ActionState, PlanState
 
 pytestmark = pytest.mark.server
@@ -132,6 +135,60 @@ def test_what_a_worker_took_and_did_not_begin_before_it_was_killed_runs_again(
     assert plan.state is PlanState.SUCCEEDED, mortal.told()
     assert mortal.effects() == (Counter(s0=1), Counter(s0=1))
     assert [action.attempts for action in plan.actions] == [2]
+
+
+#: A program in which ``nop`` is work in a thread that asks for no stop signal, and that only shows
+#: when it is over.
+DEAF = """#!{python}
+import sys, time
+from pathlib import Path
+from applier.actions.nop import Nop
+from applier.contracts import Verified
+from {module} import main
+from planner.states import Outcome
+log, goes_on = Path("{log}"), Path("{log}.go")
+def execute(self, stop):
+    with log.open("a") as effects:
+        effects.write("B deaf\\n")
+    while not goes_on.exists():
+        time.sleep(0.05)
+    with log.open("a") as effects:
+        effects.write("E deaf\\n")
+    return Outcome.CHANGED
+def verify(self):
+    return Verified.DONE if "E deaf" in log.read_text() else Verified.NOT_DONE
+Nop.execute, Nop.verify, Nop.JOINS_WORK = execute, verify, False
+sys.exit(main())
+"""
+
+
+def test_what_a_frozen_worker_is_in_the_middle_of_is_begun_at_no_other(mortal: Fleet) -> None:
+    """Nobody can tell it from work that was never done, until the worker is back."""
+
+    def deaf(name: str, module: str) -> subprocess.Popen[bytes]:
+        script = mortal.folder / name
+        text = DEAF.format(python=sys.executable, module=module, log=mortal.log)
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o700)
+        return mortal.start(script)
+
+    frozen = deaf("actionplan-worker-deaf", "applier.workers.main")
+    deaf("actionplan-applier-deaf", "applier.service.main")
+    action = Action(
+        uuid=str(uuid4()), name="deaf", action_type="nop", tokens=(f"region:{mortal.site}",)
+    )
+    plan = mortal.pending([action])
+    until(lambda: mortal.effects()[0]["deaf"] == 1, mortal.told)
+    frozen.send_signal(signal.SIGSTOP)
+    deaf("actionplan-worker-second", "applier.workers.main")
+    ended = mortal.ended(plan)
+    assert [one.state for one in ended.actions] == [ActionState.UNKNOWN], mortal.told()
+    frozen.send_signal(signal.SIGCONT)
+    Path(f"{mortal.log}.go").touch()
+    until(lambda: mortal.effects()[1]["deaf"] == 1, mortal.told)
+    resume(mortal.store, plan.uuid, clock=lambda: datetime.now(UTC), who="ann")
+    assert mortal.ended(plan).state is PlanState.SUCCEEDED, mortal.told()
+    assert mortal.effects() == (Counter(deaf=1), Counter(deaf=1))
 
 
 def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(

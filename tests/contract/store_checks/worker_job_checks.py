@@ -204,12 +204,12 @@ class WorkerJobChecks:
         # The name of the machine is not a pattern, and has to match as a whole.
         for elsewhere in ("hx1:5:b", "h_:5:b", "h_11:5:b"):
             assert _take(store, plan, "other", worker=elsewhere) is None
-            assert store.jobs_to_find(elsewhere, ["site-b"]) == []
-        assert store.jobs_to_find("h_1:6:c", ["site-a"]) == []
-        assert store.jobs_to_find("h_1:6:c", ["site-a", "site-b"]) == [key]
+            assert store.jobs_to_find(elsewhere, ["site-b"]) == {}
+        assert store.jobs_to_find("h_1:6:c", ["site-a"]) == {}
+        assert list(store.jobs_to_find("h_1:6:c", ["site-a", "site-b"])) == [key]
         taken = _take(store, plan, "second", worker="h_1:6:c", lease_s=OUT_S)
         assert taken == TakenJob(JobTask.FIND, OFFER.payload, None, "h_1:5:a")
-        assert store.jobs_to_find("h_1:6:c", ["site-b"]) == []
+        assert store.jobs_to_find("h_1:6:c", ["site-b"]) == {}
         assert not store.verify_job(key)
         assert store.held_jobs("h_1:5:a") == []
         store.fence_jobs(plan.uuid)

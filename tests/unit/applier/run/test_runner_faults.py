@@ -16,6 +16,7 @@ import pytest
 from applier.contracts import ActionPlugin, Report, Request, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import AlreadyDone, DamagedRecord, PlanConflict, StoreError
+from applier.run.this_process import this_host
 from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
@@ -269,13 +270,13 @@ class Moving(ActionPlugin):
         return self.answer
 
 
-def crash(store, plan, *uuids, state=None) -> None:
+def crash(store, plan, *uuids, state=None, claimant=CLAIMANT) -> None:
     """Save a plan whose applier died while these actions ran."""
     value = plan.to_dict()
     for action in value["actions"]:
         action["input_parameters"] = {"uuid": action["uuid"]}
     store.save_plan(ActionPlan.from_dict(value))
-    claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
+    claim = store.claim_plan(plan.uuid, claimant, now=NOW)
     starts = [Report(uuid=u, old=ActionState.PENDING, state=ActionState.ONGOING) for u in uuids]
     store.commit(plan.uuid, claim, starts, now=NOW)
     if state is not None:
@@ -292,12 +293,13 @@ MOVES = plan_of(
 
 
 @pytest.fixture
-def resumed(store, trial):
+def resumed(store, trial, ended_pid):
     """Return a function that makes a trial of a plan whose applier died."""
 
     def make(*, state=None, **fields) -> Trial:
         moving = type("Moving", (Moving,), {"ran": [], **fields})
-        crash(store, MOVES, "a", state=state)
+        gone = CLAIMANT._replace(host=this_host(), pid=ended_pid)
+        crash(store, MOVES, "a", state=state, claimant=gone)
         return trial(MOVES, inner=store, plugins={"moving": moving})
 
     return make

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.machines import OpenMachines
 from applier.machines.job_names import AttemptName
 from applier.run import verify as verify_module
+from applier.run.this_process import this_host
 from applier.run.verify import verify_all
 from planner.model import Action
 from planner.states import ActionState
@@ -52,9 +54,10 @@ def cut_off(uuid, answer, state="ONGOING"):
     )
 
 
-def verify(*actions, patience_s=PATIENCE_S, plugin=Answering):
+def verify(*actions, patience_s=PATIENCE_S, plugin=Answering, **given):
     environment = ActionEnvironment(plugins={"answering": plugin}, cloud=lambda: None)
-    return {r.uuid: str(r.state) for r in verify_all(actions, environment, patience_s).reports}
+    found = verify_all(actions, environment, patience_s, **given)
+    return {r.uuid: str(r.state) for r in found.reports}
 
 
 def test_only_what_is_ongoing_or_unknown_is_verified():
@@ -92,13 +95,47 @@ class AllButTheLast:
         return self._answers.get(timeout=timeout if self._left < 0 else PATIENCE_S)
 
 
-def test_one_that_hangs_leaves_itself_in_doubt_and_nobody_else(monkeypatch, caplog):
+@pytest.mark.parametrize("state", ["ONGOING", "UNKNOWN"])
+@pytest.mark.parametrize("rerun_safe", [False, True])
+def test_what_may_be_at_work_is_not_begun_a_second_time(ended_pid, state, rerun_safe):
+    """A process elsewhere may be frozen, and one here is alive; only one that ended is over."""
+
+    class Kind(Answering):
+        RERUN_SAFE = rerun_safe
+
+    class Joining(Kind):
+        JOINS_WORK = True
+
+    here = this_host()
+    held = "UNKNOWN" if state == "ONGOING" else None
+    for host, pid, plugin, expected in [
+        (here, ended_pid, Kind, "PENDING"),
+        (here, os.getppid(), Kind, held),
+        ("elsewhere", ended_pid, Kind, held),
+        ("elsewhere", ended_pid, Joining, "PENDING"),
+        (here, os.getpid(), Kind, "PENDING"),
+    ]:
+        given = {"before": Claimant(host=host, pid=pid, user="ann"), "plugin": plugin}
+        if state == "UNKNOWN":
+            given = {"left_in": {"a": f"{host}:{pid}"}, "plugin": plugin}
+        assert verify(cut_off("a", Verified.NOT_DONE, state), **given).get("a") == expected
+        assert verify(cut_off("a", Verified.DONE, state), **given) == {"a": "SUCCEEDED"}
+
+
+def test_an_attempt_in_doubt_that_has_ended_is_verified_wherever_it_ran():
+    assert verify(cut_off("a", Verified.NOT_DONE, "UNKNOWN"), left_in={"a": None}) == {
+        "a": "PENDING"
+    }
+
+
+def test_one_that_hangs_leaves_itself_in_doubt_and_nobody_else(monkeypatch, caplog, ended_pid):
     answers = SimpleNamespace(SimpleQueue=lambda: AllButTheLast(20), Empty=queue.Empty)
     monkeypatch.setattr(verify_module, "queue", answers)
     Answering.go.clear()
     actions = [cut_off(f"a{i}", Verified.NOT_DONE) for i in range(20)]
     try:
-        found = verify(cut_off("b", "hang"), *actions, patience_s=0.05)
+        before = Claimant(host=this_host(), pid=ended_pid, user="ann")
+        found = verify(cut_off("b", "hang"), *actions, patience_s=0.05, before=before)
     finally:
         Answering.go.set()
     assert found == {"b": "UNKNOWN", **{f"a{i}": "PENDING" for i in range(20)}}

@@ -118,10 +118,17 @@ class Job:
 
 
 def runner(
-    store, work=changed, *, verified=Verified.IN_DOUBT, machines=None, runs_on=(), **own
+    store,
+    work=changed,
+    *,
+    verified=Verified.IN_DOUBT,
+    machines=None,
+    runs_on=(),
+    joins=False,
+    **own,
 ) -> JobRunner:
     kind = plugin(work)
-    kind.verify = lambda _self: verified
+    kind.verify, kind.JOINS_WORK = lambda _self: verified, joins
     kind.runs_on = classmethod(lambda _kind, _parameters: runs_on)
     environment = ActionEnvironment(plugins={"nop": kind}, cloud=lambda: None, machines=machines)
     clock = own.pop("clock", time.monotonic)

@@ -95,29 +95,21 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         assert store.jobs_of(plan.uuid) == []
 
 
-class Finder(Messages):
-    """Lets a worker on the machine of a lost one find what it is told about, and notes the task."""
-
-    def __init__(self, store, worker) -> None:
-        self._store, self._worker = store, worker
-        self.tasks: list[JobTask] = []
-
-    def send(self, queue: str, key: AttemptKey) -> None:
-        self.tasks += [job.task for job in self._store.jobs_of(key.plan)]
-        self._worker.perform(key)
-
-    def look(self, keys: Sequence[AttemptKey]) -> None:
-        pass
-
-
 def test_the_command_of_a_lost_worker_is_looked_for_on_its_machine(job):
+    tasks = []
+
+    def offer(key, task=JobTask.VERIFY):
+        tasks.append(task)
+        is_offered = verify_job(key, task)
+        runner(job.store, runs_on=(None,)).perform(key)
+        return is_offered
+
     job.take("h2:5:a", OUT_S)
-    finder = Finder(job.store, runner(job.store, runs_on=(None,)))
-    runs = RemoteRuns(
-        job.store, finder, RemoteSettings(lease_s=0.2, resend_s=5.0, cloud="simulated", release="1")
-    )
+    verify_job, job.store.verify_job = job.store.verify_job, offer
+    settings = RemoteSettings(lease_s=0.2, resend_s=5.0, cloud="simulated", release="1")
+    runs = RemoteRuns(job.store, job.messages, settings)
     plan = job.store.load_plan(job.key.plan)
     (report,) = runs.end_jobs(plan.uuid, runs.jobs_of(plan), {job.key.action})
-    assert finder.tasks == [JobTask.FIND]
+    assert tasks == [JobTask.FIND]
     assert report.state is ActionState.UNKNOWN
     assert "its worker" not in report.message

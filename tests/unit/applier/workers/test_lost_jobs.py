@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
+
 import pytest
 from followed_job import OUT_S, PAYLOAD, Job, change, runner
 
 from applier.contracts import Verified
 from applier.errors import DamagedRecord
+from applier.run.this_process import this_host
 from applier.store.worker_jobs import (
     AttemptKey,
     JobTask,
@@ -15,6 +19,8 @@ from applier.store.worker_jobs import (
     WorkerJobState,
 )
 from planner.states import ActionState, Outcome
+
+PATIENCE_S = 120.0
 
 
 def test_a_lease_that_ran_out_counts_only_after_a_whole_lease_within_reach(job):
@@ -31,22 +37,57 @@ def test_a_lease_that_ran_out_counts_only_after_a_whole_lease_within_reach(job):
 
 
 @pytest.mark.parametrize(
-    ("verified", "state", "again"),
+    ("lost_on", "joins", "verified", "state", "held"),
     [
-        (Verified.DONE, ActionState.SUCCEEDED, False),
-        (Verified.NOT_DONE, ActionState.FAILED, True),
-        (Verified.IN_DOUBT, ActionState.UNKNOWN, False),
+        ("h1", False, Verified.DONE, ActionState.SUCCEEDED, False),
+        ("h1", False, Verified.NOT_DONE, ActionState.UNKNOWN, True),
+        ("h1", False, Verified.IN_DOUBT, ActionState.UNKNOWN, True),
+        ("h1", True, Verified.NOT_DONE, ActionState.FAILED, False),
+        ("h1", True, Verified.IN_DOUBT, ActionState.UNKNOWN, False),
+        ("here", False, Verified.NOT_DONE, ActionState.FAILED, False),
+        ("here", False, Verified.IN_DOUBT, ActionState.UNKNOWN, False),
     ],
 )
-def test_a_lost_job_is_verified_by_another_worker_and_not_run(job, verified, state, again):
+def test_a_lost_job_is_verified_by_another_worker_and_not_run(
+    job, ended_pid, lost_on, joins, verified, state, held
+):
+    """It runs again if its worker is known to have ended, or if that may join its work."""
     ran = []
-    job.take("h1:5:a", OUT_S)
+    process = f"{this_host() if lost_on == 'here' else lost_on}:{ended_pid}"
+    job.take(f"{process}:a", OUT_S)
     job.look_until(32)
-    runner(job.store, lambda *given: ran.append(given), verified=verified).perform(job.key)
+    work = runner(
+        job.store, lambda *given: ran.append(given), verified=verified, joins=joins, host="h2"
+    )
+    work.perform(job.key)
     job.look_until(1)
     (report,) = job.reports
-    assert (report.state, report.again, report.job) == (state, again, job.offer)
+    assert (report.state, report.again) == (state, state is ActionState.FAILED)
+    assert (report.given_up, report.job) == (held, job.offer)
+    assert report.left_in == process or not held
     assert ran == []
+
+
+def test_a_worker_finds_what_it_lost_itself_once_it_is_not_at_work_on_it_any_more(job):
+    """Until then nobody on its machine does: it may be frozen, or deaf to its stop signal."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def work(*_given):
+        begun.set()
+        assert goes_on.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    own = f"{this_host()}:{os.getpid()}:a"
+    at_work = runner(job.store, work, name=own, verified=Verified.NOT_DONE)
+    thread = threading.Thread(target=at_work.perform, args=(job.key,))
+    thread.start()
+    assert begun.wait(PATIENCE_S)
+    assert not at_work.may_find(job.key, own)
+    goes_on.set()
+    thread.join(PATIENCE_S)
+    assert at_work.may_find(job.key, own)
+    assert not at_work.may_find(job.key, f"{this_host()}:{os.getppid()}:b")
+    assert not at_work.may_find(job.key, "elsewhere:1:c")
 
 
 def test_whoever_verifies_is_lost_too_and_the_action_is_in_doubt_and_keeps_its_tokens(job):
@@ -69,9 +110,10 @@ def test_commands_of_a_worker_are_looked_for_on_its_machine_and_then_anywhere(jo
     job.take("h1:5:a", OUT_S)
     job.look_until(32)
     assert job.taken_by("h2:7:b") is None
-    assert job.store.jobs_to_find("h2:7:b", ["site-b"]) == []
-    assert job.store.jobs_to_find("h1:6:c", ["site-a"]) == []
-    assert job.store.jobs_to_find("h1:6:c", ["site-b"]) == [job.key]
+    assert job.store.jobs_to_find("h2:7:b", ["site-b"]) == {}
+    assert job.store.jobs_to_find("h1:6:c", ["site-a"]) == {}
+    assert job.store.jobs_to_find("h1:6:c", ["site-b"]) == {job.key: "h1:5:a"}
+    assert job.messages.sent == [], "its machine looks for it, and no other has to"
     job.look_until(62)
     assert job.reports == []
     assert job.taken_by("h2:7:b").task is JobTask.VERIFY

@@ -41,7 +41,14 @@ class Messages:
 class Applier:
     """One that executes the attempts of a plan at workers."""
 
-    def __init__(self, job: Job, *, is_known: bool = True, lease_s: float = LONG_S) -> None:
+    def __init__(
+        self,
+        job: Job,
+        *,
+        is_known: bool = True,
+        lease_s: float = LONG_S,
+        resend_s: float = LONG_S,
+    ) -> None:
         self.messages = Messages()
         self.reports: queue.SimpleQueue = queue.SimpleQueue()
         (row,) = job.store.jobs_of(job.key.plan)
@@ -51,7 +58,9 @@ class Applier:
             plan=job.key.plan,
             store=job.store,
             delivery=self.messages,
-            settings=RemoteSettings(lease_s=lease_s, resend_s=60.0, cloud="simulated", release="1"),
+            settings=RemoteSettings(
+                lease_s=lease_s, resend_s=resend_s, cloud="simulated", release="1"
+            ),
             known={row.key.action: row} if is_known else {},
         )
 
@@ -69,23 +78,32 @@ def test_the_end_of_an_adopted_job_is_reported(job):
     with applier.workers as workers:
         workers.adopt(task(job.key))
         result = {"state": "SUCCEEDED", "outcome": "changed", "state_reason": None}
-        result |= {"message": None, "output": "", "given_up": False}
+        result |= {"message": None, "output": "", "given_up": False, "left_in": None}
         assert job.store.end_job(job.key, "w1", result)
         report = applier.reports.get(timeout=PATIENCE_S)
     assert (report.uuid, report.state) == (job.key.action, ActionState.SUCCEEDED)
 
 
 @pytest.mark.parametrize(
-    ("runs_on", "asked"), [((None,), JobTask.FIND), (("node-1",), JobTask.VERIFY)]
+    ("runs_on", "joins", "asked"),
+    [
+        ((None,), True, [JobTask.FIND, JobTask.VERIFY]),
+        (("node-1",), True, [JobTask.VERIFY]),
+        ((), False, [JobTask.FIND, JobTask.VERIFY]),
+    ],
 )
-def test_commands_of_an_adopted_job_are_looked_for_where_they_run(job, runs_on, asked):
+def test_an_adopted_job_is_looked_for_where_that_can_be_told(job, runs_on, joins, asked):
     job.take("w1", OUT_S)
-    applier = Applier(job, lease_s=0.2)
+    adopted = task(job.key, runs_on=runs_on)
+    adopted.plugin.JOINS_WORK = joins
+    seen = []
+    offer = job.store.verify_job
+    job.store.verify_job = lambda key, task=JobTask.VERIFY: seen.append(task) or offer(key, task)
+    applier = Applier(job, lease_s=0.2, resend_s=0.2)
     with applier.workers as workers:
-        workers.adopt(task(job.key, runs_on=runs_on))
+        workers.adopt(adopted)
         assert applier.messages.sent.get(timeout=PATIENCE_S) == job.key
-        (row,) = job.store.jobs_of(job.key.plan)
-    assert row.task is asked
+    assert seen == asked
 
 
 def test_an_attempt_without_a_job_is_followed_and_stopped_here(job):

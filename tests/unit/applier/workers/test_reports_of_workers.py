@@ -27,7 +27,7 @@ class Keeper:
             report_worker=self._report,
             renew_jobs=lambda *_: None,
             held_jobs=lambda _: [],
-            jobs_to_find=lambda *_: [],
+            jobs_to_find=lambda *_: {},
         )
         store.report_worker(WORKER)
         self.keeper = LeaseKeeper(

@@ -28,6 +28,7 @@ GOOD = {
     "message": None,
     "output": "",
     "given_up": False,
+    "left_in": None,
 }
 
 
