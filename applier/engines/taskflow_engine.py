@@ -71,7 +71,9 @@ class TaskFlowEngine:
         from taskflow import engines
 
         from applier.engines.linear import PlanFlow
+        from applier.engines.threads import within_room
 
+        runs_here = run.make_executor is None
         actions = run.plan.actions
         with _collection_deferred() as built:
             left = order.open_graph(actions, order.completed(actions, ends(actions)))
@@ -81,7 +83,7 @@ class TaskFlowEngine:
                 flow,
                 engine="actionplan",
                 run=run,
-                max_workers=self.max_workers,
+                max_workers=within_room(self.max_workers) if runs_here else self.max_workers,
                 grace_s=self.grace_s,
             )
             engine.compile()

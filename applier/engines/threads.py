@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import heapq
 import logging
+import os
 import queue
+import resource
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +19,30 @@ from applier.contracts import Report
 from applier.store.worker_jobs import StopReason
 
 LOG = logging.getLogger(__name__)
+
+#: How many files an attempt may have open at once: pipes and logs of a command, or connections.
+FILES = 8
+#: How many files the rest of the process may open besides those that are open.
+KEPT_FILES = 16
+
+
+def within_room(wanted: int) -> int:
+    """Return how many of ``wanted`` attempts can run at once with the files that may be opened.
+
+    It is 1 at least. More of them would fail for want of a file, halfway or before they begin.
+    """
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return wanted
+    room = max(1, (most - len(os.listdir("/proc/self/fd")) - KEPT_FILES) // FILES)
+    if room < wanted:
+        LOG.warning(
+            "At most %d actions run at once, not %d: only %d files may be open (ulimit -n)",
+            room,
+            wanted,
+            most,
+        )
+    return min(wanted, room)
 
 
 class ThreadPool:

@@ -27,6 +27,7 @@ from oslo_log import log
 
 from applier import configuration
 from applier.assembly import Assembly
+from applier.engines.threads import within_room
 from applier.errors import ConfigurationError
 from applier.run.this_process import this_host, user
 from applier.service import log_file
@@ -64,7 +65,7 @@ def _worker(assembly: Assembly, origin: str) -> Worker:
         version=workers_section.release(),
         queues=list(conf.workers.queues),
         types=sorted(assembly.plugins),
-        places=assembly.max_workers,
+        places=within_room(assembly.max_workers),
         cloud=assembly.cloud_name,
     )
 
