@@ -15,6 +15,7 @@ from taskflow.types import notifier
 from applier import log_fields
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines
+from applier.engines.action_output import ActionOutput
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.resumption import in_doubt
@@ -26,8 +27,6 @@ from planner.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
 
-#: The maximum size of an action's kept output, in bytes of UTF-8; the end is kept.
-KEPT_BYTES = 64 * 1024
 #: Longer messages are cut off after this many characters.
 _MESSAGE_LENGTH = 2000
 #: The state reason of an action that ran, for states that need one.
@@ -43,35 +42,6 @@ _AT_WORK: dict[int, str] = {}
 def is_at_work_here(action: str) -> bool:
     """Return whether a thread of this process is at work on an attempt of an action."""
     return action in list(_AT_WORK.values())
-
-
-class ActionOutput:
-    """Keeps the end of the output of an action. Several threads may use it at once.
-
-    >>> output = ActionOutput(kept=8)
-    >>> output.write("one, two, "); output.write("three")
-    >>> output.text()
-    'o, three'
-    """
-
-    def __init__(self, kept: int = KEPT_BYTES) -> None:
-        self._kept = kept
-        self._bytes = bytearray()
-        self._lock = threading.Lock()
-
-    def write(self, text: str) -> None:
-        """Append text; drop the oldest text if there is too much."""
-        chunk = text[-self._kept :].encode(errors="replace")
-        with self._lock:
-            self._bytes += chunk
-            if len(self._bytes) > 2 * self._kept:  # not at each write: it copies
-                del self._bytes[: -self._kept]
-
-    def text(self) -> str | None:
-        """Return the kept text; None if nothing was printed."""
-        with self._lock:
-            kept = bytes(self._bytes[-self._kept :])
-        return kept.decode(errors="ignore") or None
 
 
 class _Ending(NamedTuple):

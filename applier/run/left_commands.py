@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -13,7 +13,7 @@ from applier.contracts.attempt_machines import JobFound
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
 from applier.scheduling.resumption import TO_VERIFY, in_doubt
-from planner.model import Action
+from planner.model import Action, ActionPlan
 from planner.states import ActionState, StateReason
 
 LOG = logging.getLogger(__name__)
@@ -96,6 +96,14 @@ def is_found_there(action: Action, plugin: type[ActionPlugin]) -> bool:
     It runs commands there, or another attempt cannot join its work.
     """
     return None in runs_on(action, plugin) or not plugin.joins_work(action.input_parameters)
+
+
+def found_there(
+    plan: ActionPlan, jobs: Collection[str], environment: ActionEnvironment
+) -> set[str]:
+    """Return the uuids of the actions with ``jobs`` at workers for which that is so."""
+    plugins, with_jobs = environment.plugins, [a for a in plan.actions if a.uuid in jobs]
+    return {a.uuid for a in with_jobs if is_found_there(a, plugins[a.action_type])}
 
 
 def _described(action: Action, environment: ActionEnvironment) -> str | None:

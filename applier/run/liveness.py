@@ -54,15 +54,19 @@ def may_be_at_work(process: str, action: str) -> bool:
     Only a process that has ended, or whose thread has returned, is known not to be. Of a process
     on another host neither is known, whatever its heartbeats say: it may be frozen or cut off.
 
-    >>> may_be_at_work("elsewhere:4711", "an-action")
-    True
+    >>> may_be_at_work("elsewhere:4711", "an-action"), may_be_at_work("unknown", "an-action")
+    (True, True)
     >>> may_be_at_work(f"{this_host()}:{os.getpid()}", "an-action")
     False
     """
-    host, _, pid = process.rpartition(":")
-    if host != this_host() or not pid.isdecimal():
+    host, _, number = process.rpartition(":")
+    try:
+        pid = int(number)
+    except ValueError:  # nobody knows which process it was
         return True
-    return is_at_work_here(action) if int(pid) == os.getpid() else _exists(int(pid))
+    if host != this_host():
+        return True
+    return is_at_work_here(action) if pid == os.getpid() else _exists(pid)
 
 
 class _Silence(NamedTuple):

@@ -18,7 +18,7 @@ from applier.run import left_commands, outcome, plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import Jobs, RunSetup
-from applier.run.verify import Findings, verify_all
+from applier.run.verify import Findings, left_in, verify_all
 from applier.scheduling.decisions import FAILURE_BUDGET, Decisions, Halt
 from applier.scheduling.forecast import Ranking
 from applier.scheduling.holding import Breaker
@@ -84,13 +84,7 @@ class Runner:
         with closing(self._setup.environment.of_plan(plan)) as environment:
             jobs = self._jobs_of(plan)
             runs_at = self._setup.runs_at
-            plugins = environment.plugins
-            there = {
-                action.uuid
-                for action in plan.actions
-                if action.uuid in jobs
-                and left_commands.is_found_there(action, plugins[action.action_type])
-            }
+            there = left_commands.found_there(plan, jobs, environment)
             ended = runs_at.end_jobs(uuid, jobs, there) if runs_at else []
             commands = left_commands.end_commands(
                 [a for a in plan.actions if a.uuid not in jobs],
@@ -341,7 +335,7 @@ class Runner:
             before=before,
             host=self._setup.claimant.host,
             folder=self._setup.claimant.jobs,
-            left_in=self._left_in(plan),
+            left_in=left_in(self._store, plan),
         )
         for action in plan.actions:
             if action.uuid in jobs:
@@ -353,12 +347,6 @@ class Runner:
                 machines.forget()
             plan = self._store.refresh_plan(plan)
         return plan, found
-
-    def _left_in(self, plan: ActionPlan) -> dict[str, str | None]:
-        """Return the processes in which UNKNOWN actions may still be at work; None if in none."""
-        unknown = [a.uuid for a in plan.actions if a.state is ActionState.UNKNOWN]
-        tried = {uuid: self._store.attempts(plan.uuid, uuid) for uuid in unknown}
-        return {uuid: of[-1].left_in for uuid, of in tried.items() if of}
 
     def _cut_off(self, plan: ActionPlan) -> set[str]:
         """Return the PENDING actions whose last attempt was interrupted."""

@@ -21,7 +21,8 @@ from applier.run import liveness
 from applier.run.left_commands import AT_ONCE, runs_on, unseen_command_text
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on, runs_again
 from applier.secrets import resolve
-from planner.model import Action
+from applier.store.runs import RunStore
+from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
 LOG = logging.getLogger(__name__)
@@ -102,6 +103,13 @@ def verify_all(
         except queue.Empty:
             LOG.error("%d actions could not be verified in time", len(doubtful) - len(found))
     return _decided(doubtful, found, environment, at_work)
+
+
+def left_in(store: RunStore, plan: ActionPlan) -> dict[str, str | None]:
+    """Return the processes in which UNKNOWN actions may still be at work; None if in none."""
+    unknown = [a.uuid for a in plan.actions if a.state is ActionState.UNKNOWN]
+    tried = {uuid: store.attempts(plan.uuid, uuid) for uuid in unknown}
+    return {uuid: attempts[-1].left_in for uuid, attempts in tried.items() if attempts}
 
 
 def _at_work(
