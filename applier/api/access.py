@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import time
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -14,9 +16,14 @@ from oslo_context import context
 from applier.api.authentication import Strategy
 from applier.api.policies import Policy
 from applier.api.rates import Rates
+from applier.wording import one_line
+
+LOG = logging.getLogger(__name__)
 
 #: The maximum size of the body of a request, in bytes.
 MOST_BYTES = 16 * 1024 * 1024
+#: How many characters of a path are logged.
+_LONGEST_PATH = 200
 #: Methods that change nothing.
 SAFE = ("GET", "HEAD", "OPTIONS")
 #: Headers of each response, unless its resource sets them: browsers guess no media type, run no
@@ -49,6 +56,7 @@ class Access:
         request to a public path gets only the request id.
         """
         request_id = request.context.request_id = f"req-{uuid4()}"
+        request.context.began = time.monotonic()
         response.set_header("x-openstack-request-id", request_id)
         # From here on, each log record of this thread has the request id.
         context.RequestContext(request_id=request_id, overwrite=True)
@@ -83,12 +91,26 @@ class Access:
 
     def process_response(
         self,
-        request: falcon.Request,  # noqa: ARG002
+        request: falcon.Request,
         response: falcon.Response,
         resource: Any,  # noqa: ARG002
         succeeded: bool,  # noqa: ARG002
     ) -> None:
-        """Set the HEADERS that the response lacks, and remove the request id from later logs."""
+        """Log the request, without its query, and set the HEADERS that the response lacks.
+
+        Later logs have no request id.
+        """
+        if request.path not in self._public:
+            caller = getattr(request.context, "caller", None)
+            LOG.info(
+                '%s from %s: "%s %s" %s, %.3f s',
+                one_line(caller.user) if caller else "nobody",
+                request.remote_addr,
+                request.method,
+                one_line(request.path)[:_LONGEST_PATH],
+                response.status_code,
+                time.monotonic() - request.context.began,
+            )
         # oslo.context keeps it in a thread-local variable, and has no function that clears it.
         vars(context._request_store).pop("context", None)
         for name, value in HEADERS.items():

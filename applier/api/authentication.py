@@ -6,7 +6,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import ipaddress
-from collections.abc import Callable
+import logging
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,13 +16,24 @@ import falcon
 from oslo_config import cfg
 
 from applier.api.caller import Caller
+from applier.api.rates import Rates
 from applier.errors import ConfigurationError
 from applier.extras import MissingExtra
+from applier.wording import one_line
+
+LOG = logging.getLogger(__name__)
 
 #: The user name in the history if requests are not authenticated (``auth_strategy = none``).
 ANONYMOUS = "anonymous"
 LONGEST_PASSWORD = 72
 MOST_REMEMBERED = 1000
+#: The role of users of a password file that ``[api] roles`` does not name.
+DEFAULT_ROLE = "reader"
+#: How many passwords from one address are compared with a hash in a second, on average; ten
+#: seconds' worth may come at once.
+LOGINS_PER_SECOND = 1.0
+#: The end of a hash that no password has. The cost before it is that of the users.
+_NO_HASH = b"." * 53
 
 
 class Strategy(Protocol):
@@ -38,7 +51,7 @@ def strategy(conf: cfg.ConfigOpts) -> Strategy:
     """
     name = conf.api.auth_strategy
     if name == "http_basic":
-        return PasswordFile(Path(conf.api.http_basic_auth_user_file))
+        return PasswordFile(Path(conf.api.http_basic_auth_user_file), conf.api.roles)
     if name == "keystone":
         return from_keystone
     if not is_loopback(conf.api.host):
@@ -126,36 +139,51 @@ class PasswordFile:
     """The strategy ``http_basic``: users and bcrypt hashes of a file, read for each request.
 
     bcrypt is slow by design, so each correct password is cached, as a checksum over it and its hash
-    in the file. Raises ConfigurationError, at any request too, if the file is not valid.
+    in the file. An unknown user costs as much as a known one. ``roles`` has a role for each user
+    that is no ``reader``. Raises ConfigurationError, at any request too, if the file is not valid.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, roles: Mapping[str, str]) -> None:
+        self._path, self._roles = path, roles
         self._right: set[bytes] = set()
-        self._users()
+        self._logins = Rates(LOGINS_PER_SECOND)
+        if unknown := sorted(roles.keys() - self._users()):
+            names = ", ".join(unknown)
+            raise ConfigurationError(f"[api] roles names users that are not in {path}: {names}")
 
     def __call__(self, request: falcon.Request, request_id: str) -> Caller:
-        """Return the user, with the role ``admin``; raise HTTPUnauthorized for a wrong password."""
-        user, password = _given(request)
-        known = self._users().get(user)
-        if known is None or not self._is_right(known, password):
-            raise _unauthorized()
-        roles = frozenset({"admin"})
-        return Caller(user=user, roles=roles, address=_address(request), request_id=request_id)
+        """Return the user, with the role that the configuration gives.
 
-    def _is_right(self, known: bytes, password: bytes) -> bool:
+        Raises falcon.HTTPUnauthorized for a wrong password, and falcon.HTTPTooManyRequests if too
+        many came from the same address.
+        """
+        user, password = _given(request)
+        users, address = self._users(), _address(request)
+        known = users.get(user) or max(users.values(), default=b"$2b$12$")[:7] + _NO_HASH
+        checksum = hashlib.sha256(known + password).digest()
+        if checksum not in self._right:
+            self._log_in(user, password, known, address)
+            if len(self._right) >= MOST_REMEMBERED:
+                self._right.clear()
+            self._right.add(checksum)
+        roles = frozenset({self._roles.get(user, DEFAULT_ROLE)})
+        return Caller(user=user, roles=roles, address=address, request_id=request_id)
+
+    def _log_in(self, user: str, password: bytes, known: bytes, address: str) -> None:
         import bcrypt
 
-        checksum = hashlib.sha256(known + password).digest()
-        if checksum in self._right:
-            return True
+        wait_s = self._logins.wait_s(address)
+        if wait_s:
+            raise falcon.HTTPTooManyRequests(
+                title="Too many logins",
+                description="too many passwords came from this address",
+                retry_after=math.ceil(wait_s),
+            )
         # bcrypt refuses more than 72 bytes; no hash is that of a longer password.
-        if len(password) > LONGEST_PASSWORD or not bcrypt.checkpw(password, known):
-            return False
-        if len(self._right) >= MOST_REMEMBERED:
-            self._right.clear()
-        self._right.add(checksum)
-        return True
+        is_right = bcrypt.checkpw(password[:LONGEST_PASSWORD], known)
+        if not is_right or len(password) > LONGEST_PASSWORD or known.endswith(_NO_HASH):
+            LOG.warning("Login of %s from %s failed", one_line(user)[:80], address)
+            raise _unauthorized()
 
     def _users(self) -> dict[str, bytes]:
         try:

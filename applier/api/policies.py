@@ -26,7 +26,6 @@ READ, OPERATE, ADMINISTER = "rule:reader", "rule:operator", "rule:admin"
 RULES = (
     Rule("admin", "role:admin", "who may do everything"),
     Rule("operator", "role:operator or rule:admin", "who may make and run plans"),
-    Rule("reader", "role:reader or rule:operator", "who may look"),
     Rule("plan:read", READ, "list and show plans, their actions, output and history"),
     Rule("plan:create", OPERATE, "make and store plans"),
     Rule("plan:delete", OPERATE, "remove plans, and bring them back"),
@@ -41,6 +40,9 @@ RULES = (
     Rule("product:read", READ, "list planners, action types and schemas"),
     Rule("metrics:read", READ, "read metrics"),
 )
+#: The rule for reading. With Keystone, whose role 'reader' every member of any project has, its
+#: default is the role ``[api] reader_role``, besides those of operators.
+READER = "reader"
 #: The rule for storing plans whose actions run commands or read secrets of the applier. Its default
 #: is the role ``[api] command_role``.
 COMMANDS = "plan:create_with_commands"
@@ -59,9 +61,11 @@ class Policy:
         self._enforcer, self._clock = policy.Enforcer(conf), clock
         self._decisions: dict[tuple[object, ...], bool] = {}
         self._kept_until = 0.0
-        commands = f"role:{conf.api.command_role}"
-        what = "store plans whose actions run commands"
-        for name, check, allows in (*RULES, Rule(COMMANDS, commands, what)):
+        configured = (
+            Rule(READER, f"{_reader(conf)}rule:operator", "who may look"),
+            Rule(COMMANDS, f"role:{conf.api.command_role}", "store plans that run commands"),
+        )
+        for name, check, allows in (*RULES, *configured):
             self._enforcer.register_default(policy.RuleDefault(name, check, allows))
 
     def allows(self, caller: Caller, rule: str) -> bool:
@@ -91,3 +95,9 @@ class Policy:
                 description=f"{caller.user} may not do that: the rule {rule!r} of the policy "
                 f"does not let the roles {', '.join(sorted(caller.roles)) or 'none'} pass",
             )
+
+
+def _reader(conf: cfg.ConfigOpts) -> str:
+    """Return the check of the role that may only read, followed by ``or``; else an empty text."""
+    role = conf.api.reader_role if conf.api.auth_strategy == "keystone" else "reader"
+    return f"role:{role} or " if role else ""

@@ -25,13 +25,28 @@ API_OPTIONS = (
         ],
         default="none",
         help="How callers prove who they are. Without any proof they have the role 'operator', "
-        "users of the file have the role 'admin', and Keystone knows the roles of its own.",
+        "users of the file those that 'roles' names, and Keystone knows the roles of its own.",
     ),
     cfg.StrOpt(
         "http_basic_auth_user_file",
         default="/etc/actionplan/htpasswd",
         help="File with a line USER:HASH for each user, with bcrypt: 'htpasswd -B FILE USER' "
         "writes one.",
+    ),
+    cfg.DictOpt(
+        "roles",
+        default={},
+        sample_default={"ada": "admin", "bob": "operator"},
+        help="Roles of the users of that file, as USER:ROLE. A 'reader' may look, an 'operator' "
+        "may also make, run and steer plans, an 'admin' may do everything. Users that are not "
+        "named are readers.",
+    ),
+    cfg.StrOpt(
+        "reader_role",
+        sample_default="cloud_reader",
+        help="Role of Keystone that may read all plans, with the names of servers and commands of "
+        "all projects. Default: only 'admin' and 'operator' may. The role 'reader' of Keystone "
+        "is one that every member of any project has.",
     ),
     cfg.StrOpt(
         "command_role",

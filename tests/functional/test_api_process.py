@@ -21,6 +21,8 @@ from command_line import PATIENCE_S, CommandLine, wait_until
 
 from applier import configuration
 from applier.api import routing
+from applier.api.caller import Caller
+from applier.api.policies import Policy
 from applier.api.server import Server
 from applier.assembly import Assembly
 from applier.errors import ConfigurationError
@@ -71,6 +73,7 @@ def test_users_of_a_file_are_on_record(actionplan: CommandLine) -> None:
     hashed = bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()
     file.write_text(f"# users\nada:{hashed}\n", encoding="utf-8")
     options = {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
+    options["roles"] = "ada:operator"
     api = client_of(configured(actionplan, **options))
     refused = [basic("ada", "wrong"), basic("eve", "right"), basic("ada", "x" * 100), {}]
     for headers in refused:
@@ -83,6 +86,95 @@ def test_users_of_a_file_are_on_record(actionplan: CommandLine) -> None:
     assert skip.status_code == 200
     shown = api.simulate_get(path, headers=ada).json
     assert shown["actions"][0]["status_message"] == "skipped by ada: by hand"
+
+
+def users_of(actionplan: CommandLine, *names: str) -> dict[str, object]:
+    """Return the options of an API with these users, whose password is ``right``."""
+    file = actionplan.folder / "htpasswd"
+    hashed = bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()
+    file.write_text("".join(f"{name}:{hashed}\n" for name in names), encoding="utf-8")
+    return {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
+
+
+def test_a_user_of_a_file_may_do_what_its_role_may(actionplan: CommandLine) -> None:
+    """One that no role is given to may look, and nothing else."""
+    options = users_of(actionplan, "ada", "bob", "prometheus")
+    api = client_of(configured(actionplan, **options, roles="ada:admin, bob:operator"))
+    shell = json.dumps(
+        {"actions": [{"action_type": "shell", "input_parameters": {"command": "x"}}]}
+    )
+    found = {}
+    for user in ("ada", "bob", "prometheus"):
+        headers = {**JSON, **basic(user, "right")}
+        found[user] = [
+            api.simulate_get("/v2/plans", headers=headers).status_code,
+            api.simulate_get("/metrics", headers=headers).status_code,
+            api.simulate_post("/v2/plans", body=DOCUMENT, headers=headers).status_code,
+            api.simulate_post("/v2/plans", body=shell, headers=headers).status_code,
+        ]
+    assert found == {
+        "ada": [200, 200, 201, 201],
+        "bob": [200, 200, 201, 403],
+        "prometheus": [200, 200, 403, 403],
+    }
+
+
+def test_wrong_passwords_are_logged_and_slowed_down_and_unknown_users_cost_as_much(
+    actionplan: CommandLine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[bytes] = []
+    compare = bcrypt.checkpw
+
+    def counted(password: bytes, hashed: bytes) -> bool:
+        compared.append(hashed)
+        return compare(password, hashed)
+
+    monkeypatch.setattr(bcrypt, "checkpw", counted)
+    api = client_of(configured(actionplan, **users_of(actionplan, "ada")))
+    assert api.simulate_get("/v2/plans", headers=basic("ada", "right")).status_code == 200
+    codes = [
+        api.simulate_get("/v2/plans", headers=basic(user, "guess")).status_code
+        for user in ("ada", "eve") * 10
+    ]
+    assert set(codes[:9]) == {401}
+    assert 429 in codes
+    assert len(compared) == 1 + codes.count(401), "what is too early costs nothing"
+    assert {hashed[:7] for hashed in compared} == {b"$2b$04$"}
+    assert "eve from" in caplog.text
+    assert "guess" not in caplog.text
+    right = basic("ada", "right")
+    assert api.simulate_get("/v2/plans", headers=right).status_code == 200, "it is known already"
+
+
+def test_each_request_is_logged_without_its_query(
+    actionplan: CommandLine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    api = client_of(configured(actionplan, **users_of(actionplan, "ada")))
+    api.simulate_get("/v2/plans?limit=777", headers=basic("ada", "right"))
+    api.simulate_get("/healthz")
+    lines = [record.getMessage() for record in caplog.records if "GET" in record.getMessage()]
+    assert len(lines) == 1
+    assert all(part in lines[0] for part in ("ada", "127.0.0.1", "/v2/plans", "200"))
+    assert "777" not in caplog.text
+
+
+@pytest.mark.parametrize(("reader_role", "seen"), [(None, 403), ("auditor", 200)])
+def test_with_keystone_only_those_read_who_are_named(
+    actionplan: CommandLine, reader_role: str | None, seen: int
+) -> None:
+    """Every member of any project has the role reader."""
+    named = {} if reader_role is None else {"reader_role": reader_role}
+    configured(actionplan, auth_strategy="keystone", **named)
+    conf = configuration.load([str(actionplan.configuration)])
+    policy = Policy(conf)
+
+    def code(*roles: str) -> int:
+        caller = Caller(user="u", roles=frozenset(roles), address="", request_id="r")
+        return 200 if policy.allows(caller, "plan:read") else 403
+
+    assert [code("member", "reader"), code("operator"), code("admin")] == [403, 200, 200]
+    assert code("member", "auditor") == seen
 
 
 def test_a_policy_file_takes_roles_away(actionplan: CommandLine) -> None:
@@ -107,6 +199,7 @@ def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
             ({"host": "0.0.0.0"}, "accepted only on a loopback address"),  # noqa: S104
             ({"auth_strategy": "http_basic", "http_basic_auth_user_file": "/gone"}, "/gone"),
             ({"tls_certificate": "/gone"}, "set both, or none"),
+            ({**users_of(actionplan, "ada"), "roles": "eve:admin"}, "eve"),
             ({"host": "192.0.2.1", "auth_strategy": "http_basic"}, "htpasswd"),
             ({"port": port}, f"port {port} cannot be used"),
         ):
