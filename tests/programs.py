@@ -25,6 +25,7 @@ PACKAGES = {
     "faketime": "faketime",
     "groff": "groff",
     "mount": "mount",
+    "nginx": "nginx-light",
     "openssl": "openssl",
     "rabbitmq-server": "rabbitmq-server",
     "redis-server": "redis-server",

@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 
 #: The maximum size of the body of a request, in bytes.
 MOST_BYTES = 16 * 1024 * 1024
+#: The WSGI variable with the body of a request that was not read yet, which has a method ``read``.
+BODY = "actionplan.body"
 #: How many characters of a path are logged.
 _LONGEST_PATH = 200
 #: Methods that change nothing.
@@ -82,12 +84,17 @@ class Access:
         resource: Any,
         parameters: Any,  # noqa: ARG002
     ) -> None:
-        """Raise falcon.HTTPForbidden if the policy does not allow the caller this method."""
+        """Raise falcon.HTTPForbidden if the policy does not allow the caller this method.
+
+        If it does, the body of the request is read, in a server that has not read it before.
+        """
         if resource is None or request.path in self._public or request.method == "OPTIONS":
             return
         # If the resource does not have the method, falcon responds with 405.
         if hasattr(resource, f"on_{request.method.lower()}"):
             self._policy.require(request.context.caller, resource.RULES[request.method])
+            if BODY in request.env:
+                request.env[BODY].read()
 
     def process_response(
         self,

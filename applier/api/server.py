@@ -8,15 +8,14 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import falcon
 from cheroot import errors, wsgi
 from cheroot.server import HTTPConnection
-from cheroot.ssl.builtin import BuiltinSSLAdapter
 from oslo_config import cfg
 
-from applier.api.access import MOST_BYTES
+from applier.api.access import BODY, MOST_BYTES
 from applier.api.v2.events import ENDING
 from applier.errors import ConfigurationError
 
@@ -27,6 +26,8 @@ THREADS = 256
 PIECE_S, ARRIVAL_S, GRACE_S = 10, 30.0, 10
 MOST_HEADER_BYTES = 64 * 1024
 QUEUE = 512
+#: How much of a body is read at once, in bytes.
+_PIECE_BYTES = 64 * 1024
 
 
 class Arrivals(threading.Thread):
@@ -69,7 +70,7 @@ def _stop_reading(connected: Any) -> None:
 
 
 class Server:
-    """Serves a WSGI application over HTTP, or HTTPS where a certificate is configured."""
+    """Serves a WSGI application over HTTP; TLS is the task of a server in front of it."""
 
     def __init__(
         self,
@@ -77,14 +78,14 @@ class Server:
         application: Callable[..., Any],
         address: tuple[str, int] | None = None,
     ) -> None:
-        """Prepare to serve at the configured address, or at ``address`` (host, port) without TLS.
+        """Prepare to serve at the configured address, or at ``address`` (host, port).
 
-        Nothing listens before :meth:`open`. Raises ConfigurationError for wrong options of TLS.
+        Nothing listens before :meth:`open`.
         """
         self._arrivals, self._ending = Arrivals(), threading.Event()
         self._server = wsgi.Server(
             address or (conf.api.host, conf.api.port),
-            _whole(application, self._arrivals, self._ending),
+            _deferred(application, self._arrivals, self._ending),
             numthreads=THREADS,
             server_name="actionplan-api",
             request_queue_size=QUEUE,
@@ -94,14 +95,13 @@ class Server:
         self._server.max_request_header_size = MOST_HEADER_BYTES
         self._server.max_request_body_size = MOST_BYTES
         self._server.ConnectionClass = _connection_class(self._arrivals)
-        self._server.ssl_adapter = None if address else _tls(conf)
 
     @property
     def url(self) -> str:
         """The address at which the server listens, once it was opened."""
         host, port = self._server.bind_addr[:2]
         shown = f"[{host}]" if ":" in str(host) else host
-        return f"{'https' if self._server.ssl_adapter else 'http'}://{shown}:{port}"
+        return f"http://{shown}:{port}"
 
     def open(self) -> None:
         """Listen; raises ConfigurationError if the address cannot be used."""
@@ -146,45 +146,70 @@ def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
     return Connection
 
 
-def _whole(
+class _Body:
+    """The body of a request, of which nothing is read before :meth:`read` is called.
+
+    So a caller whom nobody knows costs no memory. The request has its deadline until then.
+    """
+
+    def __init__(self, environ: dict[str, Any], arrivals: Arrivals) -> None:
+        self._environ, self._arrivals = environ, arrivals
+        self._input, self._expected = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
+        self._is_left = bool(self._expected) or "HTTP_TRANSFER_ENCODING" in environ
+        if not self._is_left:
+            arrivals.arrived()
+
+    def read(self) -> None:
+        """Read the whole body into ``wsgi.input``.
+
+        Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete.
+        """
+        pieces = io.BytesIO()
+        self._copy(pieces.write)
+        length = pieces.tell()
+        pieces.seek(0)
+        self._environ |= {"wsgi.input": pieces, "CONTENT_LENGTH": str(length)}
+
+    def discard(self) -> None:
+        """Read what was not read, and keep nothing of it; raises as :meth:`read`."""
+        self._copy(len)
+
+    def _copy(self, keep: Callable[[bytes], Any]) -> None:
+        length, is_left, self._is_left = 0, self._is_left, False
+        try:
+            while is_left and (piece := self._input.read(_PIECE_BYTES)):
+                length += len(piece)
+                keep(piece)
+        except errors.MaxSizeExceeded:
+            text = f"a request may have {MOST_BYTES} bytes"
+            raise falcon.HTTPContentTooLarge(title="Too large", description=text) from None
+        finally:
+            self._arrivals.arrived()
+        if is_left and self._expected and length < int(self._expected):
+            text = "the request did not arrive as a whole"
+            raise falcon.HTTPError(falcon.HTTP_408, title="Incomplete", description=text)
+
+
+def _deferred(
     application: Callable[..., Any], arrivals: Arrivals, ending: threading.Event
 ) -> Callable[..., Any]:
-    """Return an application that reads the whole body of a request, and then calls the given one.
+    """Return an application that lets the given one read the body when it wants to.
 
-    It responds with 413 to a body that is too large, and with 408 to one that is incomplete.
+    What is left of a body then is discarded before the answer is sent, because clients read it only
+    when they have sent everything.
     """
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        expected = environ.get("CONTENT_LENGTH")
+        began: list[Any] = []
+        body = environ[BODY] = _Body(environ, arrivals)
+        environ[ENDING] = ending
+        answered = application(environ, lambda *head: began.append(head))
         try:
-            body = environ["wsgi.input"].read()
-        except errors.MaxSizeExceeded:
-            return _refused(start_response, "413 Content Too Large")
-        finally:
-            arrivals.arrived()
-        if expected and len(body) < int(expected):
-            return _refused(start_response, "408 Request Timeout")
-        whole = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body)), ENDING: ending}
-        return application({**environ, **whole}, start_response)
+            body.discard()
+        except falcon.HTTPError as reason:
+            start_response(reason.status, [("Content-Length", "0"), ("Connection", "close")])
+            return []
+        start_response(*began[0])
+        return answered
 
     return answer
-
-
-def _refused(start_response: Callable[..., Any], status: str) -> list[bytes]:
-    start_response(status, [("Content-Length", "0"), ("Connection", "close")])
-    return []
-
-
-def _tls(conf: cfg.ConfigOpts) -> BuiltinSSLAdapter | None:
-    certificate, key = conf.api.tls_certificate, conf.api.tls_key
-    if not certificate and not key:
-        return None
-    if not (certificate and key):
-        raise ConfigurationError("[api] tls_certificate and tls_key: set both, or none")
-    for name in (certificate, key):
-        if not Path(name).is_file():
-            raise ConfigurationError(f"[api] {name} cannot be read: no such file")
-    try:
-        return BuiltinSSLAdapter(certificate, key)
-    except OSError as reason:
-        raise ConfigurationError(f"[api] tls_certificate {certificate}: {reason}") from reason

@@ -54,17 +54,6 @@ API_OPTIONS = (
         help="Role that may store a plan whose actions run commands or write files, such as "
         "shell. These run as the user of the applier.",
     ),
-    cfg.StrOpt(
-        "tls_certificate",
-        sample_default="/etc/actionplan/tls/api.pem",
-        help="File with the certificate for HTTPS, and those between it and its authority. "
-        "Default: HTTP without TLS.",
-    ),
-    cfg.StrOpt(
-        "tls_key",
-        sample_default="/etc/actionplan/tls/api.key",
-        help="File with the private key of the certificate.",
-    ),
     cfg.FloatOpt(
         "requests_per_second",
         default=100.0,

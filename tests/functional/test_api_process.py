@@ -6,18 +6,22 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import re
 import signal
 import socket
 import ssl
 import subprocess
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import bcrypt
 import pytest
 from api_client import JSON, PROGRAM, api_process, client_of, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
+from programs import find
+from reserved_port import ReservedPort
 
 from applier import configuration
 from applier.api import routing
@@ -27,6 +31,7 @@ from applier.api.server import Server
 from applier.assembly import Assembly
 from applier.errors import ConfigurationError
 
+ETC = Path(__file__).parents[2] / "etc"
 DOCUMENT = json.dumps({"actions": [{"name": "one", "action_type": "nop"}]}).encode()
 #: What a page of another site sends, and what a browser sends that was led here by its name.
 EVIL = {"Content-Type": "application/json", "Origin": "http://evil.example"}
@@ -198,7 +203,6 @@ def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
         for options, text in (
             ({"host": "0.0.0.0"}, "accepted only on a loopback address"),  # noqa: S104
             ({"auth_strategy": "http_basic", "http_basic_auth_user_file": "/gone"}, "/gone"),
-            ({"tls_certificate": "/gone"}, "set both, or none"),
             ({**users_of(actionplan, "ada"), "roles": "eve:admin"}, "eve"),
             ({"host": "192.0.2.1", "auth_strategy": "http_basic"}, "htpasswd"),
             ({"port": port}, f"port {port} cannot be used"),
@@ -254,10 +258,24 @@ def test_two_processes_share_a_record(actionplan: CommandLine) -> None:
         assert one("/v2/plans").json["total"] == other("/v2/plans").json["total"] == 20
 
 
+#: What the configuration of a whole nginx has besides that of a site.
+NGINX = """
+daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; user root;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+    {site}
+}}
+"""
+
+
 @pytest.mark.long
-@pytest.mark.needs("openssl")
-def test_with_a_certificate_it_speaks_https(actionplan: CommandLine) -> None:
-    certificate, key = actionplan.folder / "api.pem", actionplan.folder / "api.key"
+@pytest.mark.needs("openssl", "nginx")
+def test_behind_nginx_it_speaks_https_whoever_is_slow(actionplan: CommandLine) -> None:
+    folder, kept = actionplan.folder, ReservedPort()
+    certificate, key = folder / "api.pem", folder / "api.key"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(
         [
@@ -267,16 +285,74 @@ def test_with_a_certificate_it_speaks_https(actionplan: CommandLine) -> None:
         check=True,
         capture_output=True,
     )
-    options = {"port": 0, "tls_certificate": certificate, "tls_key": key}
-    with api_process(configured(actionplan, **options)) as api:
-        place = urlsplit(api.url)
-        trusted = ssl.create_default_context(cafile=str(certificate))
-        connection = http.client.HTTPSConnection(
-            place.hostname or "", place.port, context=trusted, timeout=60
-        )
-        connection.request("GET", "/v2/plans")
-        assert (place.scheme, connection.getresponse().status) == ("https", 200)
-        connection.close()
+    trusted = ssl.create_default_context(cafile=str(certificate))
+
+    def status(headers: dict[str, str], body: bytes | None = None) -> int:
+        method = "GET" if body is None else "POST"
+        with closing(
+            http.client.HTTPSConnection("127.0.0.1", kept.port, context=trusted, timeout=PATIENCE_S)
+        ) as connection:
+            connection.request(method, "/v2/plans", body, headers)
+            return connection.getresponse().status
+
+    options = users_of(actionplan, "ada") | {"roles": "ada:operator"}
+    with api_process(configured(actionplan, port=0, **options)) as api, ExitStack() as open_until:
+        site = (ETC / "nginx.conf").read_text(encoding="utf-8")
+        for ours, here in (
+            ("443", f"127.0.0.1:{kept.port}"),
+            ("127.0.0.1:9322", urlsplit(api.url).netloc),
+            ("/etc/actionplan/tls", str(folder)),
+        ):
+            assert ours in site
+            site = site.replace(ours, here)
+        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, site=site), encoding="utf-8")
+        program = [find("nginx") or "", "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+        nginx = open_until.enter_context(subprocess.Popen(program, stderr=subprocess.DEVNULL))
+        open_until.callback(nginx.terminate)
+
+        def answers() -> bool:
+            with suppress(OSError):
+                return status(basic("ada", "right")) == 200
+            return False
+
+        assert wait_until(answers), (folder / "nginx.log").read_text()
+        for _ in range(400):  # none of them ever begins a handshake
+            silent = socket.create_connection(("127.0.0.1", kept.port))
+            open_until.callback(silent.close)
+        assert status(basic("ada", "right"), DOCUMENT) == 201
+        own = {**basic("ada", "right"), "Origin": f"https://127.0.0.1:{kept.port}"}
+        assert status(own, DOCUMENT) == 201, "its own pages may change something"
+        assert status({**own, "Origin": "https://evil.example"}, DOCUMENT) == 403
+        assert status({}) == 401
+
+
+def peak_bytes(process: subprocess.Popen[str]) -> int:
+    """Return the most memory that a process has had."""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+([0-9]+) kB", status)[1]) * 1024  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_the_bodies_of_whoever_may_not_ask_are_not_kept(actionplan: CommandLine) -> None:
+    body, at_once = b"x" * (15 * 2**20), 16
+    options = users_of(actionplan, "prometheus")
+    with api_process(configured(actionplan, port=0, **options)) as api:
+        assert api("/v2/plans").status == 401
+        before = peak_bytes(api.process)
+        codes: list[int] = []
+
+        def post(headers: dict[str, str]) -> None:
+            codes.append(api("/v2/plans", body, headers=headers).status)
+
+        for headers, code in ((JSON, 401), (basic("prometheus", "right"), 403)):
+            threads = [threading.Thread(target=post, args=(headers,)) for _ in range(at_once)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert codes == [code] * at_once
+            codes.clear()
+        assert peak_bytes(api.process) - before < 2 * len(body)
 
 
 @pytest.mark.long

@@ -75,6 +75,8 @@ def test_tokens_say_who_asks_and_what_they_may_do(api: Process, keystone: str) -
         "create",
     )
     nobody = token_of(keystone, "somebody")
+    assert api("/v2/plans", headers=nobody).status == 403
+    assert api("/v1/action_plans", headers=nobody).status == 403
     refused = api("/v2/plans", DOCUMENT, headers=nobody)
     assert (refused.status, refused.json["title"]) == (403, "Forbidden")
     assert api("/v1/action_plans", headers=admin).json["action_plans"][0]["state"] == "RECOMMENDED"
