@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
-from collections.abc import Mapping
+import fnmatch
+import http.client
+import ipaddress
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from oslo_config import cfg
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, text
@@ -23,7 +30,8 @@ PATIENCE_S = 10.0
 class HttpCheck(ActionPlugin):
     """Succeed if a GET of ``url`` is answered with ``status`` (200) in ``seconds`` (10).
 
-    Redirects are followed. The action's ``retries`` say how often a failed check is repeated.
+    A redirect is an answer, and not followed. The action's ``retries`` say how often a failed check
+    is repeated.
     """
 
     TYPE = "http_check"
@@ -58,6 +66,15 @@ class HttpCheck(ActionPlugin):
         ],
     )
 
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        cfg.ListOpt(
+            "allowed",
+            sample_default="192.0.2.0/24, *.example.org",
+            help="The only hosts and networks that may be asked: names, with * for any part of "
+            "one, and networks, which hold for each address of a name. Default: all.",
+        ),
+    )
+
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Return a line such as ``check http://192.0.2.10:8080/health``."""
@@ -76,18 +93,51 @@ class HttpCheck(ActionPlugin):
         return Outcome.OK
 
     def _status(self, url: str) -> int:
-        patience = self.parameters.get("seconds", PATIENCE_S)
+        patience_s = self.parameters.get("seconds", PATIENCE_S)
         try:
-            with urllib.request.urlopen(url, timeout=patience) as answer:  # noqa: S310 - HTTP only
-                return int(answer.status)
-        except urllib.error.HTTPError as answer:
-            with answer:
-                return answer.code
-        except urllib.error.URLError as reason:
-            raise ActionFailed(f"{url} does not answer: {reason.reason}") from reason
-        except (OSError, ValueError) as reason:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+            is_https = parts.scheme == "https"
+            with closing(http.client.HTTPConnection(host, port, timeout=patience_s)) as connection:
+                port = port or (443 if is_https else 80)
+                connection.sock = self._connected(host, port, patience_s)
+                if is_https:
+                    context = ssl.create_default_context()
+                    connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
+                target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
+                connection.request("GET", target)
+                return connection.getresponse().status
+        except (OSError, ValueError, http.client.HTTPException) as reason:
             raise ActionFailed(f"{url} does not answer: {reason}") from reason
+
+    def _connected(self, host: str, port: int, patience_s: float) -> socket.socket:
+        """Connect to the first address of a host that may be asked and accepts it.
+
+        The name is looked up once: what is asked is what was allowed. Raises ActionFailed, OSError.
+        """
+        allowed, last = self.context.options.get("allowed"), None
+        for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            if allowed is None or any(_is_in(host, str(address[0]), one) for one in allowed):
+                try:
+                    return socket.create_connection(address[:2], patience_s)
+                except OSError as reason:
+                    last = reason
+        raise last or ActionFailed(f"[watcher_actions.http_check] allowed does not have {host}")
 
     def verify(self) -> Verified:
         """Return NOT_DONE: checking again does no harm."""
         return Verified.NOT_DONE
+
+
+def _is_in(host: str, address: str, allowed: str) -> bool:
+    """Return whether a host or its address is what a name or network allows.
+
+    >>> [_is_in("a.example.org", "192.0.2.7", one) for one in ("*.example.org", "192.0.2.0/24")]
+    [True, True]
+    >>> _is_in("a.example.org", "127.0.0.1", "192.0.2.0/24")
+    False
+    """
+    try:
+        return ipaddress.ip_address(address) in ipaddress.ip_network(allowed)
+    except ValueError:
+        return fnmatch.fnmatchcase(host, allowed.lower())

@@ -51,8 +51,9 @@ API_OPTIONS = (
     cfg.StrOpt(
         "command_role",
         default="admin",
-        help="Role that may store a plan whose actions run commands or write files, such as "
-        "shell. These run as the user of the applier.",
+        help="Role that may store a plan whose actions run commands, write files or ask other "
+        "systems than the cloud, such as shell and http_check: they do so as the user of the "
+        "applier, from its machine.",
     ),
     cfg.FloatOpt(
         "requests_per_second",

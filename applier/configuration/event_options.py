@@ -13,6 +13,7 @@ EVENTS = cfg.OptGroup("events", title="Where the events of plans are delivered")
 EVENT_OPTIONS = (
     cfg.Opt(
         "webhooks",
+        secret=True,
         type=Webhooks(),
         default={},
         sample_default="ops:https://ops.example.org/hooks/actionplan",

@@ -177,6 +177,7 @@ GUARD_OPTIONS = (
     ),
     cfg.Opt(
         "health_probe",
+        secret=True,
         type=CheckedText(option_types.probe),
         sample_default="https://monitor.example.org/healthy",
         help="Is asked before the first actions of a plan start, and after actions have ended "

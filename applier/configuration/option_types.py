@@ -53,6 +53,20 @@ class Webhooks(types.Dict):
         return found
 
 
+def shown_probe(probe: str) -> str:
+    """Return what is shown of a probe: all but password, query and arguments, which may be secret.
+
+    >>> shown_probe("https://me:hunter2@probe.example.org:8443/well?token=hunter2")
+    'https://probe.example.org:8443/well'
+    >>> shown_probe("/usr/bin/is-well --token hunter2")
+    '/usr/bin/is-well'
+    """
+    if not is_url(probe, WEB):
+        return probe.split(maxsplit=1)[0]
+    parts = urlsplit(probe)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def explained(opt: cfg.Opt, error: Exception) -> str:
     """Return why oslo.config cannot use a value; of a secret option, without the value."""
     if isinstance(error, RecursionError):
@@ -60,7 +74,7 @@ def explained(opt: cfg.Opt, error: Exception) -> str:
     if isinstance(error, cfg.NoSuchOptError):
         why = "" if opt.secret else f"{error}: "
         return f"{why}$NAME stands for an option, $$ for a dollar sign"
-    if opt.secret and not isinstance(opt.type, CheckedText):
+    if opt.secret and not isinstance(opt.type, CheckedText | Webhooks):
         return "its value, which is secret, is not accepted"
     # The part before this in the message is the name of a class.
     return str(error).rpartition("is not valid: ")[2]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applier.assembly import Assembly
+from applier.configuration.option_types import shown_probe
 from applier.report.values import Fact
 from applier.wording import one_line
 from planner.blast_radius import Bounds
@@ -22,7 +23,7 @@ def guards(parts: Assembly, plan: ActionPlan) -> Iterator[Fact]:
         budget = ", ".join(demanded.failure_budget)
         yield Fact("Failure budget", f"{budget}; once more actions fail, {_PAUSES}")
     if probe:
-        yield Fact("Health probe", f"{one_line(probe)}; if it fails, {_PAUSES}")
+        yield Fact("Health probe", f"{one_line(shown_probe(probe))}; if it fails, {_PAUSES}")
     if times is not None:
         yield Fact("Window", f"{times.words}; at other times no action starts")
     if demanded.blast_radius:

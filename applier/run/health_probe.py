@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import partial
 from http.client import HTTPException
 
+from applier.configuration.option_types import shown_probe
 from planner.errors import cut
 from planner.model import Action
 
@@ -122,18 +123,19 @@ def _command(line: str) -> str | None:
             start_new_session=True,
         )
     except (OSError, ValueError) as reason:
-        return f"{line} cannot be run: {reason}"
+        return f"{shown_probe(line)} cannot be run: {reason}"
     with process:
         try:
             output, _ = process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            return f"{line} has not ended after {PATIENCE_S:g} s"
+            return f"{shown_probe(line)} has not ended after {PATIENCE_S:g} s"
     if process.returncode == 0:
         return None
     last = output.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return f"{line} ended with {process.returncode}" + (f": {cut(last, _TOLD)}" if last else "")
+    how = f"{shown_probe(line)} ended with {process.returncode}"
+    return how + (f": {cut(last, _TOLD)}" if last else "")
 
 
 def _address(url: str) -> str | None:
@@ -144,7 +146,7 @@ def _address(url: str) -> str | None:
         with answer:
             status = answer.code
     except urllib.error.URLError as reason:
-        return f"{url} does not answer: {reason.reason}"
+        return f"{shown_probe(url)} does not answer: {reason.reason}"
     except (OSError, ValueError, HTTPException) as reason:
-        return f"{url} does not answer: {reason}"
-    return None if status == WELL else f"{url} answers {status}"
+        return f"{shown_probe(url)} does not answer: {reason}"
+    return None if status == WELL else f"{shown_probe(url)} answers {status}"

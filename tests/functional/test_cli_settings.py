@@ -10,6 +10,9 @@ import re
 import pytest
 from command_line import CommandLine, Gate
 
+from applier import configuration
+from applier.configuration.option_types import CheckedText, Webhooks
+from applier.run.health_probe import asked
 from planner.states import ActionState, PlanState
 
 
@@ -160,6 +163,33 @@ def test_config_show_hides_secrets_in_every_format(actionplan: CommandLine) -> N
         assert ("postgresql" in out, "hunter2" in out) == (True, False)
         assert form == "table" or "postgresql://me:***@db/plans" in out
         assert form != "table" or max(map(len, out.splitlines())) <= 100
+
+
+def test_what_may_hold_a_secret_is_shown_nowhere(actionplan: CommandLine) -> None:
+    """Addresses and command lines have passwords and tokens in them."""
+    planted = {
+        ("actionplan", "connection"): "postgresql://me:pl4nted@db/plans",
+        ("workers", "broker"): "amqp://me:pl4nted@broker//",
+        ("events", "webhooks"): "ops:https://me:pl4nted@ops.example/?key=pl4nted",
+        ("watcher_applier", "health_probe"): "https://me:pl4nted@probe.example/?token=pl4nted",
+    }
+    conf = configuration.load([])
+    groups = {group: conf[group] for group in {group for group, _ in planted}}
+    may_hold = {
+        (group, name)
+        for group, of in groups.items()
+        for name, known in of._group._opts.items()
+        if isinstance(known["opt"].type, CheckedText | Webhooks)
+    }
+    assert may_hold == planted.keys(), "an address or a command line: plant a secret in it"
+    for (group, name), value in planted.items():
+        actionplan.configure(**{group: {name: value}})
+        for form in ("table", "json"):
+            ended = actionplan("config", "show", "-f", form)
+            assert name in ended.out
+            assert "pl4nted" not in ended.out + ended.err
+    assert "pl4nted" not in asked("http://me:pl4nted@127.0.0.1:9/?token=pl4nted")
+    assert "pl4nted" not in asked("/nowhere --token pl4nted")
 
 
 def test_config_show_hides_a_password_with_a_dollar_sign(actionplan: CommandLine) -> None:

@@ -174,14 +174,15 @@ class PlanV2(Resource):
 
 
 def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> None:
-    """Raise HTTPForbidden if a plan runs commands or reads secrets, and the caller may not."""
+    """Raise HTTPForbidden if a plan works outside of the cloud or reads secrets, and may not."""
     if parts.policy.allows(caller_of(request), COMMANDS):
         return
     for action in plan.actions:
         if action.action_type == JOIN:
             continue
-        if _runs_commands(parts, action.action_type, action.input_parameters):
-            what = f"{action.label!r} is of the type {action.action_type}, which runs commands"
+        if _works_outside(parts, action.action_type, action.input_parameters):
+            what = f"{action.label!r} is of the type {action.action_type}, which runs commands or "
+            what += "asks other systems than the cloud"
         elif secret_references.has_reference(action.input_parameters):
             what = f"{action.label!r} reads a secret of the applier"
         else:
@@ -277,13 +278,16 @@ def _value_at(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _runs_commands(parts: Parts, name: str, parameters: Mapping[str, Any]) -> bool:
-    """Return whether actions of a type run commands; True for a type that is not installed."""
+def _works_outside(parts: Parts, name: str, parameters: Mapping[str, Any]) -> bool:
+    """Return whether an action may use other machines and systems than those of the cloud.
+
+    True for a type that is not installed.
+    """
     try:
         plugin = parts.assembly.plugins[name]
     except (KeyError, PlannerError):
         return True
     inner = plugin.options_type(parameters)
     if inner != name:
-        return _runs_commands(parts, inner, {})
-    return plugin.USES_MACHINES
+        return _works_outside(parts, inner, {})
+    return plugin.USES_MACHINES or plugin.works_outside(parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -48,12 +49,40 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize("path", ["200", "moved"])
-def test_the_right_answer_changes_nothing(url, path, context, printed, stop):
-    work = HttpCheck({"url": f"{url}/{path}"}, context)
+def test_the_right_answer_changes_nothing(url, context, printed, stop):
+    work = HttpCheck({"url": f"{url}/200"}, context)
     work.precheck()
     assert work.execute(stop) is Outcome.OK
-    assert printed == [f"{url}/{path} answered 200\n"]
+    assert printed == [f"{url}/200 answered 200\n"]
+
+
+def test_a_redirect_is_an_answer_and_leads_nowhere(url, context, stop):
+    assert HttpCheck({"url": f"{url}/moved", "status": 302}, context).execute(stop) is Outcome.OK
+    with pytest.raises(ActionFailed, match="302"):
+        HttpCheck({"url": f"{url}/moved"}, context).execute(stop)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_asked"),
+    [
+        (None, True),
+        ([], False),
+        (["127.0.0.0/8"], True),
+        (["local*"], True),
+        (["192.0.2.0/24", "*.example.org"], False),
+    ],
+)
+def test_only_what_is_allowed_is_asked(url, context, stop, allowed, is_asked):
+    """A network holds for the address of a name, wherever the name leads."""
+    work = HttpCheck(
+        {"url": f"{url}/200".replace("127.0.0.1", "localhost")},
+        replace(context, options={"allowed": allowed}),
+    )
+    if is_asked:
+        assert work.execute(stop) is Outcome.OK
+    else:
+        with pytest.raises(ActionFailed, match="allowed"):
+            work.execute(stop)
 
 
 @pytest.mark.parametrize("status", [503, [500, 503]])
