@@ -119,7 +119,7 @@ class HttpCheck(ActionPlugin):
         for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             if allowed is None or any(_is_in(host, str(address[0]), one) for one in allowed):
                 try:
-                    return socket.create_connection(address[:2], patience_s)
+                    return socket.create_connection((str(address[0]), port), patience_s)
                 except OSError as reason:
                     last = reason
         raise last or ActionFailed(f"[watcher_actions.http_check] allowed does not have {host}")
