@@ -36,7 +36,8 @@ def caller_of(request: falcon.Request) -> Caller:
 def operator_of(request: falcon.Request, told: list[str]) -> Operator:
     """Return the caller of a request as the operator of an operation.
 
-    Each message of the operation is appended to ``told``.
+    Each message of the operation is appended to ``told``. With an idempotency key, its
+    change happens once.
     """
     caller = caller_of(request)
     return Operator(
@@ -46,4 +47,5 @@ def operator_of(request: falcon.Request, told: list[str]) -> Operator:
         project=caller.project,
         address=caller.address,
         request_id=caller.request_id,
+        once=getattr(request.context, "once", None),
     )

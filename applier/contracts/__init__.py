@@ -15,6 +15,7 @@ from applier.contracts.requests import (
     Approval,
     Claimant,
     HistoryEntry,
+    Once,
     Request,
     RequestVerb,
 )
@@ -37,6 +38,7 @@ __all__ = (
     "Listener",
     "Machine",
     "Machines",
+    "Once",
     "Print",
     "Report",
     "Request",

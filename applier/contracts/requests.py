@@ -87,12 +87,20 @@ class Request(NamedTuple):
         return f"by {self.who}" + (f": {self.why}" if self.why else "")
 
 
+class Once(NamedTuple):
+    """What makes a change happen once: a key, and a digest of all that was asked with it."""
+
+    key: str
+    digest: str
+
+
 class HistoryEntry(NamedTuple):
     """A change of a plan: who made it, when and why.
 
     ``verb`` names the change or the request. ``project``, ``address`` and ``request_id`` are None
     unless it came over HTTP. ``number`` and ``plan`` are set by the store; the numbers of the
-    entries of a plan are in the order of its changes.
+    entries of a plan are in the order of its changes. A change whose ``once`` has a key of an
+    earlier change is refused by the store.
     """
 
     verb: str
@@ -105,6 +113,7 @@ class HistoryEntry(NamedTuple):
     request_id: str | None = None
     number: int = 0
     plan: str = ""
+    once: Once | None = None
 
 
 class Approval(NamedTuple):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from applier.contracts import HistoryEntry
+    from applier.contracts import HistoryEntry, Once
 
 Tell = Callable[[str], None]
 
@@ -23,7 +23,7 @@ class Operator(NamedTuple):
 
     ``name`` is written into the history. ``say`` is called with each sentence about what was done,
     ``note`` with each one about a delay or a problem meanwhile. ``project``, ``address`` and
-    ``request_id`` are set for requests over HTTP.
+    ``request_id`` are set for requests over HTTP; with ``once``, the change happens once.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Operator(NamedTuple):
     project: str | None = None
     address: str | None = None
     request_id: str | None = None
+    once: Once | None = None
 
     def entry(self, verb: str, why: str | None = None, action: str | None = None) -> HistoryEntry:
         """Return the entry for the history about a change that this operator makes now."""
@@ -46,4 +47,5 @@ class Operator(NamedTuple):
             project=self.project,
             address=self.address,
             request_id=self.request_id,
+            once=self.once,
         )

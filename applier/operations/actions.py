@@ -102,7 +102,7 @@ def abort(
 def force_complete(
     assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action
 ) -> None:
-    """Call the cloud to complete an ONGOING migration at once, and write it into the history.
+    """Call the cloud to complete an ONGOING migration at once; the history says so before.
 
     Raises PlanConflict for any other action, OtherCloud, and ActionFailed if the cloud refuses.
     """
@@ -112,9 +112,10 @@ def force_complete(
         raise PlanConflict(plan.uuid, plan.state, text)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     instance = str(action.resource_id)
+    # Before the cloud is asked: a crash must not let it be asked twice.
+    asked = operator.entry("force-complete", action=action.uuid)
+    assembly.store.add_history(plan.uuid, asked)
     assembly.ask_cloud(lambda cloud: cloud.force_complete(instance))
-    done = operator.entry("force-complete", action=action.uuid)
-    assembly.store.add_history(plan.uuid, done)
     what = f"the cloud was asked to complete {action.label} at once"
     operator.say(f"{claim.named(plan)}: {what}.")
 

@@ -111,7 +111,9 @@ def exported(store: Store, uuid: str) -> dict[str, Any]:
             for action, attempts in tried.items()
             for attempt in attempts
         ],
-        "history": [_plain(entry._asdict(), without=("number", "plan")) for entry in entries],
+        "history": [
+            _plain(entry._asdict(), without=("number", "plan", "once")) for entry in entries
+        ],
         "requests": [_plain(request._asdict(), without=("number",)) for request in requests],
     }
 

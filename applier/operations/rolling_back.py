@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from applier.assembly import Assembly, now
 from applier.contracts import REVERT
@@ -19,13 +18,10 @@ def roll_back(
     operator: Operator,
     plan: ActionPlan,
     new_id: Callable[[], str],
-    *,
-    uuid: str | None = None,
 ) -> ActionPlan:
     """Make a plan that undoes another in reverse order, and store it.
 
-    Its uuid is ``uuid``, or else a new one. Raises PlanConflict while somebody runs the other plan,
-    OtherCloud, PlannerError.
+    Raises PlanConflict while somebody runs the other plan, OtherCloud, PlannerError.
     """
     taken = claim.already_running(assembly.store, plan.uuid)
     if taken:
@@ -42,7 +38,6 @@ def roll_back(
         now=now(),
         new_id=new_id,
     )
-    made = replace(made, uuid=uuid or made.uuid)
     of_it = operator.entry("rollback", f"undoes plan {plan.uuid}")
     assembly.store.save_plan(made, history=of_it)
     return made

@@ -14,7 +14,7 @@ from applier.storage.compiled import Deferred, insert_into
 from applier.storage.database import Database
 from applier.storage.plans import AT_ONCE, require_distinct
 from applier.storage.refusals import Duplicate
-from applier.storage.state_changes import history_row, note
+from applier.storage.state_changes import note, write_history
 from applier.storage.tables import attempts
 from applier.store.archives import PlanArchive
 
@@ -50,7 +50,7 @@ class Archives:
                     for row in asked:
                         transaction.write(statements.INSERT_REQUEST, row)
                     for entry in archive.history:
-                        transaction.write(statements.INSERT_HISTORY, history_row(plan.uuid, entry))
+                        write_history(transaction, plan.uuid, entry)
                     note(transaction, plan.uuid, history, at=history.at)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]

@@ -160,6 +160,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "outcome": _word_of(Outcome),
         "state_reason": _word_of(StateReason),
     },
+    tables.answers.name: {"answer": _MAPPING},
     tables.attempts.name: {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
     tables.imported_durations.name: {"seconds": _seconds},
     tables.requests.name: {"limits": _LIMITS},

@@ -26,6 +26,7 @@ _OF_PLANS = (
     tables.reservations,
     tables.approvals,
     tables.history,
+    tables.answers,
     tables.requests,
     tables.attempts,
     tables.action_states,

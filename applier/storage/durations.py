@@ -16,7 +16,7 @@ from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
 from applier.storage.compiled import Deferred, Row, UnreadableValue, insert_into
 from applier.storage.database import Database
-from applier.storage.state_changes import history_row, take_turn
+from applier.storage.state_changes import take_turn, write_history
 from applier.storage.tables import attempts, imported_durations
 from applier.storage.transactions import Transaction
 from applier.store.retention import NO_PLAN
@@ -92,7 +92,7 @@ class RecordedDurations:
                     transaction.write(FORGET, {"of_type": name})
                 if rows:
                     transaction.write(INSERT, *rows)
-                transaction.write(statements.INSERT_HISTORY, history_row(NO_PLAN, history))
+                write_history(transaction, NO_PLAN, history)
 
         self._database.tried(write, lost_too=False)
 

@@ -11,7 +11,7 @@ from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
 from applier.storage import event_statements as of_events
 from applier.storage.database import Database
-from applier.storage.state_changes import history_row, is_subscribed
+from applier.storage.state_changes import is_subscribed, write_history
 from applier.storage.tables import dead_events, events, subscriptions
 from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.retention import NO_PLAN
@@ -69,7 +69,7 @@ class KeptEvents:
                 transaction.write(of_events.DELETE_ALL_DEAD, {"named": name})
                 was_there = bool(transaction.write(of_events.UNSUBSCRIBE, {"named": name}))
                 if was_there and history is not None:
-                    transaction.write(statements.INSERT_HISTORY, history_row(NO_PLAN, history))
+                    write_history(transaction, NO_PLAN, history)
                 return was_there
 
         return self._database.tried(remove)

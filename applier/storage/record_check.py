@@ -23,6 +23,7 @@ from applier.storage.tables import (
     VERSION_TABLE,
     action_states,
     actions,
+    answers,
     approvals,
     attempts,
     dead_events,
@@ -50,7 +51,7 @@ _MOST = 50
 _OF_PLANS = (actions, action_states, approvals, attempts, requests, reservations, worker_jobs)
 #: The tables whose rows are checked without the plan that they belong to.
 _SINGLE = (
-    *(approvals, requests, reservations, services, turn, history),
+    *(approvals, requests, reservations, services, turn, history, answers),
     *(events, subscriptions, dead_events, imported_durations, worker_jobs, workers),
 )
 #: Stands for the time of an event, which is checked as a column.

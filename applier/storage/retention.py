@@ -17,7 +17,7 @@ from applier.storage.columns import Moment
 from applier.storage.compiled import Deferred, Row, words
 from applier.storage.damaged_plan_removal import ALL_OF_A_PLAN
 from applier.storage.database import Database
-from applier.storage.state_changes import Move, history_row
+from applier.storage.state_changes import Move, write_history
 from applier.storage.tables import action_states, plans
 from applier.store.retention import NO_PLAN, EndedPlan
 from planner.errors import short
@@ -122,8 +122,7 @@ class Retention:
                     for statement in ALL_OF_A_PLAN:
                         transaction.write(statement, *held)
                     if history is not None:
-                        entry = history_row(NO_PLAN, history)
-                        transaction.write(statements.INSERT_HISTORY, entry)
+                        write_history(transaction, NO_PLAN, history)
             return gone
 
         return self._database.tried(purge)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from applier.storage import columns, statements
+from applier.storage.answers import Answers
 from applier.storage.approvals import Approvals
 from applier.storage.archives import Archives
 from applier.storage.compiled import Row, UnreadableValue
@@ -39,6 +40,7 @@ class SqlStore(
     Histories,
     KeptEvents,
     Retention,
+    Answers,
     Approvals,
     Archives,
     WorkerJobs,

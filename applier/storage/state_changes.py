@@ -256,10 +256,22 @@ def note(
     Call this at the end of a transaction, because other writers of events wait until it commits.
     """
     if history is not None:
-        transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
+        write_history(transaction, plan, history)
     if is_subscribed(transaction, at):
         asked = [] if history is None else [event_writes.of_history(history)]
         transaction.write_all(event_writes.writes(plan, [*asked, *told()], at))
+
+
+def write_history(transaction: Transaction, plan: str, history: HistoryEntry) -> None:
+    """Write a history entry in the transaction of its change; ``plan`` may be NO_PLAN.
+
+    If the change is to happen once and there was one with its key, the statement violates a
+    constraint, and the transaction is rolled back.
+    """
+    transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
+    if history.once is not None:
+        row = {"plan": plan, "request_id": history.request_id, "at": history.at, "answer": None}
+        transaction.write(statements.INSERT_ANSWER, {**history.once._asdict(), **row})
 
 
 def is_subscribed(transaction: Transaction, at: datetime) -> bool:

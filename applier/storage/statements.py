@@ -19,6 +19,7 @@ from applier.storage.compiled import Deferred, insert_into, word, words
 from applier.storage.tables import (
     action_states,
     actions,
+    answers,
     attempts,
     history,
     plans,
@@ -353,6 +354,8 @@ OF_RUNS = frozenset(
 )
 #: Insert an entry of the history; the database sets its number.
 INSERT_HISTORY = Deferred(lambda: insert_into(history, without=("number",)))
+#: Insert the row of a change that is to happen once; it fails if there is one with this key.
+INSERT_ANSWER = Deferred(lambda: insert_into(answers))
 #: Insert one row into a table.
 INSERT_PLAN = Deferred(lambda: insert_into(plans, without=OF_RUNS))
 INSERT_ACTION = Deferred(lambda: insert_into(actions))

@@ -194,6 +194,22 @@ history = sa.Table(
     sa.Index("ix_actionplan_history_plan", "plan", "number"),
 )
 
+#: One row for each change that is to happen once, written in the transaction of the change: the
+#: second of two with one key is rolled back. ``answer`` is what the first was answered with, as
+#: JSON; NULL until that is known. ``plan`` and ``request_id`` are those of the history.
+answers = sa.Table(
+    "actionplan_answer",
+    metadata,
+    sa.Column("key", Uuid),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("plan", Uuid, nullable=False),
+    sa.Column("request_id", sa.String(255), nullable=False),
+    sa.Column("at", Moment, nullable=False),
+    sa.Column("answer", LongText),
+    sa.PrimaryKeyConstraint("key", name="pk_actionplan_answer"),
+    sa.Index("ix_actionplan_answer_plan", "plan"),
+)
+
 #: Who approved which plan. ``content`` identifies what was approved: once the plan has another
 #: content, the approval is void.
 approvals = sa.Table(

@@ -6,8 +6,7 @@ from __future__ import annotations
 from applier.contracts import HistoryEntry
 from applier.storage import rows
 from applier.storage.database import Database
-from applier.storage.state_changes import history_row
-from applier.storage.statements import INSERT_HISTORY
+from applier.storage.state_changes import write_history
 from applier.storage.worker_job_statements import DRAIN, DRAINING
 from applier.store.retention import NO_PLAN
 
@@ -24,7 +23,7 @@ class WorkerDrains:
         def drain() -> bool:
             with self._database.write() as transaction:
                 if transaction.write(DRAIN, which) and history is not None:
-                    transaction.write(INSERT_HISTORY, history_row(NO_PLAN, history))
+                    write_history(transaction, NO_PLAN, history)
                 return bool(transaction.read(DRAINING, which))
 
         return self._database.tried(drain)

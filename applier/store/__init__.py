@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from applier.store.answers import AnswerStore
 from applier.store.approvals import ApprovalStore
 from applier.store.archives import ArchiveStore
 from applier.store.figures import FiguresStore
@@ -50,6 +51,7 @@ class Store(
     EventStore,
     RetentionStore,
     DurationStore,
+    AnswerStore,
     ApprovalStore,
     ArchiveStore,
     StartTimeStore,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from store_checks.answer_checks import AnswerChecks
 from store_checks.approval_checks import ApprovalChecks
 from store_checks.attempt_checks import AllAttemptsChecks, AttemptChecks
 from store_checks.claim_checks import ClaimChecks
@@ -61,7 +62,7 @@ class OperatorStoreContract(
     """Tests of the methods of OperatorStore; the fixture ``store`` returns a whole Store."""
 
 
-class HistoryStoreContract(HistoryChecks):
+class HistoryStoreContract(AnswerChecks, HistoryChecks):
     """Tests of the methods of HistoryStore; the fixture ``store`` returns a whole Store."""
 
 

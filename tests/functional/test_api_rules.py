@@ -15,7 +15,7 @@ from applier.assembly import Assembly
 OPEN = {"/", "/healthz", "/readyz"}
 
 
-def test_every_post_observes_an_idempotency_key(actionplan: CommandLine) -> None:
+def test_every_change_observes_an_idempotency_key(actionplan: CommandLine) -> None:
     assembly = Assembly(configuration.load([str(configured(actionplan).configuration)]))
     routes = v2.routes(Parts(assembly=assembly, policy=policies.Policy(assembly.conf)))
     posts = {path: r.OPERATIONS["POST"] for path, r in routes.items() if "POST" in r.OPERATIONS}

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 
 import falcon
 
-from applier.api.parts import Parts
+from applier.api.parts import Parts, operator_of
 from applier.api.v2 import schemas
-from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
+from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource, document_in
-from applier.api.v2.plans import require_allowed, show
-from applier.errors import PlanConflict
+from applier.api.v2.plans import require_allowed
+from applier.api.v2.shown_plan import show_new
 from applier.operations import archiving, durations, removal
-from applier.store.retention import NO_PLAN
 from planner import ranges
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
@@ -75,27 +74,17 @@ class ImportsV2(Resource):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Import a plan; a request that repeats an idempotency key returns the imported one."""
+        """Import a plan."""
         self.query(request)
-        store = self._parts.assembly.store
-        given = list[ActionPlan]()
 
         def require(plan: ActionPlan) -> None:
-            given.append(plan)
             require_allowed(self._parts, request, plan)
 
-        document = document_in(request)
-        try:
-            made = archiving.import_from(store, document, keyed_operator(request, []), require)
-        except PlanConflict:
-            [plan] = given
-            if not was_done(request, store, plan.uuid):
-                raise
-            made = store.load_plan(plan.uuid)
-        response.status = falcon.HTTP_201
-        response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
-        show(self._parts, response, made)
+        store, document = self._parts.assembly.store, document_in(request)
+        made = archiving.import_from(store, document, operator_of(request, []), require)
+        show_new(self._parts, request, response, made)
 
 
 class DurationsV2(Resource):
@@ -127,15 +116,13 @@ class DurationsV2(Resource):
         found = durations.listed(assembly.store, list(assembly.action_types))
         response.media = {"durations": [known._asdict() for known in found]}
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Import durations."""
         self.query(request)
         told, document = list[str](), document_in(request)
         store = self._parts.assembly.store
-        if was_done(request, store, NO_PLAN):
-            told.append(DONE_BEFORE)
-        else:
-            durations.import_from(store, document, keyed_operator(request, told))
+        durations.import_from(store, document, operator_of(request, told))
         response.media = {"messages": told}
 
 
@@ -178,6 +165,7 @@ class PurgeV2(Resource):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Delete plans; raises InvalidInput for a time that does not exist."""
         self.query(request)
@@ -187,10 +175,5 @@ class PurgeV2(Resource):
         except ValueError as reason:
             raise InvalidInput([Mistake(str(reason), ("before",))]) from reason
         assembly = self._parts.assembly
-        if was_done(request, assembly.store, NO_PLAN):
-            told.append(DONE_BEFORE)
-            more = bool(assembly.store.ended_plans(before, limit=1))
-        else:
-            operator = keyed_operator(request, told)
-            more = not removal.purge(assembly, operator, before, most=PURGED)
+        more = not removal.purge(assembly, operator_of(request, told), before, most=PURGED)
         response.media = {"more": more, "messages": told}

@@ -14,11 +14,10 @@ import falcon
 
 from applier.api.parts import Parts, operator_of
 from applier.api.v2 import etags, schemas
-from applier.api.v2.idempotency import DONE_BEFORE, key_of, keyed_operator, was_done
+from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource
-from applier.api.v2.plans import show
+from applier.api.v2.shown_plan import show_new
 from applier.assembly import Assembly
-from applier.errors import PlanNotFound
 from applier.operations import (
     Operator,
     actions,
@@ -65,20 +64,15 @@ class PlanChangeV2(Resource):
         self._parts, self._make = parts, make
         self.OPERATIONS = _asked(rule, summary, body)
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Make the change, and answer with the state of the plan and the messages.
-
-        A request that repeats an idempotency key changes nothing.
-        """
+        """Make the change, and answer with the state of the plan and the messages."""
         self.query(request)
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        if was_done(request, assembly.store, found.uuid):
-            told.append(DONE_BEFORE)
-        else:
-            etags.require(request, found)
-            self._make(assembly, keyed_operator(request, told), found, body)
+        etags.require(request, found)
+        self._make(assembly, operator_of(request, told), found, body)
         response.media = _done(assembly, found.uuid, told)
 
 
@@ -91,23 +85,18 @@ class ActionChangeV2(Resource):
         self._parts, self._make = parts, make
         self.OPERATIONS = _asked("action:steer", summary, body)
 
+    @once
     def on_post(
         self, request: falcon.Request, response: falcon.Response, plan: str, action: str
     ) -> None:
-        """Make the change, and answer with the state of the plan and the messages.
-
-        A request that repeats an idempotency key changes nothing.
-        """
+        """Make the change, and answer with the state of the plan and the messages."""
         self.query(request)
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
         one = lookup.find_action(found, action)
-        if was_done(request, assembly.store, found.uuid):
-            told.append(DONE_BEFORE)
-        else:
-            etags.require(request, found)
-            self._make(assembly, keyed_operator(request, told), found, one, body)
+        etags.require(request, found)
+        self._make(assembly, operator_of(request, told), found, one, body)
         response.media = _done(assembly, found.uuid, told)
 
 
@@ -129,24 +118,16 @@ class RollbackV2(Resource):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Make and store the plan; a request that repeats an idempotency key returns that one."""
+        """Make and store the plan."""
         self.query(request)
         self.body(request)
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        key = key_of(request)
-        try:
-            made = assembly.store.load_plan(key) if key else None
-        except PlanNotFound:
-            made = None
-        if made is None:
-            etags.require(request, found)
-            operator = operator_of(request, [])
-            made = roll_back(assembly, operator, found, lambda: str(uuid4()), uuid=key)
-        response.status = falcon.HTTP_201
-        response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
-        show(self._parts, response, made)
+        etags.require(request, found)
+        made = roll_back(assembly, operator_of(request, []), found, lambda: str(uuid4()))
+        show_new(self._parts, request, response, made)
 
 
 def _done(assembly: Assembly, uuid: str, told: list[str]) -> dict[str, Any]:

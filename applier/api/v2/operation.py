@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -108,7 +107,7 @@ def _parsed(texts: list[str], schema: Schema) -> Any:
 
 def body_of(request: falcon.Request, operation: Operation) -> dict[str, Any]:
     """Return the checked JSON body, or an empty mapping; raises InvalidInput."""
-    text = _read(request)
+    text = read_body(request)
     if operation.body is None:
         if text.strip():
             raise InvalidInput([Mistake("this request has no body", place="body")])
@@ -125,14 +124,15 @@ def body_of(request: falcon.Request, operation: Operation) -> dict[str, Any]:
 def document_in(request: falcon.Request) -> documents.Document:
     """Return the body of a request as a document; raises InvalidInput, Problem (415)."""
     require_media(request, DOCUMENTS)
-    return documents.parse(_read(request), "body")
+    return documents.parse(read_body(request), "body")
 
 
-def _read(request: falcon.Request) -> bytes:
-    """Return the body of a request; store its digest in the context for idempotency keys."""
-    text: bytes = request.bounded_stream.read()
-    request.context.body_digest = hashlib.sha256(text.strip() or b"{}").hexdigest()[:16]
-    return text
+def read_body(request: falcon.Request) -> bytes:
+    """Return the body of a request, however often it is asked for."""
+    if not hasattr(request.context, "body"):
+        request.context.body = request.bounded_stream.read()
+    body: bytes = request.context.body
+    return body
 
 
 def require_media(request: falcon.Request, known: tuple[str, ...]) -> None:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,21 +13,16 @@ from applier.api.parts import Parts, caller_of, operator_of
 from applier.api.policies import COMMANDS
 from applier.api.v2 import etags, idempotency, schemas
 from applier.api.v2.operation import Operation, Resource, document_in
-from applier.errors import PlanConflict
-from applier.operations import creation, hidden_values, lookup, removal
+from applier.api.v2.shown_plan import show, show_new
+from applier.operations import creation, lookup, removal
 from applier.operations.creation import read_settings
 from applier.store import TIMES, PlanFilters, PlanSummary
-from planner import json_text, planning, ranges, saved, secret_references
+from planner import planning, ranges, saved, secret_references
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, PlannerError
-from planner.guarding import with_facts_of
 from planner.model import JOIN, ActionPlan
 from planner.states import PlanState
 
-_text = json_text.compact()
-
-#: A plan with more actions than this is streamed in pieces of this many actions.
-WHOLE = 100
 #: How many plans are listed if the query has no ``limit``.
 LISTED = 25
 #: How many plans are counted at most, so that the answer does not wait for a count of all.
@@ -84,6 +78,7 @@ class PlansV2(Resource):
             "total": store.count_plans(most=COUNTED, **filters),
         }
 
+    @idempotency.once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Make a plan of a document, and store it unless ``dry_run`` is set."""
         query = self.query(request)
@@ -100,36 +95,13 @@ class PlansV2(Resource):
             cloud=assembly.cloud_name,
         )
         require_allowed(self._parts, request, plan)
-        response.status = falcon.HTTP_201
         if query.get("dry_run"):
-            response.status = falcon.HTTP_200
-        else:
-            if document.is_plan:
-                saved.require_new(plan, document)
-            plan = self._stored(request, plan)
-            response.set_header("Location", f"{request.prefix}/v2/plans/{plan.uuid}")
-        show(self._parts, response, plan)
-
-    def _stored(self, request: falcon.Request, plan: ActionPlan) -> ActionPlan:
-        """Store a plan and return it; with a repeated idempotency key, return the stored one.
-
-        Raises Problem (422) if the key was used for another plan.
-        """
-        key = request.get_header(idempotency.HEADER)
-        store = self._parts.assembly.store
-        created = operator_of(request, []).entry("create")
-        if key is None:
-            store.save_plan(plan, history=created)
-            return plan
-        named = replace(plan, uuid=idempotency.uuid_of(caller_of(request).user, key))
-        try:
-            store.save_plan(named, history=created)
-        except PlanConflict:
-            before = store.load_plan(named.uuid)
-            if before.digest != with_facts_of(named, before).digest:
-                raise idempotency.used_before(request, f"another plan: {named.uuid}") from None
-            return before
-        return named
+            show(self._parts, response, plan)
+            return
+        if document.is_plan:
+            saved.require_new(plan, document)
+        assembly.store.save_plan(plan, history=operator_of(request, []).entry("create"))
+        show_new(self._parts, request, response, plan)
 
 
 class PlanV2(Resource):
@@ -146,6 +118,7 @@ class PlanV2(Resource):
             summary="Remove a plan that is not running; it is marked DELETED.",
             status=204,
             if_match=True,
+            idempotency_key=True,
         ),
     }
 
@@ -162,6 +135,7 @@ class PlanV2(Resource):
             return
         show(self._parts, response, found)
 
+    @idempotency.once
     def on_delete(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
         """Remove a plan."""
         self.query(request)
@@ -209,30 +183,6 @@ def _filters(query: Mapping[str, Any]) -> PlanFilters:
         since=times.get("since"),
         until=times.get("until"),
     )
-
-
-def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
-    """Write a plan with its ETag into a response; secret parameter values are replaced.
-
-    A plan with more than WHOLE actions is streamed.
-    """
-    response.set_header("ETag", etags.of(plan))
-    response.content_type = falcon.MEDIA_JSON
-    pieces = _pieces(parts, plan)
-    if len(plan.actions) > WHOLE:
-        response.stream = pieces
-    else:
-        response.data = b"".join(pieces)
-
-
-def _pieces(parts: Parts, plan: ActionPlan) -> Iterator[bytes]:
-    yield f'{_text(plan.head())[:-1]},"actions":['.encode()
-    types = parts.assembly.action_types
-    for first in range(0, len(plan.actions), WHOLE):
-        some = plan.actions[first : first + WHOLE]
-        shown = [hidden_values.action_without(action, types).to_dict() for action in some]
-        yield (b"," if first else b"") + _text(shown)[1:-1].encode()
-    yield b"]}"
 
 
 def summary_of(plan: PlanSummary) -> dict[str, Any]:

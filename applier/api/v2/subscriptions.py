@@ -8,13 +8,12 @@ from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts
+from applier.api.parts import Parts, operator_of
 from applier.api.v2 import schemas
-from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
+from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource
 from applier.errors import sound_part
 from applier.notifications.schema import SCHEMA
-from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import InvalidInput, Mistake, accepted
 
@@ -84,14 +83,12 @@ class RemovalV2(Resource):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Remove a subscription; raises InvalidInput if there is none of this name."""
         self.query(request)
         name, store = self.body(request)["name"], self._parts.assembly.store
-        if was_done(request, store, NO_PLAN):
-            response.media = {"messages": [DONE_BEFORE]}
-            return
-        history = keyed_operator(request, []).entry("event subscription remove", name)
+        history = operator_of(request, []).entry("event subscription remove", name)
         if not store.unsubscribe(name, history=history):
             subscriptions, _ = sound_part(store.subscriptions)
             known = accepted(name, [subscription.name for subscription in subscriptions])

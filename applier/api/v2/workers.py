@@ -8,12 +8,11 @@ from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts
+from applier.api.parts import Parts, operator_of
 from applier.api.v2 import schemas
-from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
+from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource
 from applier.operations import workers
-from applier.store.retention import NO_PLAN
 from applier.store.worker_jobs import Worker
 
 _COUNT: schemas.Schema = {"type": "integer", "minimum": 0}
@@ -75,16 +74,13 @@ class DrainedWorkerV2(Resource):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @once
     def on_post(self, request: falcon.Request, response: falcon.Response, worker: str) -> None:
         """Set the worker to take no more jobs, and return at once; raises WorkerNotFound."""
         self.query(request)
         self.body(request)
         told, store = list[str](), self._parts.assembly.store
-        if was_done(request, store, NO_PLAN):
-            told.append(DONE_BEFORE)
-            found = workers.find(store, worker)
-        else:
-            found = workers.drain(store, keyed_operator(request, told), worker)
+        found = workers.drain(store, operator_of(request, told), worker)
         response.media = {"worker": _of(found), "messages": told}
 
 
