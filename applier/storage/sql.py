@@ -11,7 +11,6 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from applier.storage import columns, statements
-from applier.storage.answers import Answers
 from applier.storage.approvals import Approvals
 from applier.storage.archives import Archives
 from applier.storage.compiled import Row, UnreadableValue
@@ -19,6 +18,7 @@ from applier.storage.database import Database
 from applier.storage.durations import RecordedDurations
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
+from applier.storage.kept_answers import Answers
 from applier.storage.kept_events import KeptEvents
 from applier.storage.pages import Pages
 from applier.storage.plans import Plans

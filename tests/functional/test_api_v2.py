@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from api_client import HOST, JSON, client_of, configured
 from command_line import CommandLine
 from falcon.testing import Result, TestClient
+
+from applier.contracts import Claimant
+from applier.storage.sql import SqlStore
 
 DOCUMENT = {
     "name": "night",
@@ -211,6 +217,45 @@ def test_if_match_refuses_what_was_changed(api: TestClient) -> None:
     assert is_problem(late, 412, "changed")
     now = api.simulate_get(f"/v2/plans/{uuid}").headers["etag"]
     assert post(api, f"/v2/plans/{uuid}/start", **{"If-Match": now}).status_code == 200
+
+
+def test_a_tag_changes_with_all_that_is_shown_of_a_plan(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    uuid = stored(api)
+    path = f"/v2/plans/{uuid}"
+    store = SqlStore(f"sqlite:///{actionplan.record}")
+    runner = Claimant(host="elsewhere", pid=1, user="ada")
+    changes: dict[str, Callable[[], Any]] = {
+        "approve": lambda: post(api, f"{path}/approve", {"why": "looked at"}),
+        "start": lambda: post(api, f"{path}/start"),
+        "run": lambda: store.claim_plan(uuid, runner, now=datetime.now(UTC)),
+        "limits": lambda: post(api, f"{path}/limits", {"limits": {"max_workers": 2}}),
+        "pause": lambda: post(api, f"{path}/pause"),
+    }
+    seen = set()
+    with closing(store):
+        for verb, change in changes.items():
+            tag = api.simulate_get(path).headers["etag"]
+            made = change()
+            if isinstance(made, Result):
+                assert made.status_code == 200, made.text
+            seen.add(tag)
+            late = post(api, f"{path}/approve", {"why": "x"}, **{"If-Match": tag})
+            assert is_problem(late, 412, "changed"), verb
+    assert len(seen) == len(changes)
+
+
+def test_only_the_strong_tag_of_a_plan_matches(api: TestClient) -> None:
+    uuid = stored(api)
+    tag = api.simulate_get(f"/v2/plans/{uuid}").headers["etag"]
+    for wrong in (f"W/{tag}", '"*"', '"a"', "", f'"a", W/{tag}'):
+        answer = post(api, f"/v2/plans/{uuid}/start", **{"If-Match": wrong})
+        assert is_problem(answer, 412, "changed"), wrong
+    same = api.simulate_get(f"/v2/plans/{uuid}", headers={"If-None-Match": f"W/{tag}"})
+    assert same.status_code == 304
+    for verb, right in (("start", f'"a", {tag}'), ("cancel", "*")):
+        assert post(api, f"/v2/plans/{uuid}/{verb}", **{"If-Match": right}).status_code == 200
 
 
 @pytest.mark.parametrize(

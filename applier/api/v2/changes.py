@@ -71,7 +71,7 @@ class PlanChangeV2(Resource):
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        etags.require(request, found)
+        etags.require(request, assembly.store, found)
         self._make(assembly, operator_of(request, told), found, body)
         response.media = _done(assembly, found.uuid, told)
 
@@ -95,7 +95,7 @@ class ActionChangeV2(Resource):
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
         one = lookup.find_action(found, action)
-        etags.require(request, found)
+        etags.require(request, assembly.store, found)
         self._make(assembly, operator_of(request, told), found, one, body)
         response.media = _done(assembly, found.uuid, told)
 
@@ -125,7 +125,7 @@ class RollbackV2(Resource):
         self.body(request)
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        etags.require(request, found)
+        etags.require(request, assembly.store, found)
         made = roll_back(assembly, operator_of(request, []), found, lambda: str(uuid4()))
         show_new(self._parts, request, response, made)
 

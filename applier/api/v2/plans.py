@@ -128,11 +128,14 @@ class PlanV2(Resource):
     def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
         """Show a plan."""
         self.query(request)
-        found = lookup.find_plan(self._parts.assembly.store, plan)
-        if request.if_none_match and etags.of(found) in (f'"{t}"' for t in request.if_none_match):
-            response.status = falcon.HTTP_304
-            response.set_header("ETag", etags.of(found))
-            return
+        store = self._parts.assembly.store
+        found = lookup.find_plan(store, plan)
+        if request.if_none_match:
+            tag = etags.current(store, found)
+            if tag in (f'"{given}"' for given in request.if_none_match):
+                response.status = falcon.HTTP_304
+                response.set_header("ETag", tag)
+                return
         show(self._parts, response, found)
 
     @idempotency.once
@@ -142,7 +145,7 @@ class PlanV2(Resource):
         self.body(request)
         store = self._parts.assembly.store
         found = lookup.find_plan(store, plan)
-        etags.require(request, found)
+        etags.require(request, store, found)
         removal.delete(store, operator_of(request, []), found)
         response.status = falcon.HTTP_204
 

@@ -24,7 +24,7 @@ def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
 
     A plan with more than WHOLE actions is streamed.
     """
-    response.set_header("ETag", etags.of(plan))
+    response.set_header("ETag", etags.current(parts.assembly.store, plan))
     response.content_type = falcon.MEDIA_JSON
     pieces = _pieces(parts, plan)
     if len(plan.actions) > WHOLE:

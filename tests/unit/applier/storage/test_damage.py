@@ -15,6 +15,7 @@ from applier.storage.columns import Moment
 from applier.storage.tables import (
     action_states,
     actions,
+    answers,
     attempts,
     dead_events,
     events,
@@ -52,6 +53,7 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     plans.c.global_efficacy: [*NOT_JSON, "{}"],
     plans.c.claimant_pid: NOT_PROCESSES,
     plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5, 1e9],
+    answers.c.answer: [*NOT_JSON, "[]"],
     services.c.pid: NOT_PROCESSES,
     workers.c.pid: NOT_PROCESSES,
     actions.c.input_parameters: [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
