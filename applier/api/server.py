@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import socket
 import threading
 import time
@@ -162,7 +163,8 @@ class _Body:
     def read(self) -> None:
         """Read the whole body into ``wsgi.input``.
 
-        Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete.
+        Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete, 400 for
+        a wrong length or wrong chunks.
         """
         pieces = io.BytesIO()
         self._copy(pieces.write)
@@ -177,12 +179,18 @@ class _Body:
     def _copy(self, keep: Callable[[bytes], Any]) -> None:
         length, is_left, self._is_left = 0, self._is_left, False
         try:
+            if self._expected and not re.fullmatch("[0-9]+", self._expected):
+                text = f"Content-Length is {self._expected!r}; accepted: a number of bytes"
+                raise falcon.HTTPBadRequest(title="Invalid header", description=text)
             while is_left and (piece := self._input.read(_PIECE_BYTES)):
                 length += len(piece)
                 keep(piece)
         except errors.MaxSizeExceeded:
             text = f"a request may have {MOST_BYTES} bytes"
             raise falcon.HTTPContentTooLarge(title="Too large", description=text) from None
+        except ValueError:
+            text = "the body does not consist of chunks, as Transfer-Encoding says"
+            raise falcon.HTTPBadRequest(title="Invalid body", description=text) from None
         finally:
             self._arrivals.arrived()
         if is_left and self._expected and length < int(self._expected):
@@ -207,8 +215,11 @@ def _deferred(
         try:
             body.discard()
         except falcon.HTTPError as reason:
-            start_response(reason.status, [("Content-Length", "0"), ("Connection", "close")])
-            return []
+            text = f"{reason.description}\n".encode()
+            kind = ("Content-Type", "text/plain; charset=utf-8")
+            length = ("Content-Length", str(len(text)))
+            start_response(reason.status, [kind, length, ("Connection", "close")])
+            return [text]
         start_response(*began[0])
         return answered
 

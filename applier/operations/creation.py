@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from applier.errors import ConfigurationError, OutOfDate
+from applier.errors import OutOfDate
 from applier.scheduling.verdict import OnFailure
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.guarding import NO_DEMANDS, Demands
@@ -159,9 +159,9 @@ def _saved(document: Document, *, check_types: bool) -> ActionPlan:
 
 def refuse_planning(settings: SetOptions, planner: str | None) -> None:
     """Raise InvalidInput for settings that only planning uses: the plan is already made."""
-    places = [f"--set {text}" for text in settings.planning]
+    places = [f"set {text}" for text in settings.planning]
     if planner is not None:
-        places.append(f"--planner {planner}")
+        places.append(f"planner {planner}")
     if places:
         text = "has no effect: this plan is already made; make a new one from its document"
         raise InvalidInput(Mistake(text, place=place) for place in places)
@@ -171,11 +171,11 @@ def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Doc
     """Return the document with the facts of the configured cloud, if ``cloud`` is its plugin.
 
     Without ``cloud`` the document is returned unchanged. Raises InvalidInput if the document has
-    facts already or cannot have any, ConfigurationError if another cloud is configured.
+    facts already or cannot have any, and if another cloud is configured.
     """
     if cloud is None:
         return document
-    place = f"--facts-from {cloud}"
+    place = f"facts from {cloud}"
     value: Any = document.value
     if not isinstance(value, Mapping) or document.is_plan or not _has_facts(value, assembly.conf):
         text = "plans, and documents of this kind, have no facts"
@@ -187,7 +187,8 @@ def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Doc
 
     configured = assembly.cloud()
     if not isinstance(configured, registry.load(registry.CLOUDS, cloud)):
-        raise ConfigurationError(f"{place}: the configured cloud is {configured.name}")
+        text = f"the configured cloud is {configured.name}"
+        raise InvalidInput([Mistake(text, place=place)])
     return replace(document, value={**value, "facts": assembly.facts()})
 
 

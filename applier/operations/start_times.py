@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
-from applier.errors import ConfigurationError
 from applier.operations import Operator, claim
 from applier.wording import duration
 from planner import ranges
@@ -31,8 +30,8 @@ def wanted(
     """Return when a plan is to begin; None: as soon as possible.
 
     With ``in_window``, it is to begin in the first window in which it is expected to end, or else
-    in the next window. Raises InvalidInput for a time that is over, and for both a time and
-    ``in_window``. Raises ConfigurationError for ``in_window`` without windows.
+    in the next window. Raises InvalidInput for a time that is over, for both a time and
+    ``in_window``, and for ``in_window`` without windows.
     """
     if in_window:
         if at is not None:
@@ -59,7 +58,7 @@ def _in_a_window(assembly: Assembly, operator: Operator, plan: ActionPlan) -> da
     times = assembly.open_times(plan)
     if times is None:
         text = "no window to start in: neither the plan nor [watcher_applier] has windows"
-        raise ConfigurationError(text)
+        raise InvalidInput([Mistake(text, place="in_window")])
     moment, failed_s = now(), 0.0
     for interval in times.intervals(moment):
         begin = max(moment, interval.start)
