@@ -46,6 +46,11 @@ _UNSAID = {
     404: "there is no such path; /v2/openapi.json describes those that there are",
     405: "this path does not take this method; the header Allow names those that it takes",
 }
+#: What Watcher's API has below WATCHERS, and ActionPlan has not.
+_WATCHERS_ALONE = frozenset(
+    {"audits", "audit_templates", "goals", "strategies", "scoring_engines", "data_model"}
+    | {"webhooks"}
+)
 _RETRY_AFTER_S = "5"
 
 
@@ -92,23 +97,34 @@ def _fail(request: falcon.Request, _response: Any, error: Exception, _parameters
 def _serialize(request: falcon.Request, response: falcon.Response, error: falcon.HTTPError) -> None:
     if request.path == WATCHERS or request.path.startswith(f"{WATCHERS}/"):
         response.content_type = falcon.MEDIA_JSON
-        response.data = json.dumps(watchers_form(error)).encode()
+        response.data = json.dumps(watchers_form(error, request.path)).encode()
         return
     response.content_type = PROBLEM_JSON
     response.data = json.dumps(problem_form(error, request)).encode()
 
 
-def watchers_form(error: falcon.HTTPError) -> dict[str, str]:
+def watchers_form(error: falcon.HTTPError, path: str) -> dict[str, str]:
     """Return an error in Watcher's format: a JSON object as text in a field of another one.
 
-    >>> watchers_form(falcon.HTTPNotFound(description="Plan U could not be found"))
+    >>> watchers_form(falcon.HTTPNotFound(description="Plan U could not be found"), "/v1")
     {'error_message': '{"faultcode": "Client", "faultstring": "Plan U could not be found", \
 "debuginfo": null}'}
     """
     code = "Client" if error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR else "Server"
-    text = error.description or error.title
+    text = error.description or _unsaid_of_watchers(error.status_code, path) or error.title
     fault = {"faultcode": code, "faultstring": text, "debuginfo": None}
     return {"error_message": json.dumps(fault)}
+
+
+def _unsaid_of_watchers(status: int, path: str) -> str | None:
+    """Return the text, by HTTP status, of an error that falcon raises without a description."""
+    if status != HTTPStatus.NOT_FOUND:
+        return _UNSAID.get(status)
+    kind = path.removeprefix(f"{WATCHERS}/").partition("/")[0]
+    if kind in _WATCHERS_ALONE:
+        name = kind.replace("_", " ")
+        return f"ActionPlan has no {name}: plans are made by actionplan create, or POST /v2/plans"
+    return f"there is no such path; {WATCHERS} names those that there are"
 
 
 def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, Any]:

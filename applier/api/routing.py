@@ -11,6 +11,7 @@ import falcon
 from applier.api import authentication, errors, monitoring, pages, v1, v2
 from applier.api.access import Access
 from applier.api.authentication import Strategy
+from applier.api.head_requests import Heads
 from applier.api.parts import Parts
 from applier.api.policies import Policy
 from applier.api.rates import Rates
@@ -41,7 +42,7 @@ def make(
     chosen = strategy or authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[WellFormed(), Access(chosen, parts.policy, rates, public), Versions()]
+        middleware=[Heads(), WellFormed(), Access(chosen, parts.policy, rates, public), Versions()]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)

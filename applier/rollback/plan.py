@@ -10,8 +10,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from applier.contracts import REVERT
+from applier.errors import PlanConflict
 from applier.rollback.enable_hosts_first import enable_hosts_first
-from planner.errors import InvalidInput, Mistake, short
+from planner.errors import short
 from planner.graph import in_topological_order, order_graph
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.place_rules import PlaceRule
@@ -41,20 +42,20 @@ def rollback(
     type to whether it can be undone. ``touches`` returns the resources that a revert touches. An
     action is undone after all its successors, and only if those that needed it were undone. But a
     host is enabled before instances move back to it. Warnings list the successful actions that
-    cannot be undone. Raises InvalidInput if no action can be undone, or if the plan may still
+    cannot be undone. Raises PlanConflict if no action can be undone, or if the plan may still
     continue.
     """
     place = f"plan {short(plan.uuid)}"
     if plan.state in _RUNNING:
         way = "pause or cancel" if plan.state is PlanState.ONGOING else "cancel"
         text = f"it is {plan.state}: {way} it before it is rolled back"
-        raise InvalidInput([Mistake(text, place=place)])
+        raise PlanConflict(plan.uuid, plan.state, f"{place}: {text}")
     done = [a for a in plan.actions if _did(a)]
     undone = {a.uuid for a in done if revertible.get(a.action_type, False)}
     warnings = tuple(_warnings(plan.actions, done, undone))
     if not undone:
         text = "nothing that it did can be undone"
-        raise InvalidInput([Mistake("; ".join([text, *warnings]), place=place)])
+        raise PlanConflict(plan.uuid, plan.state, f"{place}: {'; '.join([text, *warnings])}")
     actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
     import networkx as nx
 

@@ -176,7 +176,7 @@ def test_a_whole_life(api: TestClient, actionplan: CommandLine) -> None:
     actionplan.good("apply", uuid, "--yes")
     assert api.simulate_get(f"/v2/plans/{uuid}").json["state"] == "SUCCEEDED"
     undo = post(api, f"/v2/plans/{uuid}/rollback")
-    assert is_problem(undo, 400, "nothing that it did can be undone")
+    assert is_problem(undo, 409, "nothing that it did can be undone")
     assert is_problem(post(api, f"/v2/plans/{uuid}/cancel"), 409, "nothing is left to cancel")
     assert api.simulate_delete(f"/v2/plans/{uuid}").status_code == 204
     assert api.simulate_get("/v2/plans").json["plans"] == []

@@ -12,9 +12,9 @@ from applier.api.v2 import schemas
 from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource, document_in
 from applier.api.v2.plans import require_allowed
+from applier.api.v2.request_times import moment
 from applier.api.v2.shown_plan import show_new
 from applier.operations import archiving, durations, removal
-from planner import ranges
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
 
@@ -167,11 +167,11 @@ class PurgeV2(Resource):
 
     @once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Delete plans; raises InvalidInput for a time that does not exist."""
+        """Delete plans; raises InvalidInput for a time without an offset."""
         self.query(request)
         told = list[str]()
         try:
-            before = ranges.moment(self.body(request)["before"])
+            before = moment(self.body(request)["before"])
         except ValueError as reason:
             raise InvalidInput([Mistake(str(reason), ("before",))]) from reason
         assembly = self._parts.assembly

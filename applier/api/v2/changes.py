@@ -16,6 +16,7 @@ from applier.api.parts import Parts, operator_of
 from applier.api.v2 import etags, schemas
 from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource
+from applier.api.v2.request_times import moment
 from applier.api.v2.shown_plan import show_new
 from applier.assembly import Assembly
 from applier.operations import (
@@ -29,6 +30,7 @@ from applier.operations import (
     start_times,
 )
 from applier.operations.rolling_back import roll_back
+from planner.errors import InvalidInput, Mistake
 from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
@@ -136,7 +138,11 @@ def _done(assembly: Assembly, uuid: str, told: list[str]) -> dict[str, Any]:
 
 
 def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, body: Body) -> None:
-    at, in_window = body.get("at"), body.get("in_window", False)
+    try:
+        at = moment(body["at"]) if "at" in body else None
+    except ValueError as reason:
+        raise InvalidInput([Mistake(str(reason), ("at",))]) from reason
+    in_window = body.get("in_window", False)
     at = start_times.wanted(assembly, operator, plan, at, in_window=in_window)
     plans.start(assembly, operator, plan, accept_drift=body.get("accept_drift", False), at=at)
 

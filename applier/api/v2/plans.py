@@ -13,11 +13,12 @@ from applier.api.parts import Parts, caller_of, operator_of
 from applier.api.policies import COMMANDS
 from applier.api.v2 import etags, idempotency, schemas
 from applier.api.v2.operation import Operation, Resource, document_in
+from applier.api.v2.request_times import moment
 from applier.api.v2.shown_plan import show, show_new
 from applier.operations import creation, lookup, removal
 from applier.operations.creation import read_settings
 from applier.store import TIMES, PlanFilters, PlanSummary
-from planner import planning, ranges, saved, secret_references
+from planner import planning, saved, secret_references
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, PlannerError
 from planner.model import JOIN, ActionPlan
@@ -169,12 +170,12 @@ def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> 
 
 
 def _filters(query: Mapping[str, Any]) -> PlanFilters:
-    """Return the filters of a query; raises InvalidInput for a time that does not exist."""
+    """Return the filters of a query; raises InvalidInput for a time that is none."""
     times, mistakes = dict[str, datetime](), []
     for name in TIMES:
         if name in query:
             try:
-                times[name] = ranges.moment(query[name])
+                times[name] = moment(query[name])
             except ValueError as reason:
                 mistakes.append(Mistake(str(reason), place=f"query {name}"))
     if mistakes:

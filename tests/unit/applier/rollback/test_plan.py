@@ -9,8 +9,8 @@ from itertools import count
 
 import pytest
 
+from applier.errors import PlanConflict
 from applier.rollback.plan import rollback
-from planner.errors import InvalidInput
 from planner.graph import order_graph, validate
 from planner.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
 from planner.states import ActionState, Outcome, PlanState
@@ -105,7 +105,7 @@ def test_what_cannot_be_undone_is_said():
 
 
 def test_nothing_to_undo_is_refused():
-    with pytest.raises(InvalidInput, match=r"^plan \S+: nothing that it did can be undone; a "):
+    with pytest.raises(PlanConflict, match=r"^plan \S+: nothing that it did can be undone; a "):
         rolled_back(done("a", "resize"))
 
 
@@ -114,7 +114,7 @@ def test_nothing_to_undo_is_refused():
     [("PENDING", "cancel"), ("ONGOING", "pause or cancel"), ("CANCELLING", "cancel")],
 )
 def test_a_plan_that_goes_on_is_refused(state, way):
-    with pytest.raises(InvalidInput, match=rf"^plan \S+: it is {state}: {way} it before"):
+    with pytest.raises(PlanConflict, match=rf"^plan \S+: it is {state}: {way} it before"):
         rolled_back(done("a"), state=PlanState(state))
 
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked in the wrong way, or at the wrong time, gets an answer that helps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from api_client import client_of, configured
+from command_line import CommandLine
+from falcon.testing import TestClient
+from test_api_archives import administrators
+from test_api_v2 import is_problem, post, stored
+
+
+@pytest.fixture
+def api(actionplan: CommandLine) -> TestClient:
+    """Return a client of the API."""
+    return client_of(configured(actionplan))
+
+
+def test_head_answers_as_get_without_a_body(actionplan: CommandLine) -> None:
+    api = administrators(actionplan)
+    uuid = stored(api)
+    paths = api.simulate_get("/v2/openapi.json").json["paths"]
+    names = {"plan": uuid, "new": uuid, "action": "first", "name": "migrate", "worker": "w"}
+    asked = [path.format(**names) for path, methods in paths.items() if "get" in methods]
+    asked += ["/", "/v1", "/v1/action_plans", f"/plans/{uuid}", "/metrics", "/healthz", "/nope"]
+    for path in asked:
+        get, head = api.simulate_get(path), api.simulate_head(path)
+        assert head.status_code == get.status_code, path
+        assert head.content == b"", path
+        same = {"content-type", "etag"} & get.headers.keys()
+        assert {n: head.headers[n] for n in same} == {n: get.headers[n] for n in same}, path
+    assert api.simulate_head("/v2/purge").status_code == 405
+
+
+def test_times_without_an_offset_are_refused(actionplan: CommandLine) -> None:
+    api = administrators(actionplan)
+    uuid, time = stored(api), "2999-08-01T00:00:00"
+    asked: list[tuple[str, str, Any]] = [
+        ("POST", f"/v2/plans/{uuid}/start", {"at": time}),
+        ("POST", "/v2/purge", {"before": time}),
+        ("GET", f"/v2/plans?since={time}", None),
+        ("GET", f"/v2/plans?until={time}", None),
+    ]
+    for method, path, body in asked:
+        for good in (False, True):
+            given = json.dumps(body).replace(time, f"{time}Z" if good else time)
+            answer = api.simulate_request(
+                method,
+                f"{path}Z" if good and body is None else path,
+                body=given if body else "",
+                headers={"Content-Type": "application/json"},
+            )
+            if good:
+                assert answer.status_code == 200, answer.text
+            else:
+                assert is_problem(answer, 400, "has no offset"), path
+
+
+def test_what_watcher_has_and_actionplan_has_not_is_named(api: TestClient) -> None:
+    for path, text in (
+        ("/v1/audits", "no audits"),
+        ("/v1/audit_templates/detail", "no audit templates"),
+        ("/v1/nope", "no such path"),
+    ):
+        answer = api.simulate_get(path)
+        fault = json.loads(answer.json["error_message"])
+        assert (answer.status_code, text in fault["faultstring"]) == (404, True)
+
+
+def test_a_plan_that_has_not_run_cannot_be_rolled_back_yet(api: TestClient) -> None:
+    uuid = stored(api)
+    assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "")
+    post(api, f"/v2/plans/{uuid}/start")
+    assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "it is PENDING")
