@@ -15,7 +15,8 @@
     ├── UnknownActionTypes    a plan has action types that no installed plugin offers
     ├── OtherCloud            a plan was made for another cloud than the configured one
     ├── GuardRefusal          a demand on a plan is not met, such as an approval
-    ├── OutOfDate             a saved plan was edited, or the cloud has changed since planning
+    ├── OutOfDate             a saved plan was edited
+    │   └── Drift             the cloud has changed since a plan was made
     ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
     ├── DamagedRecord         rows of the store have values that ActionPlan never writes
     │   └── DamagedRows       some of the rows that were asked for; the others can be read
@@ -150,6 +151,30 @@ class OtherCloud(ApplierError):
 
 class OutOfDate(ApplierError):
     """A saved plan was edited, or the cloud has changed since a plan was made."""
+
+
+class Difference(NamedTuple):
+    """What differs in the cloud from what a plan was made for, about an instance or a host.
+
+    ``resource`` is its name. ``planned`` and ``now`` are the host of an instance, or the state of a
+    host; None for what was not planned, or is not there.
+    """
+
+    detail: str
+    resource: str
+    planned: str | None = None
+    now: str | None = None
+
+
+class Drift(OutOfDate):
+    """The cloud has changed since a plan was made."""
+
+    def __init__(self, plan: str, differences: Sequence[Difference]) -> None:
+        self.plan, self.differences = plan, tuple(differences)
+        super().__init__(
+            f"plan {plan[:8]} is out of date: make a new one, "
+            "or run it nevertheless with --accept-drift"
+        )
 
 
 class GuardRefusal(ApplierError):

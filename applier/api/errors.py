@@ -62,6 +62,7 @@ class Problem(falcon.HTTPError):
     ) -> None:
         super().__init__(status, title=title, description=text, **more)
         self.mistakes = mistakes
+        self.differences: tuple[errors.Difference, ...] = ()
 
 
 def add_to(app: falcon.App[Any, Any]) -> None:
@@ -78,9 +79,20 @@ def problem_of(error: Exception) -> Problem:
         status, title = (409, "Ambiguous") if error.candidates else (404, "Plan not found")
     else:
         status, title = next((s, t) for kind, s, t in _ANSWERS if isinstance(error, kind))
+    if isinstance(error, errors.Drift):
+        return _of_drift(error)
     headers = {"Retry-After": _RETRY_AFTER_S} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
     mistakes = error.mistakes if isinstance(error, InvalidInput) else ()
     return Problem(status, title, str(error), tuple(mistakes), headers=headers)
+
+
+def _of_drift(error: errors.Drift) -> Problem:
+    told = "; ".join(one.detail for one in error.differences[:MOST_MISTAKES])
+    way = f'POST /v2/plans/{error.plan}/start with {{"accept_drift": true}}'
+    text = f"the cloud is not as planned: {told}. Make a new plan, or start it nevertheless: {way}"
+    problem = Problem(409, "Out of date", text)
+    problem.differences = error.differences
+    return problem
 
 
 def _refuse(_request: Any, _response: Any, error: Exception, _parameters: Any) -> None:
@@ -128,7 +140,10 @@ def _unsaid_of_watchers(status: int, path: str) -> str | None:
 
 
 def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, Any]:
-    """Return an error as a problem document, with up to MOST_MISTAKES mistakes and their places."""
+    """Return an error as a problem document.
+
+    It has up to MOST_MISTAKES mistakes with their places, and all differences of the cloud.
+    """
     document = {
         "type": "about:blank",
         "status": error.status_code,
@@ -139,6 +154,8 @@ def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, 
     mistakes = error.mistakes if isinstance(error, Problem) else ()
     if mistakes:
         document["errors"] = [_place_of(mistake) for mistake in mistakes[:MOST_MISTAKES]]
+    if isinstance(error, Problem) and error.differences:
+        document["differences"] = [one._asdict() for one in error.differences]
     return {key: value for key, value in document.items() if value is not None}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from applier.actions.parameters import resource, text
 from applier.assembly import Assembly, now
-from applier.errors import OutOfDate
+from applier.errors import Difference, Drift
 from applier.operations import Tell
 from applier.wording import ago
 from planner.model import Action, ActionPlan
@@ -29,7 +29,7 @@ def require_no_drift(
     """Pass lines about the age of a plan, and about what differs in the cloud, to ``say``.
 
     The cloud is read only if the plan has a PENDING action of a type that can be compared. If
-    nothing differs, ``say`` is called only with ``in_any_case``. Raises OutOfDate if anything
+    nothing differs, ``say`` is called only with ``in_any_case``. Raises Drift if anything
     differs and that is not ``accepted``, and ActionFailed if the cloud cannot be read.
     """
     compared = (a.state is ActionState.PENDING and a.action_type in _COMPARED for a in plan.actions)
@@ -40,18 +40,15 @@ def require_no_drift(
     if differences:
         say(f"Planned{age}; the cloud is not as planned:")
         for difference in differences:
-            say(f"  {difference}")
+            say(f"  {difference.detail}")
         if not accepted:
-            raise OutOfDate(
-                f"plan {plan.uuid[:8]} is out of date: make a new one, "
-                "or run it nevertheless with --accept-drift"
-            )
+            raise Drift(plan.uuid, differences)
     elif in_any_case:
         say(f"Planned{age}; the cloud is as planned.")
 
 
-def found(plan: ActionPlan, facts: Facts) -> list[str]:
-    """Return a sentence for each difference of the cloud that concerns a PENDING action.
+def found(plan: ActionPlan, facts: Facts) -> list[Difference]:
+    """Return each difference of the cloud that concerns a PENDING action.
 
     ``facts`` is the content of the cloud. Of several open actions on an instance or host only the
     first is compared, because it changes the state that the others find. A host that an action of
@@ -65,18 +62,18 @@ def found(plan: ActionPlan, facts: Facts) -> list[str]:
         if a.input_parameters.get("state") in _MAKES_READY.get(a.action_type, ())
     }
     seen: set[str] = set()
-    sentences: list[str] = []
+    differences: list[Difference] = []
     for action in plan.actions:
         if action.action_type not in _COMPARED or action.state not in _OPEN:
             continue
         what = action.resource_id or resource(action.input_parameters, "")
         if action.state is ActionState.PENDING and what not in seen:
-            sentences += _COMPARED[action.action_type](action, facts, ready)
+            differences += _COMPARED[action.action_type](action, facts, ready)
         seen.add(what)
-    return list(dict.fromkeys(sentences))
+    return list(dict.fromkeys(differences))
 
 
-def _moved(action: Action, facts: Facts, ready: set[str]) -> Iterator[str]:
+def _moved(action: Action, facts: Facts, ready: set[str]) -> Iterator[Difference]:
     parameters = action.input_parameters
     instance = facts["instances"].get(action.resource_id)
     if instance is None:
@@ -86,33 +83,39 @@ def _moved(action: Action, facts: Facts, ready: set[str]) -> Iterator[str]:
     destination = text(parameters, "destination_node")
     if instance["host"] is not None and instance["host"] == destination:
         return
-    if instance["host"] != source:
-        yield f"{name} is on {instance['host'] or 'no host'}, and was planned to leave {source}"
+    host = instance["host"]
+    if host != source:
+        told = f"{name} is on {host or 'no host'}, and was planned to leave {source}"
+        yield Difference(told, name, source, host)
     if destination is None or destination in ready:
         return
     service = facts["services"].get(destination)
     if service is None:
-        yield f"there is no compute service on {destination}, where instances are to go"
+        told = f"there is no compute service on {destination}, where instances are to go"
+        yield Difference(told, destination, "enabled")
     elif service["status"] != "enabled":
         why = f" ({service['reason']})" if service["reason"] else ""
-        yield f"{destination}, where instances are to go, is disabled{why}"
+        told = f"{destination}, where instances are to go, is disabled{why}"
+        yield Difference(told, destination, "enabled", "disabled")
     elif service["state"] == "down":
-        yield f"{destination}, where instances are to go, is down"
+        told = f"{destination}, where instances are to go, is down"
+        yield Difference(told, destination, "up", "down")
 
 
-def _gone(action: Action, facts: Facts, _: set[str]) -> Iterator[str]:
+def _gone(action: Action, facts: Facts, _: set[str]) -> Iterator[Difference]:
     if action.resource_id not in facts["instances"]:
         name = resource(action.input_parameters, "an instance")
-        yield f"{name} does not exist, and is to be changed by {action.label}"
+        told = f"{name} does not exist, and is to be changed by {action.label}"
+        yield Difference(told, name, text(action.input_parameters, "source_node"))
 
 
-def _no_host(action: Action, facts: Facts, _: set[str]) -> Iterator[str]:
+def _no_host(action: Action, facts: Facts, _: set[str]) -> Iterator[Difference]:
     host = resource(action.input_parameters, "")
     if host not in facts["hosts"] and host not in facts["services"]:
-        yield f"there is no host {host}, which is to be changed by {action.label}"
+        yield Difference(f"there is no host {host}, which is to be changed by {action.label}", host)
 
 
-_COMPARED: Mapping[str, Callable[[Action, Facts, set[str]], Iterator[str]]] = {
+_COMPARED: Mapping[str, Callable[[Action, Facts, set[str]], Iterator[Difference]]] = {
     "migrate": _moved,
     "resize": _gone,
     "stop": _gone,

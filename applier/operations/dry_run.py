@@ -44,7 +44,9 @@ def dry_run(assembly: Assembly, plan: ActionPlan) -> DryRun:
     finally:
         environment.close()
     needs_cloud = plan_cloud.needed_by(plan, assembly.plugins) is not None
-    moved = drift.found(plan, assembly.facts()) if needs_cloud else None
+    moved = None
+    if needs_cloud:
+        moved = [difference.detail for difference in drift.found(plan, assembly.facts())]
     guard = None
     try:
         assembly.require_allowed(plan)

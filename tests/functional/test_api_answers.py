@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from command_line import CommandLine
 from falcon.testing import TestClient
 from test_api_archives import administrators
 from test_api_v2 import is_problem, post, stored
+from test_cli_hosts import WEB, created, destination, move
+
+from applier.clouds.simulated import SimulatedCloud
 
 
 @pytest.fixture
@@ -76,3 +80,28 @@ def test_a_plan_that_has_not_run_cannot_be_rolled_back_yet(api: TestClient) -> N
     assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "")
     post(api, f"/v2/plans/{uuid}/start")
     assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "it is PENDING")
+
+
+def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    cloud = SimulatedCloud(actionplan.simulator, speed=1000)
+    created(actionplan, "compute-1")
+    move(cloud, "web-1", "compute-4")
+    cloud.delete_instance(WEB["web-2"], Event())
+    goal = destination(actionplan, "move-web-3")
+    cloud.set_service_status(goal, "disabled", "smoke", Event())
+    refused = post(api, "/v2/plans/last/start")
+    assert is_problem(refused, 409, '"accept_drift": true')
+    assert "--" not in refused.json["detail"]
+    found = [(d["resource"], d["planned"], d["now"]) for d in refused.json["differences"]]
+    assert sorted(found) == sorted(
+        [
+            ("web-1", "compute-1", "compute-4"),
+            ("web-2", "compute-1", None),
+            (goal, "enabled", "disabled"),
+        ]
+    )
+    assert all(one["detail"] in refused.json["detail"] for one in refused.json["differences"])
+    started = post(api, "/v2/plans/last/start", {"accept_drift": True})
+    assert started.json["state"] == "PENDING"

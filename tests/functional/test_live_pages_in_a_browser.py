@@ -13,6 +13,9 @@ from browsers import complaints, look, picture, violations
 from command_line import CommandLine, Gate, wait_until
 from reserved_port import ReservedPort
 from selenium.webdriver.common.keys import Keys
+from test_cli_hosts import created, move
+
+from applier.clouds.simulated import SimulatedCloud
 
 pytestmark = pytest.mark.needs("chromium", "chromedriver")
 
@@ -95,6 +98,23 @@ def test_a_refusal_is_told_in_the_dialog(
     assert browser.find_element("id", "ask").get_attribute("open")
     assert violations(browser) == []
     browser.find_element("id", "ask-no").click()
+    assert not browser.find_element("id", "ask").get_attribute("open")
+
+
+def test_a_plan_is_started_on_a_cloud_that_has_changed_by_a_second_click(
+    browser: Any, site: CommandLine, api: Process
+) -> None:
+    created(site, "compute-1")
+    move(SimulatedCloud(site.simulator, speed=1000), "web-1", "compute-4")
+    opened(browser, f"{api.url}/plans/{site.plan().uuid}")
+    browser.find_element("xpath", "//button[starts-with(., 'Start ')]").click()
+    yes = browser.find_element("id", "ask-yes")
+    yes.click()
+    wait_until(lambda: "web-1 is on compute-4" in browser.find_element("id", "ask-wrong").text)
+    assert states(browser)[""] == "RECOMMENDED"
+    assert "nevertheless" in yes.text
+    yes.click()
+    wait_until(lambda: states(browser)[""] == "PENDING")
     assert not browser.find_element("id", "ask").get_attribute("open")
 
 

@@ -46,6 +46,18 @@ _PROBLEM: schemas.Schema = {
                 },
             },
         },
+        # Where the cloud is not as planned: what accept_drift would accept.
+        "differences": {
+            "type": "array",
+            "items": schemas.mapping(
+                {
+                    "detail": schemas.TEXT,
+                    "resource": schemas.TEXT,
+                    "planned": schemas.TEXT_OR_NONE,
+                    "now": schemas.TEXT_OR_NONE,
+                }
+            ),
+        },
     },
 }
 #: The statuses with which every operation may refuse a request.

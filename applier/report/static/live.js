@@ -251,7 +251,7 @@
   }
 
   function ask(change, title, path) {
-    asked = { change, path, key: key() };
+    asked = { change, path, key: key(), accepted: {} };
     document.getElementById("ask-title").textContent = title;
     document.getElementById("ask-yes").textContent = change.label;
     document.getElementById("ask-must").textContent = change.must ? "(needed, for the record)" : "(for the record)";
@@ -275,7 +275,7 @@
       const answer = await fetch(address(path), {
         method: "POST",
         headers: { "Content-Type": "application/json", "Idempotency-Key": asked.key },
-        body: JSON.stringify(text && !change.reasonless ? { why: text } : {}),
+        body: JSON.stringify(text && !change.reasonless ? { why: text, ...asked.accepted } : asked.accepted),
       });
       const value = await answer.json();
       if (answer.ok) {
@@ -284,6 +284,12 @@
         refresh();
       } else {
         wrong.textContent = value.detail ?? value.title ?? `refused: ${answer.status}`;
+        if (value.differences) {
+          // The next click sends another request: that the cloud may differ as it says above.
+          wrong.textContent = `The cloud is not as planned: ${value.differences.map((one) => one.detail).join("; ")}.`;
+          asked = { ...asked, key: key(), accepted: { accept_drift: true } };
+          yes.textContent = `${change.label} nevertheless`;
+        }
       }
     } catch {
       wrong.textContent = "The server does not answer. Asking again is safe: nothing is done twice.";
