@@ -109,6 +109,7 @@ class Access:
         """
         if request.path not in self._public:
             caller = getattr(request.context, "caller", None)
+            now = time.monotonic()
             LOG.info(
                 '%s from %s: "%s %s" %s, %.3f s',
                 one_line(caller.user) if caller else "nobody",
@@ -116,7 +117,7 @@ class Access:
                 request.method,
                 one_line(request.path)[:_LONGEST_PATH],
                 response.status_code,
-                time.monotonic() - request.context.began,
+                now - getattr(request.context, "began", now),
             )
         # oslo.context keeps it in a thread-local variable, and has no function that clears it.
         vars(context._request_store).pop("context", None)

@@ -163,8 +163,8 @@ class _Body:
     def read(self) -> None:
         """Read the whole body into ``wsgi.input``.
 
-        Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete, 400 for
-        a wrong length or wrong chunks.
+        Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete, 400
+        for a wrong length or wrong chunks.
         """
         pieces = io.BytesIO()
         self._copy(pieces.write)
