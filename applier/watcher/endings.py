@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from watcher.db.sqlalchemy import models
 
-from applier.contracts import Claimant
+from applier.contracts import Claimant, Report
 from applier.watcher import claims, database, deadly
 from applier.watcher.states import (
     CANCEL_STATES,
@@ -25,6 +26,11 @@ from planner.states import ActionState, PlanState
 PLANS, ACTIONS = claims.PLANS, models.Action.__table__
 #: Watcher's states of actions that have not ended, and those of actions that are running.
 OPEN, BEGUN = ("PENDING", "ONGOING", "CANCELLING"), ("ONGOING", "CANCELLING")
+#: The states of actions of a cancelled plan, by the states that verification found.
+_FOUND = {
+    ActionState.SUCCEEDED: ActionState.SUCCEEDED,
+    ActionState.PENDING: ActionState.CANCELLED,
+}
 
 
 @database.translated
@@ -84,11 +90,15 @@ def refuse(uuid: str, reason: str, token: str | None) -> None:
 
 
 @database.translated
-def take_over(uuid: str, seen: Claimant, *, resume: bool) -> None:
+def take_over(
+    uuid: str, seen: Claimant, *, resume: bool, found: Mapping[str, Report] | None = None
+) -> None:
     """End the claim of a claimant that has died.
 
-    If a user has cancelled the plan, the cancel is completed. Otherwise, with ``resume``, running
-    actions are left to the next run, which verifies them, except for those that
+    If a user has cancelled the plan, the cancel is completed: what was running becomes SUCCEEDED if
+    ``found``, the reports of :mod:`applier.watcher.interrupted`, say that its work is done,
+    CANCELLED if it is not done, and FAILED, in doubt, if nobody knows. Otherwise, with ``resume``,
+    running actions are left to the next run, which verifies them, except for those that
     :mod:`applier.watcher.deadly` fails. Without ``resume``, the plan and its open actions become
     CANCELLED, as Watcher does when an applier starts again. Raises PlanConflict if a heartbeat was
     written after ``seen`` was read, or the claim has ended.
@@ -99,6 +109,8 @@ def take_over(uuid: str, seen: Claimant, *, resume: bool) -> None:
         row = claims.plan_row(connection, uuid)
         if row.state in CANCEL_STATES:
             _settle(connection, row, ("PENDING",), "CANCELLED", None, now)
+            for action, report in (found or {}).items():
+                _settle_found(connection, row, action, report, now)
             _settle(connection, row, BEGUN, "FAILED", DOUBT, now)
             _end_attempts(connection, uuid, now)
             _set_plan(connection, row, PlanState.CANCELLED, row.status_message, now)
@@ -137,6 +149,23 @@ def _settle(
     """Change all actions of a plan that are in one of ``states`` to the state ``new``."""
     values = {"state": new, "status_message": cut(message), "updated_at": claims.naive(now)}
     connection.execute(sa.update(ACTIONS).where(*_mine(row, states)).values(**values))
+
+
+def _settle_found(
+    connection: sa.Connection, row: Any, action: str, report: Report, now: datetime
+) -> None:
+    """End a running action as its report says, unless it is in doubt."""
+    new = _FOUND.get(report.state)
+    if new is None:
+        return
+    mine = sa.update(ACTIONS).where(*_mine(row, BEGUN), ACTIONS.c.uuid == action)
+    told = {"status_message": cut(report.message), "updated_at": claims.naive(now)}
+    if connection.execute(mine.values(state=str(new), **told)).rowcount:
+        left = sa.update(attempts).where(
+            attempts.c.action_uuid == action, attempts.c.ended_at.is_(None)
+        )
+        ended = {"state": str(new), "message": report.message, "ended_at": claims.naive(now)}
+        connection.execute(left.values(outcome=report.outcome and str(report.outcome), **ended))
 
 
 def _end_attempts(connection: sa.Connection, uuid: str, now: datetime) -> None:

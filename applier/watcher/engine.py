@@ -14,13 +14,13 @@ from watcher.applier.workflow_engine.base import BaseWorkFlowEngine
 from watcher.common.exception import ActionPlanCancelled, WorkflowExecutionException
 
 from applier.engines.environment import ActionEnvironment
-from applier.errors import ActionFailed, ApplierError, PlanConflict
+from applier.errors import ApplierError, PlanConflict
 from applier.run import this_process
-from applier.run.liveness import has_died
+from applier.run.liveness import gone, has_died
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
 from applier.scheduling.verdict import OnFailure
-from applier.watcher import database, endings, verify
+from applier.watcher import database, endings, interrupted, verify
 from applier.watcher.actions import WatcherTypes
 from applier.watcher.engine_options import ENGINE_OPTIONS
 from applier.watcher.notifications import Notifier
@@ -115,8 +115,10 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         while (claimant := record.claimant(uuid)) is not None:
             record.set_hostname(uuid)
             if has_died(record, uuid, claimant, wait=_NEVER.wait):
+                LOG.warning("Plan %s: %s", uuid, gone(claimant))
+                found = interrupted.found(uuid, claimant, lambda: self.osc)
                 try:
-                    endings.take_over(uuid, claimant, resume=self.config.resume)
+                    endings.take_over(uuid, claimant, resume=self.config.resume, found=found)
                 except PlanConflict as conflict:
                     LOG.info("Plan %s: %s", uuid, conflict)
 
@@ -128,7 +130,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         setup = RunSetup(
             store=record,
             engine=registry.load(registry.ENGINES, "taskflow")(max_workers=workers),
-            environment=ActionEnvironment(plugins=types, cloud=_no_cloud),
+            environment=ActionEnvironment(plugins=types, cloud=interrupted.no_cloud),
             claimant=this_process.claimant(),
             on_failure=OnFailure(self.config.on_failure),
             listeners=(notifier,),
@@ -136,7 +138,3 @@ class ActionPlanEngine(BaseWorkFlowEngine):
             verify_patience_s=verify.patience_s(),
         )
         return partial(Runner, setup)
-
-
-def _no_cloud() -> Any:
-    raise ActionFailed("Watcher's actions make their own connections")

@@ -13,10 +13,11 @@ from typing import TypeVar
 
 from applier.backoff import delays_s
 from applier.contracts import Claimant
-from applier.errors import PlanConflict
+from applier.errors import ApplierError, StoreError
 from applier.run.liveness import SilenceWatch, gone
-from applier.watcher import endings, reopening
+from applier.watcher import endings, interrupted, reopening
 from applier.watcher.states import CANCEL_STATES
+from planner.errors import PlannerError
 
 Value = TypeVar("Value")
 
@@ -74,13 +75,16 @@ class Follower:
     def _revive(self, uuid: str, claimant: Claimant) -> None:
         try:
             if endings.plan_state(uuid) in CANCEL_STATES:
-                endings.take_over(uuid, claimant, resume=True)
+                found = interrupted.found(uuid, claimant)
+                endings.take_over(uuid, claimant, resume=True, found=found)
                 self._tell(f"plan {uuid}: {gone(claimant)}; its cancel was finished")
             else:
                 reopening.reopen(uuid, claimant)
                 self._tell(f"plan {uuid}: {gone(claimant)}; it goes on")
-        except PlanConflict as conflict:
-            self._tell(str(conflict))
+        except StoreError:
+            raise
+        except (ApplierError, PlannerError) as reason:
+            self._tell(f"plan {uuid}: {reason}")
 
     def _send(self, uuid: str) -> None:
         now = self._clock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from oslo_config import cfg
@@ -41,7 +42,7 @@ class ActionPlanPlanner(base.BasePlanner):
         if not plan.actions:
             LOG.warning("The action plan is empty")
         for warning in plan.warnings:
-            LOG.warning("Action plan %s: %s", plan.uuid, warning)
+            _tell_once(warning)
         strategy = objects.Strategy.get_by_name(context, solution.strategy.name)
         row = objects.ActionPlan(
             context,
@@ -55,6 +56,12 @@ class ActionPlanPlanner(base.BasePlanner):
         stored = objects.ActionPlan.get_by_uuid(context, plan.uuid, eager=True)
         creation_notifications.send(context, stored)
         return stored
+
+
+@cache
+def _tell_once(warning: str) -> None:
+    """Log a warning of the planner; in each process once, because most hold for all plans."""
+    LOG.warning("%s", warning)
 
 
 def _configuration() -> cfg.ConfigOpts:

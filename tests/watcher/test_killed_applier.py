@@ -94,6 +94,17 @@ def test_with_resume_the_next_applier_takes_the_plan_over(applier: Applier) -> N
     assert ended["runs"] == 0
 
 
+@pytest.mark.parametrize("applier", ["true"], indirect=True)
+@pytest.mark.parametrize(
+    ("step", "state"), [("cancelled, done", "SUCCEEDED"), ("cancelled, not done", "CANCELLED")]
+)
+def test_what_a_cancelled_plan_was_at_is_verified_as_well(
+    applier: Applier, step: str, state: str
+) -> None:
+    ended = applier.step(step, applier.killed())
+    assert states(ended) == ["CANCELLED", "SUCCEEDED", state, "CANCELLED"]
+
+
 @pytest.mark.parametrize("applier", ["false"], indirect=True)
 def test_without_resume_watcher_cancels_the_plan_and_it_goes_on_when_asked(
     applier: Applier,

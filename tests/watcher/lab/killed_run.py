@@ -8,6 +8,8 @@ Each step but the first three prints the outcome of the plan, and why it was ref
 - ``begin`` stores a plan of three traced actions, prints its UUID, and waits in the second until it
   is killed.
 - ``go on`` is an applier that gets the plan.
+- ``cancelled, done`` and ``cancelled, not done`` are ``actionplan-watcher resume --follow`` after a
+  user has cancelled it; the cloud shows that the work of what was interrupted is done or not.
 - ``die`` is one that is killed by the first action.
 - ``syncer`` is what Watcher does at the start of an applier.
 - ``reopen`` is what ``actionplan-watcher resume PLAN`` writes; ``reopen down`` the same while it
@@ -115,6 +117,17 @@ def go_on(watcher, plan):
         watcher.run(plan, "actionplan")
 
 
+def cancelled(watcher, plan, found):
+    """Look after the plan when a user has cancelled it; the cloud knows of its action."""
+    from applier.contracts import Verified
+    from applier.watcher import actions
+    from applier.watcher.following import Follower
+
+    watcher.set_state("ActionPlan", plan, "CANCELLING")
+    with mock.patch.dict(actions.VERIFIERS, traced=lambda _: Verified(found)):
+        Follower(lambda _: None, lambda _: None).look()
+
+
 def die(watcher, plan):
     """Get the plan, and be killed by its first action, which begins after its start is recorded."""
     from watcher.applier.actions.sleep import Sleep
@@ -140,6 +153,8 @@ STEPS = {
     "settle failed": partial(settle, state="FAILED"),
     "tell": tell,
     "go on": go_on,
+    "cancelled, done": partial(cancelled, found="done"),
+    "cancelled, not done": partial(cancelled, found="not done"),
     "die": die,
     "early": early,
 }
