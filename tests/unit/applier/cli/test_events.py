@@ -57,7 +57,8 @@ def test_a_row_says_what_happened(run: Run, changed: str) -> None:
     told = [" ".join(row.split()[4:]) for row in rows]
     assert told[0] == "plan.history create by wanda"
     assert "plan.history skip by wanda by hand" in told
-    assert "action.state a PENDING -> SKIPPED skipped\\x1b" in told
+    (skipped,) = (row for row in told if row.startswith("action.state a"))
+    assert skipped.endswith(" PENDING -> SKIPPED skipped\\x1b")
     assert told[-1] == "plan.state CANCELLED not needed"
 
 
@@ -203,7 +204,7 @@ def test_a_subscription_is_removed_by_its_name(run: Run, store: Store) -> None:
     assert err.endswith("Known: none\n")
     store.subscribe("webhook ops", now=NOW)
     _, _, err = run(*REMOVE, "webhook op")
-    assert err.endswith("did you mean 'webhook ops'? Known: webhook ops\n")
+    assert "did you mean 'webhook ops'?" in err
     code, out, err = run(*REMOVE, "webhook ops")
     assert (code, err) == (0, "")
     assert "'webhook ops' is removed" in out

@@ -133,7 +133,8 @@ def test_what_was_deleted_before_a_report_failed_is_told(
     (tmp_path / f"{second}.html").mkdir()
     code, out, err = run("purge", "--older-than", "0m", "--yes", "--keep-reports", str(tmp_path))
     assert (code, out) == (1, "1 plan deleted for good.\n")
-    assert f"--keep-reports {tmp_path}/{second}.html cannot be written: Is a directory" in err
+    assert f"--keep-reports {tmp_path}/{second}.html " in err
+    assert "Is a directory" in err
     assert [plan.uuid for plan in store.list_plans()] == [second]
     assert first in (tmp_path / f"{first}.html").read_text()
 

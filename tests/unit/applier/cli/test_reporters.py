@@ -52,10 +52,11 @@ def test_the_foot_counts_what_a_plan_touches_and_what_bounds_it() -> None:
         action("b", "node:h1", "node:h2", "volume:v", estimate_s=15.0, parents=("a",)),
         limits={"node:*": 2},
     )
-    assert plan_table.footer(made, graph.waves(made.actions), 4) == [
-        "2 actions in 2 waves, the widest of 1; one by one about 1m15s.",
-        "Touches 2 hosts, 1 instance, 1 volume; at most 4 at once; limits: node:* 2.",
-    ]
+    size, touched = plan_table.footer(made, graph.waves(made.actions), 4)
+    for fact in ("2 actions in 2 waves", "widest of 1", "1m15s"):
+        assert fact in size
+    for fact in ("2 hosts, 1 instance, 1 volume", "at most 4", "node:* 2"):
+        assert fact in touched
 
 
 def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> None:
@@ -74,11 +75,9 @@ def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> 
 
 def test_without_all_estimates_no_total_is_given() -> None:
     made = plan(action("a", estimate_s=60.0), action("b"))
-    foot = plan_table.footer(made, graph.waves(made.actions), None)
-    assert foot == [
-        "2 actions in 1 wave, the widest of 2.",
-        "Touches no host or instance.",
-    ]
+    size, touched = plan_table.footer(made, graph.waves(made.actions), None)
+    assert size.endswith("the widest of 2.")
+    assert "no host" in touched
 
 
 def test_a_long_plan_is_shown_by_wave_unless_all_is_asked_for() -> None:
@@ -111,9 +110,9 @@ def test_names_are_text_and_nothing_else() -> None:
 
 def test_the_question_counts_what_is_left() -> None:
     made = plan(action("a", "node:h1", state=S.SUCCEEDED), action("b", "node:h2", "instance:i"))
-    text = "Apply the remaining 1 action to 1 host (h2) and 1 instance, at most 1 at once"
-    assert question(made, 4) == f"{text} (cloud: simulated)?"
-    assert question(plan(action("a")), 4) == "Apply 1 action, at most 1 at once (cloud: simulated)?"
+    for fact in ("remaining 1 action", "1 host (h2)", "1 instance", "at most 1", "simulated"):
+        assert fact in question(made, 4)
+    assert question(plan(action("a")), 4).startswith("Apply 1 action, ")
 
 
 def recapped(made: ActionPlan) -> list[str]:
@@ -129,7 +128,7 @@ def test_the_recap_counts_by_host_and_type() -> None:
         action("b", "node:h1", "node:h2", state=S.SKIPPED, outcome=Outcome.OK),
         action("c", "node:h2", state=S.SKIPPED),
         action("d", "node:h2", state=S.FAILED, status_message="no room"),
-        action("e", state=S.FAILED_DEPENDENCIES, status_message="needs d, which ended FAILED"),
+        action("e", state=S.FAILED_DEPENDENCIES, status_message="needs d"),
         state=PlanState.FAILED,
         name="web",
     )
@@ -142,7 +141,7 @@ def test_the_recap_counts_by_host_and_type() -> None:
     assert lines[-3:] == [
         "Not done:",
         "  FAILED               d: no room",
-        "  FAILED_DEPENDENCIES  e: needs d, which ended FAILED",
+        "  FAILED_DEPENDENCIES  e: needs d",
     ]
 
 
@@ -151,7 +150,7 @@ def test_the_recap_counts_what_is_in_doubt_apart_if_anything_is() -> None:
     unsure = action("b", "node:h2", state=S.UNKNOWN, status_message="it was cut off")
     assert not any("in doubt" in line for line in recapped(plan(failed)))
     lines = recapped(plan(action("c", state=S.CANCELLED), failed, unsure))
-    assert " ".join(lines[2].split()) == "changed already skipped failed in doubt not run"
+    assert lines[2].split()[-5:] == ["failed", "in", "doubt", "not", "run"]
     counts = {line.split()[0]: line.split()[-6:] for line in lines if line[-1:].isdigit()}
     assert counts["h1"] == ["0", "0", "0", "1", "0", "0"]
     assert counts["h2"] == ["0", "0", "0", "0", "1", "0"]
@@ -177,7 +176,7 @@ def test_of_very_much_that_was_not_done_the_failures_come_first() -> None:
 
 def test_what_a_pause_left_over_is_named_as_such() -> None:
     lines = recap.not_done([action(f"a{i}") for i in range(10)])
-    assert lines == ["Left to do: a0, a1, a2, a3, a4, a5, a6, a7, +2"]
+    assert [line.split()[-3:] for line in lines] == [["a6,", "a7,", "+2"]]
 
 
 def test_the_end_says_how_to_go_on() -> None:
@@ -193,18 +192,17 @@ def test_the_end_says_how_to_go_on() -> None:
 
 def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
     failed = action("a", state=ActionState.FAILED)
-    lines = list(next_steps(plan(failed, action("b"), state=PlanState.PAUSED)))
-    assert lines == [
-        "Run failed actions again, and continue: actionplan resume 12345678",
-        "Continue with the rest: actionplan apply 12345678",
-        "Or cancel it: actionplan cancel 12345678",
+    lines = next_steps(plan(failed, action("b"), state=PlanState.PAUSED))
+    verbs = ("resume", "apply", "cancel")
+    assert [line.partition(": ")[2] for line in lines] == [
+        f"actionplan {v} 12345678" for v in verbs
     ]
 
 
 def test_what_is_in_doubt_is_to_be_settled_first() -> None:
     unsure = action("a", state=ActionState.UNKNOWN)
     first, look, *_ = next_steps(plan(unsure, state=PlanState.FAILED))
-    assert first.endswith("actionplan action set 12345678 a --state succeeded|failed --reason TEXT")
+    assert "actionplan action set 12345678 a --state" in first
     assert look.endswith("--state UNKNOWN")
 
 
@@ -364,7 +362,8 @@ def test_the_block_shows_what_runs_what_failed_and_what_was_asked_for() -> None:
     block.on_reports([Report(uuid="a0", old=S.ONGOING, state=S.FAILED, message="no room " * 30)])
     block.tell("SIGINT: pausing")
     text = drawn(block)
-    assert "1/20 ended  running 14  failed 1  elapsed 0:00  simulated" in text
+    for fact in ("1/20 ended", "running 14", "failed 1", "elapsed 0:00", "simulated"):
+        assert fact in text
     assert "FAILED  a0: no room" in text
     assert "running 0s  a12  nop" in text
     assert "and 2 more" in text
@@ -439,9 +438,9 @@ def test_what_starts_is_told_with_what_set_it_off_also_after_a_resume() -> None:
     starts = [Report(uuid=name, old=S.PENDING, state=S.ONGOING) for name in ("plain", "reload")]
     for watcher in (lines, block):
         watcher.on_reports([ended, *starts])
-    told = out.getvalue().splitlines()
+    told, why = out.getvalue().splitlines(), "reload  because config was created  nop"
     assert told[1:] == [
         "  0:00  start      plain  nop",
-        "  0:00  start      reload  because config was created  nop",
+        f"  0:00  start      {why}",
     ]
-    assert "running 0s  reload  because config was created  nop" in drawn(block)
+    assert f"running 0s  {why}" in drawn(block)

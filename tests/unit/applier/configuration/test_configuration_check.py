@@ -116,22 +116,22 @@ def test_an_option_that_refers_to_itself_is_refused(read: Read) -> None:
 def test_references_to_each_other_and_to_nothing_are_refused(read: Read) -> None:
     text = "[ssh]\nknown_hosts = ${actionplan.simulator}\n[actionplan]\n"
     first, second = read.refused(f"{text}simulator = ${{ssh.known_hosts}}\n")
-    assert first == ("2: [ssh] known_hosts: it refers to itself: $NAME stands for the option NAME")
-    assert second.startswith("4: [actionplan] simulator: it refers to itself")
+    assert first.startswith("2: [ssh] known_hosts: it refers")
+    assert second.startswith("4: [actionplan] simulator: it refers")
     (mistake,) = read.refused("[actionplan]\nsimulator = $nothing\n")
-    assert mistake.startswith("2: [actionplan] simulator: no such option nothing")
+    assert mistake.startswith("2: [actionplan] simulator: ")
+    assert "nothing" in mistake
 
 
 def test_a_secret_is_not_told(read: Read) -> None:
     (mistake,) = read.refused("[actionplan]\nconnection = mysql://me:hun$ter2@db/plans\n")
-    place = "2: [actionplan] connection: "
-    assert mistake == f"{place}$NAME stands for an option, $$ for a dollar sign"
+    assert mistake.startswith("2: [actionplan] connection: $NAME")
+    assert "ter2" not in mistake
 
 
 def test_an_option_given_twice_in_a_file_is_told(read: Read) -> None:
-    assert read.told("[watcher_applier]\nworkers = 2\n\nworkers = 3\n") == [
-        "4: [watcher_applier] workers: set on line 2 already; this one holds"
-    ]
+    (told,) = read.told("[watcher_applier]\nworkers = 2\n\nworkers = 3\n")
+    assert told.startswith("4: [watcher_applier] workers: set on line 2")
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,9 @@ def test_everything_of_watcher_is_left_alone(read: Read) -> None:
 
 
 def test_a_section_that_nobody_has_is_told(read: Read) -> None:
-    assert read.told("[profiler]\nenabled = true\n[watcher_planners.zzz]\na = 1\n") == [
-        "2: [profiler] enabled: no such section, neither here nor in Watcher: it has no effect",
-        "4: [watcher_planners.zzz] a: no 'zzz' is installed in actionplan.planners: the section "
-        "has no effect",
-    ]
+    told = read.told("[profiler]\nenabled = true\n[watcher_planners.zzz]\na = 1\n")
+    places = ["2: [profiler] enabled: ", "4: [watcher_planners.zzz] a: no 'zzz' "]
+    assert not unlike(told, places)
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> None:
@@ -177,12 +175,12 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> N
 @pytest.mark.parametrize(
     ("variable", "text"),
     [
-        ("OS_ACTIONPLAN__CONECTION", "no such option; did you mean 'connection'?"),
-        ("OS_WATCHER_APPLIER__WORKERS", "Should be greater than or equal to 1"),
-        ("OS_WATCHER_ACTIONS.NOP__RETIRES", "no such option; did you mean 'retries'?"),
-        ("OS_ACTIONPLANN__CONNECTION", "no such section; did you mean 'actionplan'?"),
-        ("OS_WATCHER_ACTOINS.NOP__RETRIES", "no such section; did you mean 'watcher_actions.nop'?"),
-        ("OS_WATCHER_APPLIER__workers", "not read: OS_WATCHER_APPLIER__WORKERS is, in capital"),
+        ("OS_ACTIONPLAN__CONECTION", "'connection'"),
+        ("OS_WATCHER_APPLIER__WORKERS", "equal to 1"),
+        ("OS_WATCHER_ACTIONS.NOP__RETIRES", "'retries'"),
+        ("OS_ACTIONPLANN__CONNECTION", "'actionplan'"),
+        ("OS_WATCHER_ACTOINS.NOP__RETRIES", "'watcher_actions.nop'"),
+        ("OS_WATCHER_APPLIER__workers", "OS_WATCHER_APPLIER__WORKERS"),
     ],
 )
 def test_the_environment_is_checked_too(
@@ -190,7 +188,8 @@ def test_the_environment_is_checked_too(
 ) -> None:
     monkeypatch.setenv(variable, "-7")
     (mistake,) = read.refused("[watcher_applier]\nworkers = 2\n")
-    assert mistake.startswith(f"environment variable {variable}: {text}")
+    assert mistake.startswith(f"environment variable {variable}: ")
+    assert text in mistake
 
 
 @pytest.mark.parametrize("variable", ["OS_EVENT__LAG", "OS_WORKER__NAME", "OS_SSHD__PORT"])
@@ -199,7 +198,7 @@ def test_a_variable_that_may_be_of_another_program_is_told(
 ) -> None:
     monkeypatch.setenv(variable, "7")
     (told,) = read.told("[watcher_applier]\nworkers = 2\n")
-    assert told.startswith(f"environment variable {variable}: no such section; did you mean ")
+    assert f"variable {variable}: no such section" in told
 
 
 def test_a_variable_in_small_letters_holds_nothing(
@@ -207,27 +206,27 @@ def test_a_variable_in_small_letters_holds_nothing(
 ) -> None:
     monkeypatch.setenv("OS_watcher_applier__workers", "2")
     variable, file = read.refused("[watcher_applier]\nworkers = 0\n")[::-1]
-    assert file.startswith("2: [watcher_applier] workers: Should be greater than or equal to 1")
-    assert variable.startswith("environment variable OS_watcher_applier__workers: not read: ")
+    assert file.startswith("2: [watcher_applier] workers: ")
+    assert "variable OS_watcher_applier__workers: not read" in variable
 
 
 @pytest.mark.parametrize(
     ("section", "line", "text"),
     [
-        ("actionplan", "connection = foo://", "it is not sqlite:////PATH, postgresql://USER@"),
-        ("actionplan", "connection = sqlite://", "it is not sqlite:////PATH, postgresql://USER@"),
-        ("simulated_nodes", "failures = 0.1, 2", "'2' is neither a share of all tasks, 0 to 1"),
-        ("simulated_nodes", "failures = 2, 3/x", "'2, 3/x' is neither a share of all tasks"),
+        ("actionplan", "connection = foo://", "it is not sqlite:////PATH"),
+        ("actionplan", "connection = sqlite://", "it is not sqlite:////PATH"),
+        ("simulated_nodes", "failures = 0.1, 2", "'2' is neither"),
+        ("simulated_nodes", "failures = 2, 3/x", "'2, 3/x' is neither"),
         ("events", "webhooks = a:http://h/, ops:ftp://me:secret@h/", "ops: accepted: http://..."),
-        ("events", "webhooks = ops", "Value should be NAME:VALUE pairs"),
-        ("workers", "broker = http://me:secret@h/", "name the message broker, as amqp://USER"),
+        ("events", "webhooks = ops", "Value should be"),
+        ("workers", "broker = http://me:secret@h/", "name the message broker"),
         ("workers", "route = region:a", "'region:a' is no kind of tokens"),
-        ("watcher_applier", "workflow_engine = takflow", "no workflow engine 'takflow'; did you"),
-        ("watcher_applier", "health_probe = check 'it", "it is no command line: No closing quota"),
-        ("watcher_applier", "health_probe = https://:80/", "an address begins with http://HOST"),
-        ("watcher_planner", "planner = wieght", "no planner 'wieght'; did you mean 'weight'?"),
+        ("watcher_applier", "workflow_engine = takflow", "no workflow engine 'takflow'"),
+        ("watcher_applier", "health_probe = check 'it", "it is no command line"),
+        ("watcher_applier", "health_probe = https://:80/", "an address begins"),
+        ("watcher_planner", "planner = wieght", "no planner 'wieght'"),
         ("watcher_planners.actionplan", "planner = x", "no planner 'x'; Known: deployment,"),
-        ("actionplan", "simulator = /tmp/a\0b", "the character U+0000 is not allowed"),
+        ("actionplan", "simulator = /tmp/a\0b", "the character U+0000"),
     ],
 )
 def test_a_text_that_cannot_be_used_is_refused(
@@ -259,13 +258,9 @@ def test_values_may_be_in_several_lines(read: Read) -> None:
 
 
 def test_an_option_that_continues_another_by_accident_is_refused(read: Read) -> None:
-    continued = "a line that begins with a blank continues the option before it"
     text = "[watcher_applier]\nworkers = 2\n  grace_s = 10\n[ssh]\nkey_files = /a\n /b\n"
-    assert read.refused(f"{text}known_hosts = /k\n  seed = 1\n") == [
-        f"2: [watcher_applier] workers: one number is expected; {continued}",
-        f"5: [ssh] key_files: commas separate the entries of a list; {continued}",
-        f"7: [ssh] known_hosts: one line is expected; {continued}",
-    ]
+    places = ["2: [watcher_applier] workers: ", "5: [ssh] key_files: ", "7: [ssh] known_hosts: "]
+    assert not unlike(read.refused(f"{text}known_hosts = /k\n  seed = 1\n"), places)
 
 
 class Cloud(SimulatedCloud):
@@ -291,8 +286,8 @@ def test_a_required_option_that_is_not_set_is_refused(
 ) -> None:
     text = "[toy]\nurl = there\n[watcher_applier]\non_fialure = pause\n"
     spelling, required = read.refused(text)
-    assert spelling.startswith("4: [watcher_applier] on_fialure: no such option")
-    assert required == "[toy] api_key: it is required, and not set"
+    assert spelling.startswith("4: [watcher_applier] on_fialure: ")
+    assert required.startswith("[toy] api_key: it is required")
     assert read.told("[toy]\nurl = there\napi_key = me\n") == []
     monkeypatch.setenv("OS_TOY__API_KEY", "me")
     assert read.told("[toy]\nurl = there\n") == []
@@ -307,7 +302,8 @@ def test_an_option_may_have_an_earlier_name_and_several_values(read: Read) -> No
 @pytest.mark.usefixtures("toy")
 def test_an_option_with_a_hyphen_has_none_in_files(read: Read) -> None:
     (mistake,) = read.refused("[toy]\napi_key = me\napi-key = me\n")
-    assert mistake.startswith("3: [toy] api-key: no such option; did you mean 'api_key'?")
+    assert mistake.startswith("3: [toy] api-key: ")
+    assert "'api_key'?" in mistake
 
 
 def test_the_environment_of_other_programs_is_left_alone(

@@ -404,7 +404,7 @@ def test_a_command_that_could_not_be_ended_is_in_doubt_and_is_given_up(tmp_path,
         attempt.join(120)
     (report,) = reports
     assert (report.state, report.outcome, report.given_up) == (ActionState.UNKNOWN, None, True)
-    assert "; it could not be ended and goes on; it is not known whether" in report.message
+    assert "could not be ended" in report.message
 
 
 @pytest.mark.slow
@@ -423,12 +423,10 @@ def test_a_command_of_another_applier_that_a_stop_did_not_end_is_in_doubt(tmp_pa
         report = stopped_at_once(machines)
     before.join(120)
     assert (report.state, report.given_up) == (ActionState.UNKNOWN, True)
-    assert report.message.startswith("a stop did not end it: its command has been running for")
+    assert report.message.startswith("a stop did not end it: ")
 
 
 def test_a_command_of_another_applier_that_a_stop_cannot_reach_is_in_doubt():
     report = stopped_at_once(OnlyElsewhere())
     assert report.state is ActionState.UNKNOWN
-    assert report.message.startswith(
-        "node-1: no route to host; its command may still run there; it is not known"
-    )
+    assert report.message.startswith("node-1: no route to host; ")

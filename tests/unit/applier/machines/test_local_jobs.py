@@ -154,7 +154,9 @@ def test_a_file_system_that_gives_back_no_part_of_a_file_drops_all(place, tmp_pa
     run(place, "exit 9", output=printed.append)
     dropped = int((out.parent / "dropped").read_text())
     rest = "x" * (100_000_000 - dropped)
-    assert "".join(printed) == f"\n[{dropped} bytes of output were dropped]\n{rest}\nend\n"
+    note, text = "".join(printed).split("]\n")
+    assert str(dropped) in note
+    assert text == f"{rest}\nend\n"
 
 
 def watchers_of(wrapper: int) -> list[int]:
@@ -324,7 +326,7 @@ def test_one_that_cannot_be_ended_without_descriptors_may_go_on(place):
     local_jobs.end(place / JOB.folder, JOB.mark, 0.0)
     assert isinstance(lost, JobLost)
     assert not lost.is_over
-    assert str(lost).endswith("Too many open files; it may go on")
+    assert "Too many open files" in str(lost)
     assert was_alive
 
 
@@ -332,7 +334,7 @@ def test_one_that_was_begun_before_and_cannot_be_looked_for_may_go_on(place):
     (place / JOB.folder).mkdir(parents=True)
     with (
         without_descriptors(),
-        pytest.raises(JobLost, match="Too many open files; it may go on") as lost,
+        pytest.raises(JobLost, match="Too many open files") as lost,
     ):
         run(place, "exit 4")
     assert not lost.value.is_over
@@ -368,7 +370,7 @@ def test_one_whose_wrapper_had_begun_is_not_started_even_if_it_wrote_nothing(pla
     """Its file may have been emptied by a power failure, and another follower may be later."""
     (place / JOB.folder).mkdir(parents=True)
     (place / JOB.folder / "pid").touch()
-    with pytest.raises(JobLost, match="killed together with its shell") as lost:
+    with pytest.raises(JobLost, match="killed together") as lost:
         run(place, "exit 4")
     assert lost.value.is_over
 
@@ -377,7 +379,7 @@ def test_one_that_a_stop_is_to_leave_running_goes_on_and_is_followed_by_the_next
     stop, let_go = threading.Event(), threading.Event()
     let_go.set()
     line = f"echo one; while [ -d {tmp_path} ] && [ ! -e {tmp_path}/go ]; do sleep 0.02; done"
-    with pytest.raises(JobLost, match="let go of the command, which goes on") as lost:
+    with pytest.raises(JobLost, match="let go") as lost:
         run(place, line, stop=stop, let_go=let_go, output=lambda _: stop.set())
     assert not lost.value.is_over
     assert local_jobs.find(place)[0].state is JobState.RUNS
@@ -422,7 +424,7 @@ def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     def kill(text: str) -> None:
         os.killpg(os.getpgid(int(text)), signal.SIGKILL)
 
-    with pytest.raises(JobLost, match="killed together with its shell") as lost:
+    with pytest.raises(JobLost, match="killed together") as lost:
         run(place, "echo $$; exec sleep 1000", output=kill)
     assert lost.value.is_over
     (found,) = local_jobs.find(place, ATTEMPT.prefix, JOB.mark)
@@ -442,7 +444,7 @@ def test_processes_that_outlive_the_wrapper_are_followed_to_their_end(place, tmp
             (tmp_path / "go").touch()
         told.extend(text.split())
 
-    with pytest.raises(JobLost, match="killed together with its shell") as lost:
+    with pytest.raises(JobLost, match="killed together") as lost:
         run(place, f"setsid sh -c '{child}' & wait", output=tick)
     assert lost.value.is_over
     assert told[-1] == "late"
@@ -604,7 +606,7 @@ def test_an_attempt_that_another_has_ended_starts_no_more_commands(place, tmp_pa
     for _ in range(2):
         taker.machine(None, threading.Event()).run(line, output=lambda _: None)
     taker.forget()
-    with pytest.raises(ActionFailed, match="another applier has ended the action"):
+    with pytest.raises(ActionFailed, match="another applier"):
         machine.run(line, output=lambda _: None)
     assert (tmp_path / "ran").read_text() == "ran\nran\n"
     assert list(place.iterdir()) == []
@@ -618,7 +620,7 @@ def test_a_command_that_was_found_and_removed_since_is_not_started_again(place, 
     assert len(frozen.find([None])) == 1
     taker.machine(None, threading.Event()).run(line, output=lambda _: None)
     taker.forget()
-    with pytest.raises(ActionFailed, match="another applier has ended the action"):
+    with pytest.raises(ActionFailed, match="another applier"):
         frozen.machine(None, threading.Event()).run(line, output=lambda _: None)
     assert (tmp_path / "ran").read_text() == "ran\n"
     assert list(place.iterdir()) == []

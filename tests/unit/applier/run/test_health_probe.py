@@ -47,7 +47,7 @@ def test_it_is_asked_before_the_first_action_and_after_each_end():
 def test_a_bad_answer_pauses_the_plan_with_what_it_said():
     state, states, plan, _ = run([None, "disk is full"], *"abc")
     assert (state, states) == (PlanState.PAUSED, "SPP")
-    assert plan.status_message.startswith("paused by the health probe: disk is full; ")
+    assert "health probe: disk is full" in plan.status_message
 
 
 def test_nothing_starts_where_nothing_is_well():
@@ -83,7 +83,7 @@ def test_an_answer_that_does_not_come_pauses_the_plan():
         assert trial.run() is PlanState.PAUSED
         told = trial.plan().status_message
     never.set()
-    assert told.startswith("paused by the health probe: no answer after 35 s; ")
+    assert "no answer after 35 s" in told
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -98,7 +98,7 @@ def test_a_probe_that_breaks_pauses_the_plan():
         plan, engine, max_workers=1, holding_of=lambda _, pause: HealthProbe(ask, pause)
     ) as trial:
         assert trial.run() is PlanState.PAUSED
-        assert "paused by the health probe: it broke: see the log; " in trial.plan().status_message
+        assert "it broke" in trial.plan().status_message
 
 
 @pytest.mark.slow
@@ -131,8 +131,4 @@ def test_what_speaks_something_else_is_told(answer):
         url = f"http://127.0.0.1:{server.getsockname()[1]}/healthy"
         assert asked(url).startswith(f"{url} does not answer: ")
         speaker.join()
-
-
-def test_an_address_that_does_not_answer_is_told():
-    url = "http://127.0.0.1:1/healthy"
-    assert asked(url).startswith(f"{url} does not answer: ")
+    assert asked(url).startswith(f"{url} does not answer: "), "nobody is there any more"

@@ -88,7 +88,7 @@ def test_a_process_is_gone_only_if_that_can_be_known(ended_pid):
     assert is_gone(Claimant(host=here, pid=ended_pid, user="u"))
     assert not is_gone(Claimant(host=f"not-{here}", pid=ended_pid, user="u"))
     assert not is_gone(Claimant(host=here, pid=1, user="u"))
-    assert gone(ELSEWHERE) == "process 1 on elsewhere, which ran it, is gone"
+    assert gone(ELSEWHERE).startswith("process 1 on elsewhere")
 
 
 @pytest.mark.slow
@@ -127,20 +127,14 @@ class Watched:
 )
 def test_a_claimant_that_is_silent_has_died(store, interval_s, at_most):
     watched = Watched(store, heartbeat_interval_s=interval_s)
+    told_before_waiting = []
+    watched.happens[interval_s / 10] = lambda: told_before_waiting.extend(watched.told)
     assert watched.has_died()
     assert interval_s * 6 <= watched.time + 1e-9 < interval_s * 6 + 6
-    assert watched.told == [
-        "Process 1 on elsewhere may be alive: waiting for its next heartbeat, for up to "
-        f"{at_most}; without one it counts as dead."
-    ]
-
-
-def test_a_wait_is_told_before_it_begins(store):
-    watched = Watched(store, heartbeat_interval_s=120.0)
-    told_before_waiting = []
-    watched.happens[1.0] = lambda: told_before_waiting.extend(watched.told)
-    assert watched.has_died()
-    assert len(told_before_waiting) == 1
+    [told] = watched.told
+    assert told.startswith("Process 1 on elsewhere")
+    assert f"up to {at_most};" in told
+    assert told_before_waiting == [told]
 
 
 @pytest.mark.parametrize("clock_is_ahead_s", [-3600, 0, 60, 10**8])

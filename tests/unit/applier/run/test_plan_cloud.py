@@ -49,13 +49,9 @@ def test_a_plan_needs_its_cloud_if_an_action_uses_one(made, needed):
     assert plan_cloud.needed_by(made, ActionTypes()) == needed
 
 
-def test_another_cloud_is_refused_with_both_names_and_what_to_do():
-    with pytest.raises(OtherCloud) as refused:
+def test_another_cloud_is_refused_with_both_names():
+    with pytest.raises(OtherCloud, match=r"plan 01234567 .*'west'.*'east'"):
         plan_cloud.require_own(plan("migrate"), ActionTypes(), lambda: EAST)
-    assert str(refused.value) == (
-        "plan 01234567 was made for the cloud 'west', and 'east' is configured: "
-        "make a new plan, or use the configuration of the cloud that it was made for"
-    )
     plan_cloud.require_own(plan("migrate", cloud="east"), ActionTypes(), lambda: EAST)
 
 

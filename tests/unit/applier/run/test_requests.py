@@ -132,7 +132,7 @@ def test_a_damaged_request_is_passed_over_once_and_the_others_are_followed(store
     store.error = None
     store.ask("limit")
     assert read.turn() == []
-    assert "request 2 is damaged: limits '{' is not JSON; it is not followed" in caplog.text
+    assert caplog.text.count("request 2 is damaged: limits '{'") == 1
 
 
 @pytest.mark.parametrize("verb", ["cancel", "pause", "skip", "abort", "limit"])
@@ -153,7 +153,7 @@ def test_what_a_plan_may_touch_at_once_is_not_raised_by_a_request_of_any_origin(
     for number, followed in ((9, False), (3, False), (2, True), (1, True)):
         asked = Request(verb="limit", who="ann", limits={"at-once:hosts": number})
         assert can_follow(PLAN, asked) is followed
-    assert "it may not touch more at once: {'at-once:hosts': 3}" in caplog.text
+    assert "{'at-once:hosts': 3}" in caplog.text
 
 
 def test_an_operator_waits_about_a_second_until_a_running_plan_hears_of_it():

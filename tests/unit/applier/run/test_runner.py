@@ -13,9 +13,8 @@ import pytest
 
 from applier.contracts import Request
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.errors import GuardRefusal, PlanConflict, StoreError, UnknownActionTypes
+from applier.errors import GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.scheduling.verdict import ActionEnd
-from applier.testing.random_plans import expected_ends, random_plan
 from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.errors import InvalidPlan
 from planner.model import Action, ActionPlan
@@ -165,64 +164,6 @@ def test_requests_of_an_earlier_run_do_not_come_back_but_skips_do(trial, store):
     assert one.states() == {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED"}
 
 
-def test_a_request_that_is_not_known_is_told_and_passed_over(trial, caplog):
-    one = trial(chain("nop"), request_interval_s=0.001)
-
-    def work(parameters, context, stop):
-        one.store.add_request("plan", Request(verb="dance", who="ann"), now=NOW)
-        assert one.store.heard.wait(PATIENCE_S)
-        return Outcome.CHANGED
-
-    one.work = work
-    assert one.run() is PlanState.SUCCEEDED
-    assert "unknown request 'dance'" in caplog.text
-
-
-def test_requests_that_cannot_be_read_are_asked_for_again(trial, caplog):
-    one = trial(chain("nop", "nop"), request_interval_s=0.001)
-    asked, requests = [], one.store.requests
-
-    def read(plan, after=0):
-        asked.append(after)
-        if len(asked) == 2:
-            raise StoreError("away for a moment")
-        return requests(plan, after)
-
-    def work(parameters, context, stop):
-        one.store.add_request("plan", Request(verb="pause", who="ann"), now=NOW)
-        assert one.store.heard.wait(PATIENCE_S)
-        return Outcome.CHANGED
-
-    one.store.requests, one.work = read, work
-    assert one.run() is PlanState.PAUSED
-    assert "away for a moment" in caplog.text
-
-
-@pytest.mark.parametrize("kind", ["instance", "node", "volume"])
-def test_a_resource_of_a_running_plan_is_reserved(trial, store, kind):
-    """Another plan that works on it waits."""
-    other = Action(uuid="b", action_type="nop", tokens=(f"{kind}:1",))
-    store.save_plan(
-        ActionPlan(uuid="other", planner="t", state=PlanState.PENDING, actions=(other,))
-    )
-    tokens = (f"{kind}:1", "type:nop", "rack:7")
-    mine = Action(uuid="a", action_type="nop", input_parameters={"uuid": "a"}, tokens=tokens)
-    made = ActionPlan(uuid="plan", planner="t", state=PlanState.PENDING, actions=(mine,))
-    store.save_plan(made)
-    one = trial(made, inner=store)
-    seen = []
-
-    def work(parameters, context, stop):
-        claim = store.claim_plan("other", CLAIMANT, now=NOW)
-        store.reserve("other", claim, tokens, now=NOW)
-        seen.extend((r.resource, r.plan) for r in store.held_by_others("other"))
-        return Outcome.CHANGED
-
-    one.work = work
-    assert one.run() is PlanState.SUCCEEDED
-    assert seen == [(f"{kind}:1", "plan")]
-
-
 def test_listeners_hear_the_whole_story(trial):
     heard = []
 
@@ -250,14 +191,6 @@ def test_no_thread_is_left_behind(trial):
     for thread in set(threading.enumerate()) - before:
         thread.join(PATIENCE_S)
         assert not thread.is_alive(), f"{thread.name} goes on"
-
-
-def test_a_random_plan_ends_as_the_rules_say(trial, store):
-    plan = random_plan(7)
-    store.save_plan(plan)
-    one = trial(plan, inner=store)
-    assert one.run() is PlanState.SUCCEEDED
-    assert one.store.ends == expected_ends(plan, lambda _uuid: CHANGED)
 
 
 @pytest.mark.parametrize("halted", ["hand_back", "pause"])
@@ -332,7 +265,7 @@ def test_what_changes_between_the_guard_and_the_claim_is_not_run_unless_it_is_al
     assert one.store.claimant("plan") is None
     assert plan.state is (PlanState.CANCELLED if asked else PlanState.PENDING)
     if not asked:
-        assert plan.status_message == "it was changed: it is not what was approved"
+        assert "not what was approved" in plan.status_message
 
 
 def test_what_changes_between_the_guard_and_the_claim_is_run_if_it_is_allowed(trial):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 from unittest.mock import Mock
@@ -88,7 +87,7 @@ def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(trial, 
 @pytest.mark.parametrize("lost", [True, False])
 def test_the_end_of_the_plan_is_written_again_too(trial, lost, caplog):
     one = trial(CHAIN, store_patience_s=PATIENCE_S)
-    move, left = one.store._inner.move_claimed, [1]
+    move, left = one.store.move_claimed, [1]
 
     def broken(*given, **more):
         if not left:
@@ -164,8 +163,8 @@ def test_a_plan_with_a_damaged_request_is_paused_and_says_why(trial, store, halt
     one.work = work
     assert one.run() is PlanState(state)
     assert one.store.claimant("plan") is None
-    said = "request 1 is damaged: created_at 'x' is not a time" in one.plan().status_message
-    assert said is (more is None)
+    said = "request 1 is damaged: created_at 'x'"
+    assert (said in one.plan().status_message) is (more is None)
 
 
 def test_a_plan_with_a_damaged_attempt_that_it_needs_is_refused(trial, store):
@@ -180,14 +179,11 @@ def test_a_plan_with_a_damaged_attempt_that_it_needs_is_refused(trial, store):
 
 
 def test_a_plan_whose_forecast_cannot_be_made_runs(trial):
-    one = trial(CHAIN)
-
     def damaged(*_: object, **__: object):
         raise DamagedRecord("the record", ["no such table"])
 
+    one = trial(CHAIN, runs_at=Mock(queue_limits=damaged, **{"executor_of.return_value": None}))
     one.store.durations = damaged
-    one.runner._setup = replace(one.runner._setup, runs_at=Mock(queue_limits=damaged))
-    one.runner._setup.runs_at.executor_of.return_value = None
     assert one.run() is PlanState.SUCCEEDED
 
 
@@ -197,7 +193,7 @@ def test_a_plan_whose_forecast_cannot_be_made_runs(trial):
 def test_a_heartbeat_is_written_also_when_nothing_ends(trial):
     one = trial(plan_of(nop("a")), heartbeat_interval_s=0.005)
     beats, enough = [], threading.Event()
-    beat = one.store._inner.beat
+    beat = one.store.beat
 
     def count(uuid, claim, *, now):
         beat(uuid, claim, now=now)

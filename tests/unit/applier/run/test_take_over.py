@@ -126,7 +126,8 @@ def test_what_was_cut_off_again_and_again_is_left_to_an_operator(claimed, deaths
     found, message = claimed.taken_over()
     assert found == state
     if state == "PAUSED":
-        assert f"was interrupted {DEATHS} times in a row, so the plan was paused by c2" in message
+        assert f"interrupted {DEATHS} times" in message
+        assert "paused by c2" in message
 
 
 def test_a_plan_whose_applier_died_before_it_paused_for_its_canary_is_paused(store):

@@ -46,10 +46,10 @@ def test_what_was_cut_off_goes_on_as_its_plugin_found_it(state, found, rerun_saf
 def test_what_happened_to_its_command_is_said_unless_it_may_still_run():
     action = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
     told = {"lost": "its worker is gone", "rerun_safe": False}
-    report = decide(action, Verified.IN_DOUBT, **told)
-    assert report.message.startswith("it was interrupted: its worker is gone; it is not known")
-    report = decide(action, Verified.IN_DOUBT, **told, elsewhere="it may run on b")
-    assert report.message.startswith("it was interrupted; it may run on b; it is not known")
+    assert "its worker is gone" in decide(action, Verified.IN_DOUBT, **told).message
+    message = decide(action, Verified.IN_DOUBT, **told, elsewhere="it may run on b").message
+    assert "it may run on b" in message
+    assert "its worker is gone" not in message
 
 
 @pytest.mark.parametrize("found", list(Verified))
@@ -64,7 +64,7 @@ def test_what_may_still_run_elsewhere_never_runs_again(state, rerun_safe, found)
         assert report is None
     else:
         assert (report.state, report.outcome) == (ActionState.UNKNOWN, None)
-        assert report.message.startswith("it was interrupted; it may run on b; it is not known")
+        assert "it may run on b" in report.message
 
 
 def test_what_goes_on_is_ongoing_again():
@@ -76,11 +76,7 @@ def test_what_goes_on_is_ongoing_again():
 def test_what_is_in_doubt_says_what_an_operator_can_do():
     action = Action(uuid="a", name="move-web-1", action_type="nop", state=ActionState.ONGOING)
     report = decide(action, Verified.IN_DOUBT, rerun_safe=False)
-    assert report.message == (
-        "it was interrupted; it is not known whether its work is done: check, then set "
-        "its state with: "
-        "actionplan action set PLAN move-web-1 --state succeeded|failed --reason TEXT"
-    )
+    assert "actionplan action set PLAN move-web-1 --state" in report.message
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_an_attempt_that_failed_starts_again_after_its_delay():
     assert story.scheduler.why("a") == WaitReason("delay", ())
     assert not story.scheduler.done
     assert story.turn(elapsed=["a"]) == ["start a"]
-    assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: needs a, which ended FAILED"]
+    assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: a FAILED"]
     assert story.scheduler.done
 
 
@@ -123,7 +123,7 @@ def test_a_cancel_in_a_delay_ends_the_action():
     story = Faults(action("a"), policies=TWICE)
     story.begin()
     story.turn("a fails")
-    assert story.turn(CANCEL)[1:] == ["a CANCELLED: the plan was cancelled by ann: enough"]
+    assert story.turn(CANCEL)[1:] == ["a CANCELLED: ann enough"]
     assert story.scheduler.done
     assert story.turn(elapsed=["a"]) == []
 
@@ -140,7 +140,7 @@ def test_a_skip_in_a_delay_takes_effect_at_once():
     story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
     story.begin()
     story.turn("a fails")
-    assert story.turn(skip("a")) == ["a SKIPPED: skipped by ann: it is broken", "start b"]
+    assert story.turn(skip("a")) == ["a SKIPPED: ann broken", "start b"]
     assert story.turn(elapsed=["a"]) == []
 
 
@@ -162,7 +162,7 @@ def test_an_abort_stops_one_action_and_it_is_not_tried_again():
     story = Faults(action("a"), action("b", needs=("a",)), action("c"), policies=TWICE)
     story.begin()
     assert story.turn(ABORT_A) == ["stop a"]
-    assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: needs a, which ended FAILED"]
+    assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: a FAILED"]
     assert list(story.scheduler.running) == ["c"]
 
 
@@ -171,9 +171,11 @@ def test_an_abort_in_a_delay_ends_the_action():
     story.begin()
     story.turn("a fails")
     assert story.turn(ABORT_A) == [
-        "a CANCELLED: aborted by ann: it loops",
-        "b FAILED_DEPENDENCIES: needs a, which ended CANCELLED",
+        "a CANCELLED: ann loops",
+        "b FAILED_DEPENDENCIES: a CANCELLED",
     ]
+    assert story.turn(elapsed=["a"]) == []
+    assert story.scheduler.done
 
 
 def test_an_abort_of_what_a_cancel_ended_in_its_delay_changes_nothing():
@@ -181,8 +183,8 @@ def test_an_abort_of_what_a_cancel_ended_in_its_delay_changes_nothing():
     story.begin()
     story.turn("a fails")
     assert story.turn(CANCEL) == [
-        "plan: cancelled by ann: enough",
-        "a CANCELLED: the plan was cancelled by ann: enough",
+        "plan: ann enough",
+        "a CANCELLED: ann enough",
         "stop b",
     ]
     assert story.turn(ABORT_A) == []
@@ -244,8 +246,8 @@ def test_what_waits_for_a_token_that_stays_held_is_cancelled_when_nothing_else_r
     assert story.turn("a hangs") == ["start b"]
     assert story.scheduler.why("c") == WaitReason("token", ("a",), "node:1")
     assert story.turn("b") == [
-        "c CANCELLED: node:1 is held by a, which hangs or may still run",
-        "d FAILED_DEPENDENCIES: needs c, which ended CANCELLED",
+        "c CANCELLED: node:1 a",
+        "d FAILED_DEPENDENCIES: c CANCELLED",
         "start e",
     ]
     assert story.turn("e") == []
@@ -276,7 +278,7 @@ def test_what_may_still_run_since_an_earlier_run_holds_its_tokens_and_no_worker(
         given_up=given_up,
     )
     assert story.begin() == ["start b"]
-    end = ["c CANCELLED: node:1 is held by a, which hangs or may still run"]
+    end = ["c CANCELLED: node:1 a"]
     assert story.turn("b") == (end if given_up else ["start c"])
 
 
@@ -297,13 +299,12 @@ def test_what_comes_after_what_may_still_run_is_not_begun(earlier):
         given_up=("a",) if earlier else (),
     )
     told = story.begin() if earlier else [*story.begin(), *story.turn("a hangs")]
-    turn = "its turn is held by a, which hangs or may still run"
     assert sorted(set(told) - {"start a"}) == [
-        f"b CANCELLED: {turn}",
-        f"c CANCELLED: {turn}",
-        "d FAILED_DEPENDENCIES: needs a, which ended UNKNOWN",
-        f"e CANCELLED: {turn}",
-        f"f CANCELLED: {turn}",
+        "b CANCELLED: a",
+        "c CANCELLED: a",
+        "d FAILED_DEPENDENCIES: a UNKNOWN",
+        "e CANCELLED: a",
+        "f CANCELLED: a",
         "join SUCCEEDED",
         "start anchor",
     ]
@@ -319,7 +320,7 @@ def test_what_comes_after_what_may_still_run_is_found_in_any_order_of_the_plan()
         action("b", parents=("join",)),
         given_up=("a",),
     )
-    assert story.begin() == ["b CANCELLED: its turn is held by a, which hangs or may still run"]
+    assert story.begin() == ["b CANCELLED: a"]
 
 
 def test_a_plan_in_which_all_waits_for_what_hangs_ends():
@@ -411,8 +412,8 @@ def test_what_waits_for_another_plan_collects_no_tokens():
 @pytest.mark.parametrize(
     ("asked", "line"),
     [
-        (CANCEL, "a CANCELLED: the plan was cancelled by ann: enough"),
-        (skip("a"), "a SKIPPED: skipped by ann: it is broken"),
+        (CANCEL, "a CANCELLED: ann enough"),
+        (skip("a"), "a SKIPPED: ann broken"),
     ],
 )
 def test_what_waits_for_another_plan_can_be_cancelled_and_skipped(asked, line):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -23,7 +24,10 @@ def action(uuid: str, **fields) -> Action:
 
 
 class Story:
-    """A scheduler whose turns are told as lines: what ends (and why), what starts, what stops."""
+    """A scheduler whose turns are told as lines: what ends, what starts, what stops.
+
+    Of the reason of an end a line holds who and what is named in it, states, and numbers.
+    """
 
     def __init__(self, *actions: Action, max_workers: int = 9, limits=None, **options) -> None:
         workerless, ranks = options.pop("workerless", ()), options.pop("ranks", None)
@@ -32,6 +36,8 @@ class Story:
         concurrency = Concurrency(
             limits=limits or {}, max_workers=max_workers, workerless=workerless
         )
+        groups = {it["name"] for it in options.get("tolerances", ())}
+        self.names = {"ann", "enough", "loops", "broken", *groups, *(a.uuid for a in actions)}
         self.scheduler = Scheduler(
             actions, links, concurrency, FailureRules(**options), ranks, given_up=given_up
         )
@@ -45,12 +51,18 @@ class Story:
         reports = [report(event) for event in events if isinstance(event, str)]
         return self.told(self.scheduler.decide(reports, requests))
 
-    @staticmethod
-    def told(turn: Decisions) -> list[str]:
-        lines = [f"plan: {turn.cancelling}"] if turn.cancelling else []
-        lines += [f"{r.uuid} {r.state}" + (f": {r.message}" * bool(r.message)) for r in turn.ended]
+    def told(self, turn: Decisions) -> list[str]:
+        lines = [f"plan: {self.named(turn.cancelling)}"] if turn.cancelling else []
+        for r in turn.ended:
+            named = self.named(r.message or "")
+            lines.append(f"{r.uuid} {r.state}" + f": {named}" * bool(named))
         lines += [f"start {uuid}" for uuid in turn.starts]
         return lines + [f"stop {uuid}" for uuid in turn.stops]
+
+    def named(self, message: str) -> str:
+        words = [word.strip(":") for word in re.findall(r"[\w:-]+", message)]
+        told = (w for w in words if w in self.names or w.isdigit() or w.isupper() or ":" in w)
+        return " ".join(told)
 
 
 def report(text: str) -> Report:
@@ -97,7 +109,7 @@ def test_what_was_not_begun_starts_again_at_once_and_counts_as_no_retry():
 def test_what_was_cancelled_before_its_start_did_not_end_well():
     story = Story(action("a"), action("b", parents=("a",)))
     story.begin()
-    assert "b CANCELLED: the plan was cancelled by ann: enough" in story.turn(CANCEL)
+    assert "b CANCELLED: ann enough" in story.turn(CANCEL)
     story.turn("a")
     assert story.scheduler.done
     assert not story.scheduler.well
@@ -124,8 +136,8 @@ def test_a_failure_ends_what_needs_it_and_names_where_it_began():
     )
     story.begin()
     assert story.turn("a fails") == [
-        "b FAILED_DEPENDENCIES: needs a, which ended FAILED",
-        "c FAILED_DEPENDENCIES: needs b, which did not run because of a, which ended FAILED",
+        "b FAILED_DEPENDENCIES: a FAILED",
+        "c FAILED_DEPENDENCIES: b a FAILED",
         "start d",
     ]
 
@@ -155,18 +167,10 @@ def test_with_pause_a_failure_keeps_everything_from_starting_and_ending():
 HAND_BACK = Request(verb="hand_back", who="the applier", why="it ends")
 
 
-def test_a_failure_after_a_cancel_does_not_turn_it_into_a_pause():
-    story = Story(action("a"), action("b", parents=("a",)), on_failure=OnFailure.PAUSE)
-    story.begin()
-    story.turn(CANCEL)
-    assert story.turn("a fails") == []
-    assert story.scheduler.halt == (HaltReason.CANCELLED, "cancelled by ann: enough", CANCEL)
-
-
 def test_a_failure_together_with_a_cancel_is_cancelled():
     story = Story(action("a"), action("b", parents=("a",)), on_failure=OnFailure.PAUSE)
     story.begin()
-    assert "b CANCELLED: the plan was cancelled by ann: enough" in story.turn("a fails", CANCEL)
+    assert "b CANCELLED: ann enough" in story.turn("a fails", CANCEL)
     assert story.scheduler.stopped is HaltReason.CANCELLED
 
 
@@ -205,9 +209,7 @@ def test_alternatives_of_which_none_ended_well_end_what_needs_them():
     story = Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),)))
     story.begin()
     assert story.turn("a fails") == []
-    assert story.turn("b fails") == [
-        "c FAILED_DEPENDENCIES: needs one of 2, first a, which ended FAILED"
-    ]
+    assert story.turn("b fails") == ["c FAILED_DEPENDENCIES: 2 a FAILED"]
 
 
 def test_of_each_group_one_has_to_end_well():
@@ -225,8 +227,8 @@ TRIGGERED = (action("a"), action("b", triggers=(Trigger("a", (Outcome.CHANGED,))
     ("event", "told"),
     [
         ("a", ["start b"]),
-        ("a ok", ["b SKIPPED: not triggered"]),
-        ("a fails", ["b FAILED_DEPENDENCIES: is triggered by a, which ended FAILED"]),
+        ("a ok", ["b SKIPPED"]),
+        ("a fails", ["b FAILED_DEPENDENCIES: a FAILED"]),
     ],
 )
 def test_a_trigger_decides_whether_an_action_runs(event, told):
@@ -244,7 +246,7 @@ def test_a_trigger_may_ask_for_a_failure():
 def test_what_was_not_triggered_ended_well():
     story = Story(*TRIGGERED, action("c", needs=("b",)))
     story.begin()
-    assert story.turn("a ok") == ["b SKIPPED: not triggered", "start c"]
+    assert story.turn("a ok") == ["b SKIPPED", "start c"]
 
 
 def test_who_asks_for_one_kind_of_failure_may_be_blocked_by_the_other():
@@ -253,7 +255,7 @@ def test_who_asks_for_one_kind_of_failure_may_be_blocked_by_the_other():
     cleanup = action("c", triggers=triggers, blocked_by=blocked_by)
     for failure, told in (
         ("a fails", ["start c"]),
-        ("a breaks", ["c FAILED_DEPENDENCIES: is blocked by a, which ended FAILED"]),
+        ("a breaks", ["c FAILED_DEPENDENCIES: a FAILED"]),
     ):
         story = Story(action("a"), action("b"), cleanup)
         story.begin()
@@ -264,7 +266,7 @@ def test_who_asks_for_one_kind_of_failure_may_be_blocked_by_the_other():
 def test_who_is_not_set_off_by_anything_may_be_blocked_all_the_same():
     blocked_by = (Blocker("a", (Outcome.ERROR,)),)
     for on_failure, told in (
-        (OnFailure.SKIP_DESCENDANTS, "b FAILED_DEPENDENCIES: is blocked by a, which ended FAILED"),
+        (OnFailure.SKIP_DESCENDANTS, "b FAILED_DEPENDENCIES: a FAILED"),
         (OnFailure.CONTINUE, "start b"),
     ):
         after = action("b", parents=("a",), blocked_by=blocked_by)
@@ -280,7 +282,7 @@ def test_a_need_is_looked_at_before_a_trigger():
         action("c", needs=("b",), triggers=(Trigger("a", (Outcome.CHANGED,)),)),
     )
     story.begin()
-    assert story.turn("a ok", "b fails") == ["c FAILED_DEPENDENCIES: needs b, which ended FAILED"]
+    assert story.turn("a ok", "b fails") == ["c FAILED_DEPENDENCIES: b FAILED"]
 
 
 def test_a_join_ends_in_its_turn_and_takes_nothing():
@@ -302,8 +304,8 @@ def test_a_join_passes_a_failure_on():
     )
     story.begin()
     assert story.turn("a fails") == [
-        "j FAILED_DEPENDENCIES: needs a, which ended FAILED",
-        "b FAILED_DEPENDENCIES: needs j, which did not run because of a, which ended FAILED",
+        "j FAILED_DEPENDENCIES: a FAILED",
+        "b FAILED_DEPENDENCIES: j a FAILED",
     ]
 
 
@@ -345,7 +347,7 @@ def test_what_does_not_run_takes_no_token():
     )
     story.begin()
     assert story.turn("a fails") == [
-        "b FAILED_DEPENDENCIES: needs a, which ended FAILED",
+        "b FAILED_DEPENDENCIES: a FAILED",
         "start c",
     ]
 
@@ -373,9 +375,9 @@ def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():
     story = Story(action("a"), action("b", parents=("a",)), action("c"), max_workers=1)
     story.begin()
     assert story.turn(CANCEL) == [
-        "plan: cancelled by ann: enough",
-        "b CANCELLED: the plan was cancelled by ann: enough",
-        "c CANCELLED: the plan was cancelled by ann: enough",
+        "plan: ann enough",
+        "b CANCELLED: ann enough",
+        "c CANCELLED: ann enough",
         "stop a",
     ]
     assert not story.scheduler.done
@@ -388,8 +390,8 @@ def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():
 def test_a_cancel_that_is_there_at_the_beginning_lets_nothing_start():
     story = Story(action("a"))
     assert story.begin(CANCEL) == [
-        "plan: cancelled by ann: enough",
-        "a CANCELLED: the plan was cancelled by ann: enough",
+        "plan: ann enough",
+        "a CANCELLED: ann enough",
     ]
     assert story.scheduler.done
 
@@ -404,7 +406,7 @@ def test_a_cancel_that_comes_with_the_last_end_is_too_late():
 def test_a_cancel_that_comes_with_an_end_starts_nothing_more():
     story = Story(action("a"), action("b", parents=("a",)))
     story.begin()
-    assert story.turn("a", CANCEL)[1:] == ["b CANCELLED: the plan was cancelled by ann: enough"]
+    assert story.turn("a", CANCEL)[1:] == ["b CANCELLED: ann enough"]
 
 
 def test_a_pause_lets_what_runs_end_and_leaves_the_rest():
@@ -421,7 +423,7 @@ def test_a_paused_plan_may_still_be_cancelled():
     story.begin()
     story.turn(PAUSE)
     assert story.turn(CANCEL)[1:] == [
-        "b CANCELLED: the plan was cancelled by ann: enough",
+        "b CANCELLED: ann enough",
         "stop a",
     ]
 
@@ -430,19 +432,19 @@ def test_a_skip_takes_effect_when_all_before_has_ended():
     story = Story(action("a"), action("b", needs=("a",)), action("c", needs=("b",)))
     story.begin()
     assert story.turn(skip("b")) == []
-    assert story.turn("a") == ["b SKIPPED: skipped by ann: it is broken", "start c"]
+    assert story.turn("a") == ["b SKIPPED: ann broken", "start c"]
 
 
 def test_a_skip_is_looked_at_before_a_failed_need():
     story = Story(action("a"), action("b", needs=("a",)))
     story.begin()
-    assert story.turn("a fails", skip("b")) == ["b SKIPPED: skipped by ann: it is broken"]
+    assert story.turn("a fails", skip("b")) == ["b SKIPPED: ann broken"]
 
 
 def test_a_skip_takes_an_action_away_from_the_gates():
     story = Story(action("a"), action("b"), action("c", needs=("b",)), max_workers=1)
     story.begin()
-    assert story.turn(skip("b")) == ["b SKIPPED: skipped by ann: it is broken"]
+    assert story.turn(skip("b")) == ["b SKIPPED: ann broken"]
     assert story.turn("a") == ["start c"]
 
 
@@ -475,14 +477,13 @@ def test_an_earlier_failure_still_decides():
         action("c", needs=("a",)),
         action("d", needs_any=(("a", "b"),)),
     )
-    assert story.begin() == ["c FAILED_DEPENDENCIES: needs a, which ended FAILED", "start d"]
+    assert story.begin() == ["c FAILED_DEPENDENCIES: a FAILED", "start d"]
 
 
 def test_what_waits_for_itself_does_not_keep_a_plan_from_ending():
     """Validation refuses such a plan; should one come through, it ends, and says why."""
     story = Story(action("a", needs_any=(("b",),)), action("b", parents=("a",)))
-    message = "it can no longer start"
-    assert story.begin() == [f"a CANCELLED: {message}", f"b CANCELLED: {message}"]
+    assert story.begin() == ["a CANCELLED", "b CANCELLED"]
     assert story.scheduler.done
 
 
@@ -504,7 +505,7 @@ def test_a_failed_node_that_is_tolerated_stops_only_what_needs_it():
     )
     assert story.begin() == ["start a", "start d"]
     assert story.turn("a fails") == [
-        "b FAILED_DEPENDENCIES: needs a, which ended FAILED",
+        "b FAILED_DEPENDENCIES: a FAILED",
         "start c",
     ]
     assert story.turn("c fails", "d") == []
@@ -522,12 +523,13 @@ def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
     )
     story.begin()
     assert story.turn("a fails") == []
-    why = "no more actions start: 2 nodes of compute failed, 1 may: 1, 2"
+    why = "2 compute 1 1 2"
     assert story.turn("b UNKNOWN") == [f"d CANCELLED: {why}", f"anchor CANCELLED: {why}"]
     assert not story.scheduler.done
     assert story.turn("c") == []
     assert story.scheduler.done
-    assert story.scheduler.halt == (HaltReason.EXCEEDED, why, None)
+    halt = story.scheduler.halt
+    assert (halt.stopped, story.named(halt.why), halt[2]) == (HaltReason.EXCEEDED, why, None)
 
 
 TWO_GROUPS = [
@@ -539,9 +541,9 @@ TWO_GROUPS = [
 @pytest.mark.parametrize(
     ("failing", "why"),
     [
-        (("1", "2"), "2 nodes of control failed, 1 may: 1, 2"),
-        (("3", "2"), "2 nodes of compute failed, 1 may: 3, 2"),
-        (("1", "3", "2"), "2 nodes of control failed, 1 may: 1, 2"),
+        (("1", "2"), "2 control 1 1 2"),
+        (("3", "2"), "2 compute 1 3 2"),
+        (("1", "3", "2"), "2 control 1 1 2"),
     ],
 )
 def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
@@ -552,9 +554,8 @@ def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
     story.begin()
     for node in nodes[:-1]:
         assert story.turn(f"{node.uuid} fails") == []
-    told = story.turn(f"{nodes[-1].uuid} fails")
-    assert told == [f"last CANCELLED: no more actions start: {why}"]
-    assert story.scheduler.halt == (HaltReason.EXCEEDED, f"no more actions start: {why}", None)
+    assert story.turn(f"{nodes[-1].uuid} fails") == [f"last CANCELLED: {why}"]
+    assert story.scheduler.stopped is HaltReason.EXCEEDED
 
 
 def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
@@ -567,9 +568,7 @@ def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
     story.turn("a fails")
     assert story.turn("b fails") == []
     assert story.scheduler.done
-    assert story.scheduler.halt.why == (
-        "no more actions start: 1 node of nodes of no group failed, none may: 1"
-    )
+    assert "nodes of no group" in story.scheduler.halt.why
 
 
 def test_nodes_that_failed_in_an_earlier_run_count():
@@ -578,9 +577,7 @@ def test_nodes_that_failed_in_an_earlier_run_count():
         on_node("b", "2"),
         tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
     )
-    assert story.begin() == [
-        "b CANCELLED: no more actions start: 1 node of compute failed, none may: 1"
-    ]
+    assert story.begin() == ["b CANCELLED: 1 compute 1"]
     assert story.scheduler.done
 
 

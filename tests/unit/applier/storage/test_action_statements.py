@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections import defaultdict
 
 import pytest
 from store_checks.running_plans import NOW, starts, succeeds
@@ -20,6 +20,8 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
+from applier.storage.compiled import Compiled
+from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.testing.sample_plans import new_plan
@@ -51,17 +53,25 @@ def test_reports_that_say_the_same_are_one_statement_and_others_are_not():
     ]
 
 
+def explained(url, explain, statement, named):
+    """Return how a database would run a statement."""
+    engine = make_engine(parse(url))
+    with engine.connect() as database:
+        compiled = Compiled(statement, engine.dialect)
+        values = compiled.parameters(defaultdict(lambda: None, named))
+        values = values if isinstance(values, dict) else tuple(values)
+        found = database.exec_driver_sql(f"{explain} {compiled.text}", values).fetchall()
+    engine.dispose()
+    return found
+
+
 @pytest.mark.server
 @pytest.mark.parametrize("statements", [START, END, KEEP_ATTEMPT, AGAIN])
 def test_postgresql_finds_an_action_by_its_key_before_it_has_statistics(postgresql_url, statements):
     schema_version.upgrade(postgresql_url)
-    with closing(SqlStore(postgresql_url)) as store, store._database.write() as transaction:
-        compiled = transaction._compiled[statements(AT_ONCE["postgresql"])]
-        named = {"plan_uuid": "p", "uuid_0": "a", "old_state": "ONGOING"}
-        values = dict.fromkeys(compiled._names) | named
-        cursor = transaction._connection.cursor
-        cursor.execute(f"EXPLAIN {compiled.text}", compiled.parameters(values))
-        plan = "\n".join(line for (line,) in cursor.fetchall())
+    named = {"plan_uuid": "p", "uuid_0": "a", "old_state": "ONGOING"}
+    lines = explained(postgresql_url, "EXPLAIN", statements(AT_ONCE["postgresql"]), named)
+    plan = "\n".join(line for (line,) in lines)
     (found,) = [line for line in plan.splitlines() if "Index Cond" in line and "(plan)" in line]
     assert "(uuid)::text = 'a'" in found, plan
 
@@ -71,11 +81,7 @@ def test_postgresql_finds_an_action_by_its_key_before_it_has_statistics(postgres
 )
 def test_sqlite_reads_no_table_as_a_whole(tmp_path, statements):
     url = f"sqlite:///{tmp_path}/record.sqlite"
-    with closing(SqlStore(url)) as store, store._database.write() as transaction:
-        compiled = transaction._compiled[statements(2)]
-        values = dict.fromkeys(compiled._names)
-        cursor = transaction._connection.cursor
-        cursor.execute(f"EXPLAIN QUERY PLAN {compiled.text}", compiled.parameters(values))
-        steps = [step for *_, step in cursor.fetchall()]
+    SqlStore(url).close()
+    steps = [step for *_, step in explained(url, "EXPLAIN QUERY PLAN", statements(2), {})]
     assert steps
     assert not [step for step in steps if step.startswith("SCAN actionplan")], steps

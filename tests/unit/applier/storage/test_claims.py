@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from applier.storage import claims
+from applier.storage import claims, transitions
 from planner.states import PlanState
 
 
@@ -22,3 +22,6 @@ def test_a_refusal_names_the_plan_by_the_first_eight_characters_of_its_uuid():
     )
     for refusal in refusals:
         assert str(refusal).startswith("plan 5ca1ab1e is PAUSED")
+    refusal = transitions.changed_meanwhile(uuid, "PENDING", "CANCELLED")
+    assert refusal.state == "CANCELLED"
+    assert str(refusal).startswith("plan 5ca1ab1e was PENDING")

@@ -58,7 +58,7 @@ def test_a_file_that_is_made_while_the_record_is_copied_stays(path, monkeypatch)
         copy.write_text("of another")
 
     monkeypatch.setattr(module, "_require_sound", checked)
-    with pytest.raises(StoreError, match=r"copy\.db cannot be written, .*: File exists"):
+    with pytest.raises(StoreError, match=r"copy\.db.*File exists"):
         backup(f"sqlite:///{path}", str(copy))
     assert copy.read_text() == "of another"
     assert {file.name[:7] for file in path.parent.iterdir()} == {"copy.db", "plans.d"}
@@ -84,7 +84,7 @@ def spoil(path, page):
 
 def test_of_a_file_with_a_bad_page_no_copy_is_made(path):
     spoil(path, 3)
-    with pytest.raises(DamagedRecord, match=r"is damaged: .*; no copy was made; actionplan db ch"):
+    with pytest.raises(DamagedRecord, match="no copy was made"):
         backup(f"sqlite:///{path}", str(path.with_name("copy.db")))
     assert all(file.name.startswith(path.name) for file in path.parent.iterdir())
 
@@ -92,7 +92,7 @@ def test_of_a_file_with_a_bad_page_no_copy_is_made(path):
 @pytest.mark.parametrize("use", [check, lambda url: backup(url, f"{url[10:]}.copy")])
 def test_an_empty_file_is_no_record(path, use):
     path.write_bytes(b"")
-    with pytest.raises(StoreError, match=r"the file is empty \(0 bytes\): no record is in it"):
+    with pytest.raises(StoreError, match="empty"):
         use(f"sqlite:///{path}")
     assert path.read_bytes() == b""
 

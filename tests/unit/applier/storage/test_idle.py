@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import suppress
 
 import pytest
 
@@ -69,8 +68,8 @@ class Interrupted:
 
 
 def test_an_interrupt_while_a_transaction_begins_or_ends_is_raised(connections):
-    begins = rolled_back(connections, ValueError())
-    connections._idle = [begins._replace(cursor=Interrupted())]
+    begins = connections.begin("BEGIN")
+    connections.commit(begins._replace(cursor=Interrupted()))
     with pytest.raises(KeyboardInterrupt):
         connections.begin("BEGIN")
     ends = connections.begin("BEGIN")
@@ -80,13 +79,14 @@ def test_an_interrupt_while_a_transaction_begins_or_ends_is_raised(connections):
 
 
 def test_an_error_of_the_driver_is_raised_as_a_refusal(connections):
+    connection = connections.begin("BEGIN")
     with pytest.raises(refusals.Duplicate) as raised:
-        rolled_back(connections, sqlite3.IntegrityError("twice"))
+        connections.roll_back(connection, sqlite3.IntegrityError("twice"))
     assert isinstance(raised.value.__cause__, sqlite3.IntegrityError)
     with pytest.raises(refusals.Refused):
         connections.begin("BEGINNING")
     # It was kept all the same: nothing is wrong with it.
-    assert len(connections._idle) == 1
+    assert connections.begin("BEGIN") is connection
 
 
 def test_a_commit_that_is_refused_is_rolled_back(connections):
@@ -109,20 +109,20 @@ def test_an_old_one_is_replaced(connections, monkeypatch):
     assert not is_open(old)
 
 
-def test_one_that_broke_while_nobody_used_it_is_replaced(connections, monkeypatch):
+def test_one_that_broke_while_nobody_used_it_is_replaced(connections, engine, monkeypatch):
     kept = rolled_back(connections, ValueError())
     kept.driver.close()
     told = {"Cannot operate on a closed database."}
-    monkeypatch.setattr(connections._dialect, "is_disconnect", lambda error, *_: str(error) in told)
+    monkeypatch.setattr(engine.dialect, "is_disconnect", lambda error, *_: str(error) in told)
     assert connections.begin("BEGIN").driver is not kept.driver
 
 
-def test_when_one_broke_the_others_are_not_used_again_either(connections, monkeypatch):
+def test_when_one_broke_the_others_are_not_used_again_either(connections, engine, monkeypatch):
     other, broken = connections.begin("BEGIN"), connections.begin("BEGIN")
     for connection in (other, broken):  # the one that was kept last is used first
         connections.commit(connection)
     broken.driver.close()
-    monkeypatch.setattr(connections._dialect, "is_disconnect", lambda *_: True)
+    monkeypatch.setattr(engine.dialect, "is_disconnect", lambda *_: True)
     assert connections.begin("BEGIN").driver not in (other.driver, broken.driver)
     assert not is_open(other)
 
@@ -192,17 +192,4 @@ def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(engine):
     with transactions.begin("BEGIN", lock):
         assert lock.locked()
     assert not lock.locked()
-    transactions.close()
-
-
-def test_a_block_ends_its_transaction(engine):
-    transactions = Transactions(engine)
-    with transactions.begin("BEGIN") as transaction:
-        transaction._connection.cursor.execute("CREATE TABLE t (n)")
-    with suppress(ValueError), transactions.begin("BEGIN") as transaction:
-        transaction._connection.cursor.execute("INSERT INTO t VALUES (1)")
-        raise ValueError
-    with transactions.begin("BEGIN") as transaction:
-        found = transaction._connection.cursor.execute("SELECT count(*) FROM t").fetchone()
-    assert found == (0,)
     transactions.close()

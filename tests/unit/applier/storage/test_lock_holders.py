@@ -99,9 +99,7 @@ def test_a_process_outside_of_the_container_is_not_known(tmp_path, monkeypatch, 
 
 def test_only_a_stopped_process_has_to_be_continued():
     assert str(Holder(7, "sleep 9", False)) == "process 7 (sleep 9) holds the lock"
-    assert str(Holder(7, "sleep 9", True)).endswith(
-        "is stopped; let it continue (kill -CONT 7) or end it"
-    )
+    assert "kill -CONT 7" in str(Holder(7, "sleep 9", True))
 
 
 class TestWhoWaits:
@@ -119,14 +117,17 @@ class TestWhoWaits:
         with schema_version.alone(parse(url)), pytest.raises(StoreError, match="is locked; "):
             SqlStore(url)
         [told] = caplog.messages
-        assert told.startswith(f"{url}: the folder {tmp_path} is locked; another process holds")
-        assert told.endswith("; waiting for it, 0 s at most")
+        assert told.startswith(f"{url}: the folder {tmp_path} is locked; ")
 
     def test_for_a_writer(self, tmp_path, caplog):
         url, plan = f"sqlite:///{tmp_path}/plans.db", new_plan("a")
-        with closing(SqlStore(url)) as one, closing(SqlStore(url, busy_timeout_s=0.3)) as other:
-            with one._database.write(), pytest.raises(StoreError, match="database is locked"):
-                other.save_plan(plan)
+        path = tmp_path / "plans.db"
+        with closing(SqlStore(url, busy_timeout_s=0.3)) as other:
+            with closing(sqlite3.connect(path, isolation_level=None)) as one:
+                one.execute("BEGIN IMMEDIATE")
+                with pytest.raises(StoreError, match="database is locked"):
+                    other.save_plan(plan)
+                assert other.list_plans() == []
             [told] = caplog.messages
             assert told.startswith(f"{url}: database is locked; another process")
             other.save_plan(plan)

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import queue
 import sqlite3
 import stat
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,17 +86,6 @@ def test_who_waits_in_vain_is_told_who_locks_the_folder(path, monkeypatch, stopp
     assert str(path.parent) in str(told.value)
     assert told_after_s <= clock.now - began <= told_after_s + lock_holders.SOON_S + 2
     assert len(asked) <= told_after_s / lock_holders.SOON_S, "the table of locks is read seldom"
-
-
-def test_who_waits_for_another_to_open_the_file_leaves_the_processor_to_others(path, monkeypatch):
-    url, waits, never = f"sqlite:///{path}", queue.SimpleQueue(), threading.Event()
-    waiting = SimpleNamespace(wait=lambda seconds: (waits.put(seconds), never.wait(seconds)))
-    monkeypatch.setattr(schema_version, "_NEVER", waiting)
-    with ThreadPoolExecutor(1) as other:
-        with schema_version.alone(parse(url)):
-            opened = other.submit(SqlStore, url)
-            assert waits.get(timeout=120) > 0
-        opened.result(timeout=120).close()
 
 
 def test_a_file_that_an_upgrade_makes_is_for_its_owner_alone(path):

@@ -79,8 +79,8 @@ def test_a_connection_that_sqlalchemy_has_given_up_is_lost():
 @pytest.mark.parametrize(
     ("room", "told"),
     [
-        (64 * 1024 - 1, "the disk is full; free some space"),
-        (64 * 1024, "disk I/O error; free some space there; if there is enough, the disk has"),
+        (64 * 1024 - 1, "the disk is full; "),
+        (64 * 1024, "disk I/O error; "),
     ],
 )
 def test_a_disk_without_room_for_a_write_is_full_whatever_sqlite_says(monkeypatch, room, told):

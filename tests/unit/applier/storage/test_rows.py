@@ -39,7 +39,10 @@ def test_a_shared_set_of_links_is_one_text():
 
 @given(plan=any_plan())
 def test_a_plan_is_read_from_its_rows(plan):
-    assert rows.plan_of(rows.plan_row(plan), rows.action_rows(plan)) == plan
+    found = rows.plan_of(rows.plan_row(plan), rows.action_rows(plan))
+    assert found == plan
+    sets = [links for a in found.actions for links in (a.parents, a.needs) if links]
+    assert len({id(links) for links in sets}) == len(set(sets)), "equal sets are one object"
 
 
 @pytest.mark.parametrize("field", ["parents", "needs", "triggers", "blocked_by"])

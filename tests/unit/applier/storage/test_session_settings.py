@@ -13,12 +13,3 @@ from applier.storage.connection import _settings
 )
 def test_postgresql_gives_up_a_statement_after_so_many_milliseconds(answer_s, statements):
     assert _settings("postgresql", "FULL", 5.0, answer_s) == statements
-
-
-def test_sqlite_waits_for_a_lock_for_so_many_milliseconds():
-    assert _settings("sqlite", "FULL", 2.5, None) == (
-        "PRAGMA page_size = 2048",
-        "PRAGMA foreign_keys = ON",
-        "PRAGMA busy_timeout = 2500",
-        "PRAGMA synchronous = FULL",
-    )

@@ -4,36 +4,32 @@
 from __future__ import annotations
 
 import os
+import queue
 import resource
 import shutil
-import signal
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import sqlalchemy as sa
 from store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
 from applier.storage.compiled import Compiled
 from applier.storage.connection import parse
+from applier.storage.database import Database
 from applier.storage.sql import SqlStore
-from applier.storage.tables import attempts
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from planner.model import Action
 from planner.states import PlanState
 
 #: What attempts on record tell of: every other one tells nothing.
@@ -70,9 +66,9 @@ class TestFile:
     def test_every_connection_is_set_up(self, path, synchronous, level):
         url = f"sqlite:///{path}"
         with closing(SqlStore(url, synchronous=synchronous, busy_timeout_s=1.5)) as store:
-            with closing(store._database.engine.raw_connection()) as database:
-                asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "page_size")
-                found = [database.cursor().execute(f"PRAGMA {a}").fetchone()[0] for a in asked]
+            database = connection_of(store)
+            asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "page_size")
+            found = [database.execute(f"PRAGMA {a}").fetchone()[0] for a in asked]
             assert found == ["wal", level, 1, 1500, 2048]
 
     @pytest.mark.slow
@@ -86,30 +82,30 @@ class TestFile:
 
     def test_who_opens_it_waits_for_who_is_opening_it(self, path, monkeypatch):
         # To turn on the write-ahead log, SQLite needs the file for itself and does not wait.
-        url, waits, never = f"sqlite:///{path}", threading.Event(), threading.Event()
-        waiting = SimpleNamespace(wait=lambda s: (waits.set(), never.wait(s)))
+        url, waits, never = f"sqlite:///{path}", queue.SimpleQueue(), threading.Event()
+        waiting = SimpleNamespace(wait=lambda seconds: (waits.put(seconds), never.wait(seconds)))
         monkeypatch.setattr(schema_version, "_NEVER", waiting)
         with ThreadPoolExecutor(1) as other:
             with schema_version.alone(parse(url)):
                 opened = other.submit(SqlStore, url)
-                assert waits.wait(120)
+                assert waits.get(timeout=120) > 0
                 assert not path.exists()
                 assert not opened.done()
             opened.result(timeout=120).close()
 
     @pytest.mark.parametrize(
-        ("prepare", "sentence"),
+        ("prepare", "said"),
         [
-            (lambda path: path.write_bytes(b"text" * 1000), "file is not a database; name another"),
-            (lambda path: path.mkdir(), "check the rights on the file and on its folder"),
+            (lambda path: path.write_bytes(b"text" * 1000), "not a database"),
+            (lambda path: path.mkdir(), "check the rights"),
             (lambda path: path.parent.rmdir() or path.parent.touch(), "cannot use the folder"),
         ],
     )
-    def test_one_that_cannot_be_used_is_said_in_one_sentence(self, tmp_path, prepare, sentence):
+    def test_one_that_cannot_be_used_is_said_in_one_sentence(self, tmp_path, prepare, said):
         path = tmp_path / "state" / "plans.db"
         path.parent.mkdir()
         prepare(path)
-        with pytest.raises(StoreError, match=sentence) as refusal:
+        with pytest.raises(StoreError, match=said) as refusal:
             SqlStore(f"sqlite:///{path}")
         assert str(path) in str(refusal.value)
         assert "\n" not in str(refusal.value)
@@ -117,28 +113,8 @@ class TestFile:
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_a_folder_that_cannot_be_written_is_named(self, tmp_path):
         tmp_path.chmod(0o500)
-        with pytest.raises(StoreError, match="cannot create the file: Permission denied"):
+        with pytest.raises(StoreError, match="Permission denied"):
             SqlStore(f"sqlite:///{tmp_path}/plans.db")
-
-    def test_a_full_disk_is_said_and_what_was_there_stays(self, store):
-        plan = new_plan("a")
-        store.save_plan(plan)
-        database = connection_of(store)
-        (pages,) = database.execute("PRAGMA page_count").fetchone()
-        database.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match="database or disk is full; free some space"):
-            store.save_plan(new_plan(*map(str, range(500))))
-        assert [summary.uuid for summary in store.list_plans()] == [plan.uuid]
-        store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
-
-    def test_another_process_that_writes_for_too_long_is_said(self, path):
-        with closing(SqlStore(f"sqlite:///{path}", busy_timeout_s=0.01)) as store:
-            store.save_plan(new_plan("a", uuid="abcd"))
-            with closing(sqlite3.connect(path)) as other:
-                other.execute("BEGIN IMMEDIATE")
-                with pytest.raises(StoreError, match=r"locked; another process .* too long"):
-                    store.move_plan("abcd", PlanState.PENDING, now=NOW)
-                assert store.load_plan("abcd").state is PlanState.RECOMMENDED
 
     def test_another_process_that_writes_is_waited_for(self, path, store):
         store.save_plan(new_plan("a", uuid="abcd"))
@@ -178,28 +154,6 @@ class TestFile:
         assert store.list_plans() == []
         store.save_plan(plan)
 
-    @pytest.mark.slow
-    @pytest.mark.long
-    def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
-        script = (
-            "import os, signal\n"
-            "from applier.storage.sql import SqlStore\n"
-            "from applier.storage.transactions import Transaction\n"
-            "from applier.testing.sample_plans import new_plan\n"
-            f"store = SqlStore('sqlite:///{path}')\n"
-            "write = Transaction.write\n"
-            "def die(*given):\n"
-            "    write(*given)\n"
-            "    if len(given) > 3: os.kill(os.getpid(), signal.SIGKILL)\n"
-            "Transaction.write = die\n"
-            "store.save_plan(new_plan(*map(str, range(3000))))\n"
-        )
-        ran = subprocess.run([sys.executable, "-c", script], capture_output=True)
-        assert ran.returncode == -signal.SIGKILL, ran.stderr
-        with closing(sqlite3.connect(path)) as database:
-            assert database.execute("SELECT count(*) FROM actionplan_plan").fetchone() == (0,)
-            assert database.execute("SELECT count(*) FROM actionplan_action").fetchone() == (0,)
-
 
 @contextmanager
 def full_disk(room: int = 4096):
@@ -229,7 +183,7 @@ class TestNothingCanBeWritten:
         with full_disk():
             store = SqlStore(url)
             assert [p.uuid for p in store.list_plans()] == [plan.uuid]
-            with pytest.raises(StoreError, match="disk I/O error; free some space"):
+            with pytest.raises(StoreError, match="free some space"):
                 store.save_plan(new_plan("b"))
             assert store.load_plan(plan.uuid) == plan
         with closing(store):
@@ -356,69 +310,24 @@ class TestCost:
         # The row of the plan comes first, so that two writers of one plan wait for each other.
         assert writes == ["INSERT", *["UPDATE"] * 2, "INSERT", *["UPDATE"] * 7, *["DELETE"] * 2]
 
-    def test_twenty_thousand_resources_are_reserved_and_given_back_in_a_moment(self, store):
-        one, other = new_plan("a"), new_plan("b")
-        claims = [claimed(store, plan) for plan in (one, other)]
-        resources = [f"instance:{number:036}" for number in range(20_000)]
-        began = time.process_time()
-        for plan, claim in zip((one, other), claims, strict=True):
-            store.reserve(plan.uuid, claim, resources, now=NOW)
-        assert len(store.held_by_others(other.uuid)) == 20_000
-        store.move_claimed(one.uuid, claims[0], PlanState.PAUSED, now=NOW)
-        assert store.held_by_others(other.uuid) == []
-        assert time.process_time() - began < 5  # all together one, on an idle machine
-
-    @pytest.mark.long
-    def test_durations_are_found_among_a_hundred_thousand_attempts(self, store):
-        numbered = range(100_000)
-        row = {"plan": "p", "state": "SUCCEEDED", "number": 1, "output": "x" * 200}
-        row |= {"started_at": NOW, "ended_at": NOW + timedelta(seconds=2)}
-        rows = ({**row, "action": str(i), "measures": MEASURES[i % 4]} for i in numbered)
-        with store._database.engine.begin() as database:
-            database.execute(sa.insert(attempts), list(rows))
-        store.durations(["nop"])
-        took = []
-        for _ in range(5):
-            began = time.process_time()
-            found = store.durations(["nop", "rare", "migrate"])
-            took.append(time.process_time() - began)
-        assert [len(durations) for durations in found.values()] == [500, 0, 500]
-        assert min(took) < 0.05  # a few milliseconds, on an idle machine
-
-    @pytest.mark.long
-    def test_ten_thousand_actions_are_saved_and_loaded_in_seconds(self, store):
-        chunk, members = (), []
-        for first in range(0, 10_000, 200):
-            uuids = tuple(f"uuid-{i}" for i in range(first, first + 200))
-            members += [
-                Action(uuid=u, action_type="nop", parents=chunk, needs=chunk) for u in uuids
-            ]
-            chunk = uuids
-        plan = replace(new_plan(), actions=tuple(members))
-        began = time.process_time()
-        store.save_plan(plan)
-        loaded = store.load_plan(plan.uuid)
-        assert time.process_time() - began < 15  # it takes two or three
-        assert loaded == plan
-        assert len({id(links) for a in loaded.actions for links in (a.parents, a.needs)}) == 50
-
 
 class TestConflicts:
     def test_who_moves_a_plan_that_changed_since_it_was_read_is_told_the_state_now(
-        self, path, store
+        self, path, store, monkeypatch
     ):
         store.save_plan(new_plan("a", uuid="abcd"))
         with closing(SqlStore(f"sqlite:///{path}")) as other:
-            read, there = store._database.head, []
+            read, there = Database.head, []
 
-            def head(uuid):
-                found = read(uuid)
+            def head(self, uuid):
+                found = read(self, uuid)
                 if not there:
-                    there.append(other.move_plan(uuid, PlanState.CANCELLED, now=NOW))
+                    there.append(uuid)
+                    other.move_plan(uuid, PlanState.CANCELLED, now=NOW)
                 return found
 
-            store._database.head = head
-            with pytest.raises(PlanConflict, match="was RECOMMENDED and is CANCELLED") as refusal:
+            monkeypatch.setattr(Database, "head", head)
+            with pytest.raises(PlanConflict, match=r"RECOMMENDED .* CANCELLED") as refusal:
                 store.move_plan("abcd", PlanState.PENDING, now=NOW)
         assert refusal.value.state == "CANCELLED"
 
@@ -427,7 +336,7 @@ class TestConflicts:
         schema_version.upgrade(postgresql_url)
         with (
             closing(SqlStore(postgresql_url)) as store,
-            pytest.raises(StoreError, match=r"NUL .* take the NUL character out of the plan"),
+            pytest.raises(StoreError, match="NUL"),
         ):
             store.save_plan(new_plan("a\0b"))
 
@@ -436,6 +345,6 @@ class TestConflicts:
         schema_version.upgrade(mysql_url)
         with (
             closing(SqlStore(mysql_url)) as store,
-            pytest.raises(StoreError, match=r"too long for column 'name'.* does not fit"),
+            pytest.raises(StoreError, match="column 'name'"),
         ):
             store.save_plan(new_plan("a", name="n" * 256))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -23,12 +24,20 @@ def begin(tmp_path):
     """Return a function that begins a transaction on a file with services "a" and "b"."""
     engine = make_engine(parse(f"sqlite:///{tmp_path}/file.db"))
     transactions = Transactions(engine)
+    with engine.begin() as database:
+        database.exec_driver_sql("CREATE TABLE services (name TEXT, state TEXT)")
     with transactions.begin("BEGIN") as transaction:
-        transaction._connection.cursor.execute("CREATE TABLE services (name TEXT, state TEXT)")
         assert transaction.write(INSERT, {"name": "a"}, {"name": "b"}) == 2
     yield partial(transactions.begin, "BEGIN")
     transactions.close()
     engine.dispose()
+
+
+def test_a_block_that_raises_leaves_nothing(begin):
+    with suppress(ValueError), begin() as transaction:
+        transaction.write(INSERT, {"name": "c"})
+        raise ValueError
+    assert states(begin) == {"a": "up", "b": "up"}
 
 
 def states(begin):
