@@ -12,7 +12,6 @@ import pytest
 from applier.contracts import Request
 from applier.errors import PlanConflict, RequestsUnread
 from applier.store import Store
-from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from planner.states import PlanState
 from store_checks.running_plans import (
@@ -107,18 +106,6 @@ class ClaimantChecks:
         store.add_request(plan.uuid, Request(verb="pause", who="wanda"), now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
         assert store.load_plan(plan.uuid).state is PlanState.PAUSED
-
-    def test_who_lost_its_claim_is_told_when_it_says_that_it_lives(self, store: Store) -> None:
-        """Its heartbeat is refused, and does not change that of the next claimant."""
-        plan = new_plan("a")
-        claim = claimed(store, plan)
-        store.resume_plan(plan.uuid, [], now=NOW)
-        with refused(PlanConflict, plan=plan.uuid, state="PENDING"):
-            store.beat(plan.uuid, claim, now=NOW)
-        store.claim_plan(plan.uuid, ME, now=NOW)
-        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
-            store.beat(plan.uuid, claim, now=LATER)
-        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=NOW, claimed_at=NOW)
 
     def test_a_plan_may_be_handed_back_by_its_claimant(self, store: Store) -> None:
         """The plan is PENDING, so that another applier can claim it."""

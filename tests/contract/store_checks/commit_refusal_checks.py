@@ -60,15 +60,6 @@ class CommitRefusalChecks:
             store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
         assert store.load_plan(plan.uuid).actions[0].attempts == 1
 
-    def test_a_commit_with_another_claim_writes_nothing(self, store: RunStoreUnderTest) -> None:
-        """A commit is refused even if the actions are in the states that its reports expect."""
-        plan = new_plan("a")
-        claimed(store, plan)
-        before = store.load_plan(plan.uuid)
-        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
-            store.commit(plan.uuid, "another", [starts(plan.actions[0])], now=NOW)
-        assert store.load_plan(plan.uuid) == before
-
     def test_a_batch_that_does_not_fit_leaves_no_attempt(self, store: RunStoreUnderTest) -> None:
         """The reports of the batch that fit are not written either."""
         plan = new_plan("a", "b")

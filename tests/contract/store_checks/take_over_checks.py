@@ -16,9 +16,8 @@ from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, PlanState
 from store_checks.running_plans import (
-    AFTERWARDS,
     LATER,
     ME,
     NOW,
@@ -119,22 +118,6 @@ class TakeOverChecks:
             expected = ["FAILED"] * 4
             expected[winner] = "PENDING"
             assert states == expected
-
-    def test_attempts_are_counted_after_a_resume(self, store: Store) -> None:
-        """The next run continues the numbers of the last."""
-        plan = new_plan("a")
-        (a,) = plan.actions
-        claim = claimed(store, plan)
-        failed = ends(a, ActionState.FAILED, outcome=Outcome.ERROR)
-        store.commit(plan.uuid, claim, [starts(a), failed], now=NOW)
-        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
-        store.resume_plan(plan.uuid, [a.uuid], now=LATER)
-        claim = store.claim_plan(plan.uuid, ME, now=LATER)
-        store.commit(plan.uuid, claim, [starts(a)], now=LATER)
-        store.commit(plan.uuid, claim, [succeeds(a)], now=AFTERWARDS)
-        first, second = store.attempts(plan.uuid, a.uuid)
-        assert (first.number, first.outcome) == (1, Outcome.ERROR)
-        assert (second.number, second.started_at, second.ended_at) == (2, LATER, AFTERWARDS)
 
     def test_resources_are_released_when_the_plan_is_resumed(self, store: Store) -> None:
         """Until then, the resources of the old claimant stay reserved."""

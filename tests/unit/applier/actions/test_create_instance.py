@@ -38,9 +38,7 @@ def test_one_that_is_there_is_done(context):
 
 def test_a_flavor_that_does_not_exist_is_refused_beforehand(context):
     huge = {**NEW, "configuration": {"InstanceType": "m9.huge"}}
-    with pytest.raises(
-        ActionFailed, match=r"job-11 cannot be created: there is no flavor m9\.huge"
-    ):
+    with pytest.raises(ActionFailed, match=r"job-11 .*no flavor m9\.huge"):
         CreateInstance(huge, context).precheck()
 
 

@@ -64,9 +64,9 @@ def test_a_host_that_is_off_or_does_not_exist_is_refused(context, cloud, stop):
     cloud.set_host_power("compute-4", "off", stop)
     with pytest.raises(ActionFailed, match="compute-4 cannot be suspended: it is off"):
         TurnHostToAcpiS3State({"resource_id": "compute-4"}, context).precheck()
-    with pytest.raises(ActionFailed, match="compute-9 cannot be suspended: there is no such"):
+    with pytest.raises(ActionFailed, match="compute-9 cannot be suspended"):
         TurnHostToAcpiS3State({"resource_id": "compute-9"}, context).precheck()
-    with pytest.raises(ActionFailed, match="compute-9 cannot be switched off: there is no such"):
+    with pytest.raises(ActionFailed, match="compute-9 cannot be switched off"):
         ChangeNodePowerState({"resource_id": "compute-9", "state": "off"}, context).precheck()
 
 

@@ -61,19 +61,19 @@ def test_a_move_to_where_it_is_is_done(context, move):
 
 
 def test_a_destination_that_does_not_exist_is_refused(context, move):
-    with pytest.raises(ActionFailed, match="web-1 cannot move to compute-9: there is no such host"):
+    with pytest.raises(ActionFailed, match=r"web-1 .* compute-9: there is no"):
         Migrate({**move, "destination_node": "compute-9"}, context).precheck()
 
 
 def test_a_disabled_destination_is_refused_with_its_reason(context, cloud, stop, move):
     cloud.set_service_status("compute-3", "disabled", "new fans", stop)
-    with pytest.raises(ActionFailed, match=r"to compute-3: it is disabled \(new fans\)"):
+    with pytest.raises(ActionFailed, match=r"compute-3: .*\(new fans\)"):
         Migrate(move, context).precheck()
 
 
 def test_only_an_active_instance_moves_live(context, cloud, stop, move):
     cloud.set_instance_status(move["resource_id"], "SHUTOFF", stop)
-    with pytest.raises(ActionFailed, match="web-1 is SHUTOFF: only an ACTIVE one moves live"):
+    with pytest.raises(ActionFailed, match="web-1 is SHUTOFF"):
         Migrate(move, context).precheck()
     cold = Migrate({**move, "migration_type": "cold"}, context)
     cold.precheck()

@@ -70,7 +70,7 @@ def test_what_is_missing_is_refused_where_it_would_really_run(action, context):
 
 
 def test_the_machine_of_the_applier_is_not_restarted(context):
-    with pytest.raises(ActionFailed, match="this reboot cannot run: it has no 'address'"):
+    with pytest.raises(ActionFailed, match="'address'"):
         Reboot({}, context).precheck()
 
 
@@ -127,7 +127,7 @@ def test_a_simulated_task_stops_when_it_is_told_to(action, cloud, tmp_path):
     log = tmp_path / "log"
     context = simulated(cloud, log=str(log))
     work = action({"node": "3", "duration_s": 1e300}, context)
-    with pytest.raises(ActionFailed, match=r"stopped after \d.\d s of 1e\+300 s \(simulated\)"):
+    with pytest.raises(ActionFailed, match=r"stopped after .* 1e\+300 s"):
         work.execute(Waited(ends=True))
     assert log.read_text().splitlines()[-1].split()[1:] == ["stopped", "3", "ntp"]
 
@@ -136,7 +136,7 @@ def test_a_simulated_task_stops_when_it_is_told_to(action, cloud, tmp_path):
 def test_a_simulated_task_fails_when_it_is_to(action, cloud, tmp_path, stop):
     log = tmp_path / "log"
     context = simulated(cloud, failures=("3/n*",), log=str(log))
-    with pytest.raises(ActionFailed, match=r"ntp failed on node 3 \(a simulated fault\)"):
+    with pytest.raises(ActionFailed, match="ntp failed on node 3"):
         action({"node": "3"}, context).execute(stop)
     assert action({"node": "4"}, context).execute(stop) is Outcome.CHANGED
     assert [line.split()[1] for line in log.read_text().splitlines()] == [

@@ -44,11 +44,11 @@ class Nova:
         )
         self.__dict__.update(values)
         self.requests: list[str] = []
-        self._steps = list(steps)
+        self.steps = list(steps)
 
     def _step(self) -> None:
-        if self._steps:
-            self._steps.pop(0)(self)
+        if self.steps:
+            self.steps.pop(0)(self)
 
     def get_server(self, server_id: str) -> SimpleNamespace:
         return SimpleNamespace(
@@ -143,7 +143,7 @@ def test_a_move_without_a_record_yet_is_not_begun_again(steps, destination):
 
 def test_a_move_without_a_record_yet_that_goes_elsewhere_is_left_alone():
     nova = Nova(nothing, nothing, becomes(status="accepted"), ENDS)
-    with pytest.raises(ActionFailed, match="refused: it is being moved to cmp2 already"):
+    with pytest.raises(ActionFailed, match="moved to cmp2 already"):
         migrate(nova, threading.Event(), "cmp3")
     assert nova.requests == []
 
@@ -196,7 +196,7 @@ def test_a_move_that_ends_between_two_reads_is_not_begun_again(destination, is_l
     def get_server(server_id: str) -> SimpleNamespace:
         if nova.task is not None:
             becomes(task=None, host="cmp2", status="running" if is_late else "completed")(nova)
-            nova._steps = [nothing, nothing, ENDS]
+            nova.steps = [nothing, nothing, ENDS]
         return reads(server_id)
 
     nova.get_server = get_server
@@ -211,7 +211,7 @@ def test_a_record_that_nova_has_left_unfinished_when_it_died_is_no_move():
         raise exceptions.BadRequestException(message="no valid host", http_status=400)
 
     nova.live_migrate_server = live_migrate_server
-    with pytest.raises(ActionFailed, match="the move of web-1 to cmp2 was refused: no valid host"):
+    with pytest.raises(ActionFailed, match=r"web-1 to cmp2 .* no valid host"):
         migrate(nova, threading.Event())
 
 
@@ -250,7 +250,7 @@ def test_work_that_ends_after_the_precheck_is_not_begun_again(action, parameters
 def test_a_move_that_was_accepted_and_has_no_record_yet_is_in_doubt(monkeypatch):
     monkeypatch.setattr(moves, "_LOOKS", 3)
     nova = Nova(task=None)
-    with pytest.raises(ConnectionError, match="has begun, and has no migration record yet"):
+    with pytest.raises(ConnectionError, match="no migration record"):
         migrate(nova, threading.Event())
     assert nova.requests == ["live_migrate_server"]
 
@@ -263,7 +263,7 @@ def test_a_cold_move_with_a_record_that_nova_had_prepared_before():
     def migrate_server(*_: object, **__: object) -> None:
         begins()
         ends = becomes(old_status="completed", task=None, host="cmp1")
-        nova._steps = [nothing, becomes(old_status="migrating"), ends]
+        nova.steps = [nothing, becomes(old_status="migrating"), ends]
 
     nova.migrate_server = migrate_server
     assert migrate(nova, threading.Event(), "cmp1", live=False) == "cmp1"

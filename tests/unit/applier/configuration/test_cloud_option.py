@@ -114,10 +114,10 @@ def test_an_unknown_cloud_of_the_environment_is_refused(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[toy]\nurll = x\n", r":2: \[toy\] urll: no such option; did you mean 'url'\?"),
+        ("[toy]\nurll = x\n", r":2: \[toy\] urll: .*'url'\?"),
         ("[toy]\nport = 0\n", r":2: \[toy\] port: Should be "),
         ("[simulated]\nspeed = 1\n", r":2: \[simulated\] speed: no such option"),
-        ("[simulatd]\nspeed = 1\n", r"no such section; did you mean 'simulated'\?"),
+        ("[simulatd]\nspeed = 1\n", "'simulated'"),
     ],
 )
 def test_the_section_of_a_cloud_is_checked(tmp_path: Path, text: str, told: str) -> None:

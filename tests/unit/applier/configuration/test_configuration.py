@@ -50,21 +50,6 @@ def test_reading_the_configuration_loads_no_plugin(tmp_path, monkeypatch):
     assert conf.watcher_applier.workers == 4
 
 
-def test_a_misspelt_option_of_our_own_section_is_refused(tmp_path):
-    path = tmp_path / "watcher.conf"
-    path.write_text(
-        "[actionplan]\nconection = sqlite:///x\nsimulator_speed = 3\n\n[watcher_applier]\n"
-        "conductor_topic = watcher.applier.control\n"
-    )
-    with pytest.raises(ConfigurationError) as refused:
-        configuration.load([str(path)])
-    assert str(refused.value).startswith(
-        f"{path}:2: [actionplan] conection: no such option; did you mean 'connection'? Known: "
-    )
-    path.write_text(path.read_text().replace("conection", "connection"))
-    assert configuration.load([str(path)]).actionplan.connection == "sqlite:///x"
-
-
 MACHINES = """
 [ssh]
 known_hosts = /etc/actionplan/known_hosts
@@ -125,8 +110,3 @@ def test_a_record_has_one_folder_of_commands_by_whatever_name_it_is_opened(tmp_p
     for name in ("real/plans.db", "link/plans.db", "other.db"):
         conf = read(tmp_path, f"[actionplan]\nconnection = sqlite:///{tmp_path}/{name}\n")
         assert configuration.jobs_path(conf) == tmp_path / "real" / "jobs"
-
-
-def test_a_failure_that_is_none_is_refused_before_anything_runs(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"conf:2: \[simulated_nodes\] failures: 'many'"):
-        read(tmp_path, "[simulated_nodes]\nfailures = many\n")

@@ -116,7 +116,7 @@ def test_an_option_that_every_type_has_cannot_be_declared(tmp_path, name):
     class Twice(Siren):
         OPTIONS = (cfg.IntOpt(name, help="Mine."),)
 
-    with pytest.raises(BrokenPlugin, match=f"'siren'.*declares the option '{name}', which every"):
+    with pytest.raises(BrokenPlugin, match=f"'siren'.*'{name}'"):
         ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
 
 
@@ -133,7 +133,7 @@ def test_two_options_of_one_name_are_refused_with_the_plugin(tmp_path):
     class Twice(Siren):
         OPTIONS = (*Siren.OPTIONS, cfg.IntOpt("dial_out", help="Mine."))
 
-    with pytest.raises(BrokenPlugin, match=r"action type 'siren' .*: .* two options 'dial_out'$"):
+    with pytest.raises(BrokenPlugin, match=r"'siren' .* two options 'dial_out'$"):
         ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
 
 
@@ -262,7 +262,7 @@ def test_an_engine_has_to_declare_max_workers(tmp_path, monkeypatch):
 @pytest.mark.parametrize("found", ["pathlib:Path", "os:getcwd", f"{__name__}:OTHER"])
 def test_what_is_no_engine_is_refused(tmp_path, offer, found):
     offer(registry.ENGINES, "other", found)
-    with pytest.raises(BrokenPlugin, match=r"'other' cannot be used: it is no class with a method"):
+    with pytest.raises(BrokenPlugin, match=r"'other' .* no class with a method"):
         Assembly(read(tmp_path, OTHER)).engine()
 
 
@@ -272,7 +272,8 @@ def test_an_engine_that_does_not_take_its_options_is_named(tmp_path, monkeypatch
     with pytest.raises(BrokenPlugin) as refused:
         Assembly(read(tmp_path, OTHER)).engine()
     reason = "Other.__init__() got an unexpected keyword argument 'colour'"
-    assert str(refused.value) == f"workflow engine 'other' cannot be used: {reason}"
+    assert str(refused.value).startswith("workflow engine 'other' ")
+    assert str(refused.value).endswith(reason)
 
 
 @pytest.mark.usefixtures("third_party")
@@ -284,5 +285,5 @@ def test_an_engine_that_inherits_run_has_none(tmp_path, monkeypatch):
             self.max_workers = max_workers
 
     monkeypatch.setitem(globals(), "Other", Empty)
-    with pytest.raises(BrokenPlugin, match=r"'other' cannot be used: .* abstract method '?run"):
+    with pytest.raises(BrokenPlugin, match=r"'other' .* abstract method '?run"):
         Assembly(read(tmp_path, OTHER)).engine()

@@ -105,7 +105,7 @@ def test_a_damaged_event_and_a_damaged_subscription_hold_up_no_other(store, tmp_
     mine.step()
     mine.step()
     assert receiver.got == [1, 3, 4]
-    assert caplog.text.count("ops: event 2 is damaged: data '{' is not JSON") == 1
+    assert caplog.text.count("ops: event 2 is damaged: ") == 1
 
 
 def test_a_second_process_waits_until_the_first_is_silent(store, now):
@@ -267,5 +267,5 @@ def test_a_defect_of_a_receiver_is_logged_once_and_delivery_goes_on(store, monke
         store.save_plan(new_plan("a"))
         assert arrived.wait(120)
     assert receiver.got == [1]
-    assert caplog.text.count("ops: events cannot be delivered; retrying") == 1
+    assert caplog.text.count("ops: events cannot be") == 1
     assert "ZeroDivisionError: a defect" in caplog.text

@@ -19,10 +19,10 @@ from applier.contracts import ActionPlugin, Request, Verified
 from applier.engines.action_output import KEPT_BYTES
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.threads import ThreadPool
-from applier.errors import ActionFailed, AlreadyDone
+from applier.errors import ActionFailed
 from applier.scheduling.verdict import TypePolicy
 from applier.testing.trials import changed
-from planner.model import Action, ActionPlan, Trigger
+from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -153,40 +153,6 @@ def test_what_broke_is_tried_again_too(trial, error, caplog):
     assert one.run() is PlanState.SUCCEEDED
 
 
-def test_what_another_attempt_finds_done_counts_as_changed_after_one_that_broke(trial, caplog):
-    """The connection was lost after the work was asked for: no event may be lost by that."""
-    errors = [AlreadyDone("it is there"), OSError("connection lost")]
-    plan = plan_of(nop("a", retries=1), nop("b", triggers=(Trigger("a", (Outcome.CHANGED,)),)))
-
-    def work(parameters, context, stop):
-        if errors and parameters["uuid"] == "a":
-            raise errors.pop()
-        return Outcome.CHANGED
-
-    one = trial(plan, work)
-    one.run()
-    assert one.states() == {"a": "SUCCEEDED", "b": "SUCCEEDED"}
-    assert one.messages()["a"].endswith("had done it: it is there")
-
-
-def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it(trial):
-    one = trial(plan_of(nop("a")), policies=policies(retries=1, retry_delay_s=3600))
-    failed = failing(1)
-
-    def work(*given):
-        one.runner.pause("ann")
-        return failed(*given)
-
-    one.work = work
-    assert one.run() is PlanState.PAUSED
-    assert one.states() == {"a": "PENDING"}
-    assert one.plan().status_message == "paused by ann; 1 left to do"
-    one.store.move_plan("plan", PlanState.PENDING, now=NOW)
-    again = one.again(TaskFlowEngine(max_workers=1))
-    again.work = changed
-    assert again.run() is PlanState.SUCCEEDED
-
-
 # Time-outs
 
 
@@ -256,16 +222,6 @@ def test_what_ignores_its_stop_is_given_up_and_its_worker_replaced(trial, script
     assert one.run() is PlanState.FAILED
     assert one.states() == {"a": "UNKNOWN", **{f"b{i}": "SUCCEEDED" for i in range(5)}}
     assert one.messages()["a"] == "hangs: its thread was given up"
-
-
-def test_what_waits_only_for_its_tokens_is_cancelled(trial, scripted):
-    held = {"tokens": ("node:1",)}
-    hanging = nop("a", action_type="scripted", timeout_s=SOON_S, **held)
-    plan = plan_of(hanging, nop("b", **held), nop("c"), limits={"node:*": 1})
-    one = trial(plan, plugins={"scripted": scripted(obeys=False)})
-    assert one.run() is PlanState.FAILED
-    assert one.states() == {"a": "UNKNOWN", "b": "CANCELLED", "c": "SUCCEEDED"}
-    assert one.messages()["b"].startswith("node:1 is held by a")
 
 
 def test_a_report_that_comes_after_all_is_dropped(trial, scripted, caplog):
@@ -365,26 +321,6 @@ def test_a_sleep_counts_against_the_workers_and_a_pause_does_not(trial):
     assert first == {"s1", "p0", "p1", "p2"}
 
 
-def test_a_stop_ends_a_wait_at_once(trial):
-    plan = plan_of(waiting("a", seconds=3600), nop("b"))
-    one = trial(plan, plugins=WAITING, grace_s=PATIENCE_S)
-
-    def work(*given):
-        one.runner.cancel("ann")
-        return Outcome.CHANGED
-
-    one.work = work
-    assert one.run() is PlanState.CANCELLED
-    assert one.states() == {"a": "CANCELLED", "b": "SUCCEEDED"}
-    assert one.messages()["a"] == "aborted: it was to wait for 3600 s"
-
-
-def test_a_wait_can_time_out(trial):
-    one = trial(plan_of(waiting("a", seconds=3600, timeout_s=SOON_S)), plugins=WAITING)
-    assert one.run() is PlanState.FAILED
-    assert one.messages()["a"] == "timed out after 0.03 s"
-
-
 def test_a_type_that_cannot_say_how_long_it_waits_is_executed(trial, caplog):
     kind = type("Broken", (Pause,), {"waits_s": classmethod(lambda *_given: 1 / 0)})
     one = trial(plan_of(waiting("a", "pause", seconds=0)), plugins={"pause": kind})
@@ -440,20 +376,6 @@ def test_more_workers_are_there_at_once(trial):
     assert one.run() is PlanState.SUCCEEDED
 
 
-def test_a_limit_that_is_none_is_told_and_passed_over(trial, caplog):
-    one = trial(plan_of(nop("a"), nop("b", parents=("a",))), request_interval_s=0.005)
-
-    def work(parameters, context, stop):
-        request = Request(verb="limit", who="ann", limits={"type:nop": 0})
-        one.store.add_request("plan", request, now=NOW)
-        assert one.store.heard.wait(PATIENCE_S)
-        return Outcome.CHANGED
-
-    one.work = work
-    assert one.run() is PlanState.SUCCEEDED
-    assert "a limit is at least 1, not type:nop=0" in caplog.text
-
-
 # What plugins do
 
 
@@ -469,13 +391,6 @@ def test_plugins_that_print_megabytes_and_leave_cost_their_own_action_only(trial
     assert one.run() is PlanState.FAILED
     assert one.states() == {"a": "FAILED", "b": "SUCCEEDED"}
     assert len(one.store.output("plan", "a")) == KEPT_BYTES
-
-
-def test_a_failure_that_pauses_says_which_action_it_was(trial):
-    one = trial(plan_of(nop("a"), nop("b", needs=("a",))), failing(1), on_failure="pause")
-    assert one.run() is PlanState.PAUSED
-    message = "paused because a ended FAILED; 1 failed, 1 left to do"
-    assert one.plan().status_message == message
 
 
 def test_what_ends_at_once_takes_no_worker(trial):

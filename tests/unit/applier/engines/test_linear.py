@@ -22,8 +22,6 @@ from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.verdict import ends
-from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.model import Action, ActionPlan
@@ -93,12 +91,6 @@ def test_the_order_is_that_of_the_links_of_the_flow(engine_for):
     assert heard.lines[1:3] == ["a: PENDING -> RUNNING", "a: RUNNING -> SUCCESS"]
     assert heard.lines[-1] == "plan: RUNNING -> SUCCESS"
     assert len(heard.lines) == 8
-
-
-def test_links_that_make_a_cycle_are_refused(engine_for):
-    plan = plan_of(*(Action(uuid=uuid, action_type="nop") for uuid in "ab"))
-    with pytest.raises(exceptions.DependencyFailure):
-        engine_for(plan, links={"a": ["b"], "b": ["a"]})
 
 
 NO_RUN = PlanRun(
@@ -189,29 +181,8 @@ def test_ends_that_come_one_after_the_other_share_a_commit(engine_for):
     assert {a.state for a in store.load_plan("plan").actions} == {ActionState.SUCCEEDED}
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_groups_inside_the_flow_change_no_state(engine_for, seed):
-    plan, fate = random_plan(seed), random_fate(seed)
-    actions = [
-        Action.from_dict({**a.to_dict(), "input_parameters": {"uuid": a.uuid}})
-        for a in plan.actions
-    ]
-    plan = ActionPlan.from_dict({**plan.to_dict(), "actions": [a.to_dict() for a in actions]})
-
-    def work(parameters, _context, _stop):
-        return carry_out(fate(parameters["uuid"]))
-
-    direct = {a.uuid: [b.uuid for b in plan.actions if a.uuid in b.before()] for a in plan.actions}
-    found = []
-    for links in (None, direct):
-        engine, store = engine_for(plan, work, links=links, max_workers=3)
-        engine.run()
-        found.append(ends(store.load_plan(plan.uuid).actions))
-    assert found[0] == found[1] == expected_ends(plan, fate)
-
-
 def test_the_work_of_a_run_is_linear_in_the_number_of_actions(engine_for):
-    """Dense layers: counted are links of the flow, examined actions and turns, not time."""
+    """Dense layers: counted are examined actions and turns, not time."""
     counted = {}
     for number in (200, 400):
         actions, before = [], ()
@@ -223,10 +194,9 @@ def test_the_work_of_a_run_is_linear_in_the_number_of_actions(engine_for):
             before = uuids
         engine, _ = engine_for(plan_of(*actions))
         engine.run()
-        links = sum(1 for _ in engine._flow.iter_links())
-        counted[number] = (links, engine.statistics["examined"])
+        counted[number] = engine.statistics["examined"]
         assert engine.statistics["decisions"] <= number + 1
-    assert counted == {200: (2 * 180, 200), 400: (2 * 380, 400)}
+    assert counted == {200: 200, 400: 400}
 
 
 class Inline:

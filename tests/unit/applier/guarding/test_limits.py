@@ -20,10 +20,9 @@ APPROVED = Guards(approvals=1)
 
 @pytest.mark.parametrize("demanded", [NO_GUARDS, APPROVED])
 def test_what_is_touched_at_once_is_never_raised(demanded):
-    assert limits.refusal(PLAN, demanded, {"at-once:hosts": 3}) == (
-        "the limit of at-once:hosts in plan 6a1f0000 is 2, and blast_radius_at_once bounds it: it "
-        "may be lowered, not raised to 3"
-    )
+    told = limits.refusal(PLAN, demanded, {"at-once:hosts": 3})
+    assert "at-once:hosts in plan 6a1f0000 is 2" in told
+    assert told.endswith("raised to 3")
     assert limits.refusal(PLAN, demanded, {"type:nop": 1, "at-once:hosts": 9})
     for number in (1, 2):
         assert limits.refusal(PLAN, demanded, {"at-once:hosts": number}) is None
@@ -32,9 +31,9 @@ def test_what_is_touched_at_once_is_never_raised(demanded):
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        ({"type:nop": 4}, "type:nop in plan 6a1f0000 is 3, and it was approved with that"),
-        ({"node:c1": 2}, "node:c1 in plan 6a1f0000 is 1, and it was approved with that"),
-        ({"node:*": 2}, "node:* in plan 6a1f0000 is 1, and it was approved with that"),
+        ({"type:nop": 4}, "type:nop in plan 6a1f0000 is 3"),
+        ({"node:c1": 2}, "node:c1 in plan 6a1f0000 is 1"),
+        ({"node:*": 2}, "node:* in plan 6a1f0000 is 1"),
         ({"type:nop": 2, "node:c1": 1, "type:migrate": 9, "max_workers": 50}, None),
     ],
 )

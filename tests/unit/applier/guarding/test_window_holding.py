@@ -82,7 +82,7 @@ def test_a_service_does_not_begin_what_would_be_handed_back_at_once():
         windows.require(PLAN, TIMES, needs(lambda a: seconds[a.name]), at, has_to_be_open=True)
 
     begin(1.5)
-    with pytest.raises(GuardRefusal, match=r"which opens at 2026-11-24 01:00 UTC"):
+    with pytest.raises(GuardRefusal, match="2026-11-24 01:00 UTC"):
         begin(1.6)
     first = replace(PLAN.actions[0], state=ActionState.SUCCEEDED)
     plan = replace(PLAN, actions=(first, PLAN.actions[1]))
@@ -98,11 +98,10 @@ def test_each_sentence_is_told_once():
     assert holding.holds(PLAN.actions[0], begins=True)
     for number in (2, 2, 0, 0):
         holding.tell(number)
-    assert clock.told == [
-        "2 actions waiting for the window daily 01:00-02:00 UTC, "
-        "which opens at 2026-11-24 01:00 UTC",
-        "The window is open.",
-    ]
+    waits, opened = clock.told
+    for fact in ("2 actions ", "daily 01:00-02:00 UTC", "2026-11-24 01:00 UTC"):
+        assert fact in waits
+    assert "open" in opened
 
 
 def test_a_run_waits_for_its_window():
@@ -135,7 +134,7 @@ def test_a_run_that_may_not_wait_hands_its_plan_back():
 def test_what_fits_into_no_window_is_refused():
     now = MONDAY + timedelta(hours=1)
     windows.require(PLAN, TIMES, needs(lambda _: 3600), now, has_to_be_open=True)
-    with pytest.raises(GuardRefusal, match=r"a of plan 6a1f0000 is expected to take up to 1h00m"):
+    with pytest.raises(GuardRefusal, match=r"a of plan 6a1f0000 .* 1h00m"):
         windows.require(PLAN, TIMES, needs(lambda _: 3601), now, has_to_be_open=False)
 
 

@@ -88,7 +88,7 @@ def test_a_stream_that_fails_is_told_once_and_the_run_goes_on():
     start = Report(uuid=plan.actions[0].uuid, old=ActionState.PENDING, state=ActionState.ONGOING)
     lines.on_plan(PlanState.ONGOING, None)
     lines.on_reports([start])
-    assert told == ["No more events are written: No space left on device"]
+    assert [line.endswith(": No space left on device") for line in told] == [True]
 
 
 @pytest.mark.parametrize("wrong", [{"version": "2.0"}, {"type": "plan"}, {"data": {}}])

@@ -34,7 +34,7 @@ def plan(request, site):
 )
 def test_a_plan_that_does_the_same_is_the_same_at_another_time(site, plan, changed):
     told = from_last_of_its_name(site.store, replace(plan, **changed))
-    assert told == "Same as plan 6a1f of the same name."
+    assert told.startswith("Same as plan 6a1f ")
 
 
 def test_a_large_plan_of_which_the_digest_covers_no_facts_is_not_loaded(site, monkeypatch):
@@ -43,9 +43,9 @@ def test_a_large_plan_of_which_the_digest_covers_no_facts_is_not_loaded(site, mo
     site.store.save_plan(made)
     monkeypatch.setattr(type(site.store), "load_plan", None)
     told = from_last_of_its_name(site.store, replace(made, on_failure="pause", created_at=LATER))
-    assert told.startswith("Differs from plan 6a1f of the same name; see: ")
+    assert told.startswith("Differs from plan 6a1f ")
 
 
 def test_a_plan_that_does_something_else_differs(site, plan):
     told = from_last_of_its_name(site.store, replace(plan, facts_at=LATER, on_failure="pause"))
-    assert told.startswith("Differs from plan 6a1f of the same name")
+    assert told.startswith("Differs from plan 6a1f ")

@@ -52,11 +52,14 @@ def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
     store.commit(plan.uuid, claim, [start], now=NOW)
     assert line_of(store, plan.uuid) == ["  No worker serves site-b."]
     store.report_worker(Worker("w1", "h", 1, "u", "1", ["site-b"], ["nop"], 4))
-    assert line_of(store, plan.uuid) == ["  It waits for 1 worker of the queue site-b."]
+    (line,) = line_of(store, plan.uuid)
+    assert "1 worker of the queue site-b" in line
     store.take_job(key, worker="w1", token=TOKEN, lease_s=-600)
     assert line_of(store, plan.uuid) == ["  Worker w1 carries it out."]
     store.stop_jobs([key], StopReason.ABORT)
-    assert line_of(store, plan.uuid) == ["  Worker w1 carries it out; it was told to stop."]
+    (line,) = line_of(store, plan.uuid)
+    assert "Worker w1" in line
+    assert "told to stop" in line
     store.fence_jobs(plan.uuid)
     lost = "  Worker w1 was lost; another one is to find out what became of it."
     assert line_of(store, plan.uuid) == [lost]

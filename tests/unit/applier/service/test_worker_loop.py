@@ -348,29 +348,6 @@ def test_a_cancel_is_finished_only_once_the_jobs_of_the_plan_could_be_asked_for(
     assert trial.store.load_plan(uuid).state is PlanState.CANCELLED
 
 
-def test_a_plan_of_which_every_applier_dies_is_paused(store):
-    now = datetime.now(UTC)
-    plan = new_plan("deadly", state=PlanState.PENDING)
-    store.save_plan(plan)
-    (deadly,) = plan.actions
-    for death in range(1, resume.DEATHS + 1):
-        claim = store.claim_plan(plan.uuid, ME, now=now)
-        if death > 1:  # as the next applier finds it: not done, so it runs again
-            again = decide(
-                store.load_plan(plan.uuid).actions[0], Verified.NOT_DONE, rerun_safe=True
-            )
-            store.commit(plan.uuid, claim, [again], now=now)
-        store.commit(plan.uuid, claim, [starts(deadly)], now=now)
-        state = resume.take_over(
-            store, plan.uuid, store.claimant(plan.uuid), now=now, who="the applier on h"
-        )
-        assert state is (PlanState.PENDING if death < resume.DEATHS else PlanState.PAUSED)
-    found = store.load_plan(plan.uuid)
-    for fact in (f"process {ME.pid} on {ME.host}", "deadly", "3 times", "the applier on h"):
-        assert fact in found.status_message
-    assert found.actions[0].state is ActionState.UNKNOWN
-
-
 def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once(make_trial):
     trial = make_trial(heartbeat_interval_s=3600.0)
     uuid = trial.pending()

@@ -146,19 +146,6 @@ def test_without_its_row_the_table_of_turns_is_damaged(path, url):
             store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
 
 
-def test_a_missing_table_is_damage_before_and_after_the_record_is_opened(path, url):
-    plan = new_plan("a")
-    with closing(SqlStore(url)) as store:
-        store.save_plan(plan)
-        with closing(sqlite3.connect(path)) as database:
-            database.execute("DROP TABLE actionplan_attempt")
-        with pytest.raises(DamagedRecord, match="no such table: actionplan_attempt"):
-            store.all_attempts(plan.uuid, most=1)
-    with pytest.raises(DamagedRecord, match="actionplan_attempt is missing"):
-        SqlStore(url)
-    assert check(url).problems == ["the table actionplan_attempt is missing"]
-
-
 def test_beside_a_damaged_plan_those_of_a_time_are_in_the_order_in_which_they_were_made(path, url):
     late = new_plan("a", created_at=MADE + timedelta(days=2))
     damaged, early, later = (new_plan("b", created_at=MADE + k * timedelta(1)) for k in (1, 0, 1))

@@ -49,7 +49,7 @@ def test_a_broker_with_a_host_is_accepted(tmp_path, broker):
 def test_what_is_no_address_of_one_is_refused_without_being_repeated(tmp_path, broker):
     with pytest.raises(ConfigurationError) as refused:
         required(tmp_path, broker)
-    assert "[workers] broker: name the message broker" in str(refused.value)
+    assert "[workers] broker: " in str(refused.value)
     assert "rabbit7" not in str(refused.value)
 
 

@@ -176,7 +176,8 @@ def test_a_job_that_nobody_takes_is_over_when_it_is_told_to_stop(job):
     job.look_until(1)
     (report,) = job.reports
     assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.ERROR)
-    assert report.message == "timed out: no worker took it from the queue site-b"
+    assert report.message.startswith("timed out: ")
+    assert "site-b" in report.message
 
 
 @pytest.mark.parametrize("lease_s", [1.0, 2.0, 30.0])
