@@ -238,10 +238,9 @@ def test_a_table_or_a_column_that_is_missing_is_named(tmp_path):
     url = f"sqlite:///{tmp_path}/plans.db"
     run(url, sa.text("DROP TABLE actionplan_service"))
     run(url, sa.text("ALTER TABLE actionplan_plan DROP COLUMN last_write"))
-    assert check(url).problems == [
-        "the column last_write of actionplan_plan is missing",
-        "the table actionplan_service is missing",
-    ]
+    column, table = check(url).problems
+    assert "column last_write of actionplan_plan" in column
+    assert "table actionplan_service" in table
 
 
 def test_a_record_that_is_not_there_is_refused(tmp_path):

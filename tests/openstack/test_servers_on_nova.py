@@ -46,7 +46,7 @@ def test_what_is_there_and_what_is_not(cloud: OpenStackCloud, lab: NovaLab) -> N
 def test_two_of_one_name_are_not_one(cloud: OpenStackCloud, lab: NovaLab) -> None:
     on_host(lab, "cmp1")
     on_host(lab, "cmp2")
-    with pytest.raises(ActionFailed, match="2 instances are called web-1: name the uuid"):
+    with pytest.raises(ActionFailed, match="2 instances are called web-1"):
         cloud.instance_named("web-1")
 
 
@@ -76,9 +76,9 @@ def test_one_that_is_off_moves_cold_and_stays_off(cloud, lab, stop):
 @pytest.mark.parametrize(
     ("metadata", "destination", "live", "why"),
     [
-        ({}, "nowhere", True, "refused: Compute host nowhere could not be found"),
+        ({}, "nowhere", True, "refused: .* nowhere "),
         ({"lab_lm_precheck": "fail"}, "cmp2", True, "refused: No valid host was found"),
-        ({"lab_lm": "fail"}, "cmp2", True, "failed: its migration record [0-9]+ is failed"),
+        ({"lab_lm": "fail"}, "cmp2", True, "migration record [0-9]+ is failed"),
         ({"lab_resize": "fail"}, "cmp2", False, "failed: RuntimeError"),
     ],
     ids=["no such host", "refused", "rolled back", "in error"],
@@ -162,7 +162,7 @@ def test_one_that_somebody_else_moves_elsewhere_is_left_alone(cloud, lab, stop, 
     hold.touch()
     lab.nova.live_migrate_server(server, host="cmp3", block_migration="auto")
     lab.until(lambda: lab.moves(server) != [], "a record of the move")
-    with pytest.raises(ActionFailed, match="refused: it is being moved to cmp3 already"):
+    with pytest.raises(ActionFailed, match="moved to cmp3 already"):
         cloud.migrate(server, "cmp2", True, stop)
     hold.unlink()
     # A server that is deleted while it moves keeps room in Placement.

@@ -69,7 +69,7 @@ def test_a_volume_is_moved_once(cloud, lab, stop, pool):
         assert lab.place(volume) == (pool, "plain", "available", "success")
     assert lab.requests(volume) == before + 1
     [line] = printed
-    assert line.startswith(f"the move of volume {volume.name} to {pool}: request req-")
+    assert f"{volume.name} to {pool}: request req-" in line
 
 
 @pytest.mark.parametrize(("kind", "backend"), [("plain", "b1"), ("t2", "b2")])
@@ -122,7 +122,7 @@ def test_what_fails_is_told_and_the_volume_is_as_before(
     lab.cinder.set_volume_metadata(volume, **metadata)
     before = lab.place(volume)
     assert before[3] == "success"
-    with pytest.raises(ActionFailed, match="failed: it ended, and the volume is available") as told:
+    with pytest.raises(ActionFailed, match="the volume is available") as told:
         cloud.migrate_volume(volume.id, pool, wanted, stop)
     assert lab.place(volume)[:3] == before[:3]
     assert f"on {before[0]}" in str(told.value)
@@ -134,7 +134,7 @@ def test_one_that_is_attached_is_copied_by_nova_alone(cloud, lab, stop):
     lab.cinder.attach_volume(volume, "/dev/vdb", instance=server)
     lab.until(lambda: lab.volume(volume).status == "in-use", "in-use")
     assert cloud.volume(volume.id)["instance"] == server
-    with pytest.raises(ActionFailed, match="failed: it ended, and the volume is in-use"):
+    with pytest.raises(ActionFailed, match="the volume is in-use"):
         cloud.migrate_volume(volume.id, B2P1, None, stop)
 
 
@@ -144,7 +144,7 @@ def test_a_move_that_is_stopped_goes_on_and_can_be_undone(cloud, lab, stop):
         lab.cinder.set_volume_metadata(volume, **held)
         stopping = threading.Thread(target=stop_when_it_moves, args=(lab, volume, stop))
         stopping.start()
-        with pytest.raises(ActionFailed, match="stopped; Cinder cannot cancel it and goes on"):
+        with pytest.raises(ActionFailed, match="Cinder cannot cancel it"):
             cloud.migrate_volume(volume.id, B1P2, None, stop)
         stopping.join()
         assert cloud.volume(volume.id)["task"] == "migrating"
@@ -238,7 +238,7 @@ def test_one_whose_cinder_was_killed_is_busy_until_an_administrator_resets_it(cl
     lab.start()
     assert cloud.volume(volume.id)["task"] == "migrating"
     stop.set()
-    with pytest.raises(ActionFailed, match=r"was stopped; Cinder .* \(the volume is migrating\)"):
+    with pytest.raises(ActionFailed, match=r"was stopped; .* is migrating"):
         cloud.migrate_volume(volume.id, B1P2, None, stop)
     lab.cinder.reset_volume_status(volume, status="available", migration_status="none")
     cloud.migrate_volume(volume.id, B1P2, None, threading.Event())

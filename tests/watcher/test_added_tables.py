@@ -78,5 +78,5 @@ def test_who_does_not_get_the_lock_of_mysql_adds_nothing(
             assert taken == 1
             _, said = process.communicate("\n")
         assert process.returncode == 1, said
-        assert "another process has changed the tables of ActionPlan" in said
+        assert "another process has changed" in said
         assert sa.inspect(holder).get_table_names() == []

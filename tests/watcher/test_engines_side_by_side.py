@@ -106,7 +106,7 @@ def test_shelve_behind_a_failed_move_is_not_told_to_nova(found: dict[str, Any]) 
         ("SUCCEEDED", None),
     ]
     message = case["actionplan"]["status_message"]
-    assert message == "1 succeeded, 1 failed, 1 not run because of it"
+    assert message.startswith("1 succeeded, 1 failed, 1 not run")
 
 
 def test_phases_have_the_messages_of_watcher(found: dict[str, Any]) -> None:
@@ -151,20 +151,18 @@ def test_a_long_message_is_cut(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "sentence"),
+    ("case", "fact"),
     [
-        ("loop", "a cycle: action-0 -> action-1 -> action-0"),
-        (
-            "unknown_parents",
-            "action-0 comes after 11111111-1111-1111-1111-111111111111, which is not in the plan",
-        ),
+        ("loop", "action-0 -> action-1 -> action-0"),
+        ("unknown_parents", "11111111-1111-1111-1111-111111111111"),
     ],
 )
 def test_a_plan_that_cannot_be_run_says_so_in_one_sentence(
-    found: dict[str, Any], case: str, sentence: str
+    found: dict[str, Any], case: str, fact: str
 ) -> None:
     ended = found[case]["actionplan"]
-    assert (ended["state"], ended["status_message"]) == ("FAILED", sentence)
+    sentence = ended["status_message"]
+    assert (ended["state"], fact in sentence) == ("FAILED", True)
     assert set(actions(found, case)) == {("CANCELLED", f"not run: {sentence}")}
 
 

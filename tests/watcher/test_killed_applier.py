@@ -171,7 +171,7 @@ def test_a_plan_goes_on_whose_applier_was_killed_before_its_claim(applier: Appli
     plan = applier.killed_early()
     refused = applier.step("reopen", plan)
     assert states(refused) == ["ONGOING", "PENDING", "PENDING"]
-    assert f"plan {plan} is ONGOING: applier lab has it, and was heard of at" in refused["refused"]
+    assert f"plan {plan} is ONGOING: applier lab" in refused["refused"]
     assert states(applier.step("reopen down", plan)) == ["PENDING"] * 3
     assert states(applier.step("go on", plan)) == ["SUCCEEDED"] * 3
 
@@ -183,10 +183,7 @@ def test_what_watcher_cancelled_before_a_claim_goes_on_by_the_word_of_an_operato
     plan = applier.killed_early()
     assert states(applier.step("syncer", plan)) == ["CANCELLED"] * 3
     refused = applier.step("reopen down", plan)
-    assert refused["refused"].endswith(
-        "never ran it, so nobody knows what of it had begun; if nobody runs it, and nothing of it "
-        "had begun, say so: --not-begun"
-    )
+    assert refused["refused"].endswith(" --not-begun")
     assert states(refused) == ["CANCELLED"] * 3
     assert states(applier.step("reopen not begun", plan)) == ["PENDING"] * 3
     assert states(applier.step("go on", plan)) == ["SUCCEEDED"] * 3
@@ -198,7 +195,7 @@ def test_a_plan_that_watchers_own_engine_has_begun_does_not_go_on(applier: Appli
     applier.step("tell", plan)
     for step in ("reopen down", "reopen not begun"):
         refused = applier.step(step, plan)
-        assert "Watcher's own engine has begun actions of it: 1" in refused["refused"]
+        assert "actions of it: 1" in refused["refused"]
         assert states(refused) == ["ONGOING", "SUCCEEDED", "PENDING"]
 
 

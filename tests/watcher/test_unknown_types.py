@@ -28,8 +28,7 @@ def test_an_unknown_type_is_named_once_in_the_life_of_an_applier(
     )
     assert ended.returncode == 0, ended.stderr
     unknown, known = json.loads(ended.stdout.splitlines()[-1])
-    assert unknown == [
-        "What actions of type traced touch is not known: they keep their order, and hold no "
-        "resources. It can be said in the option touches of [watcher_workflow_engines.actionplan]."
-    ]
+    [told] = unknown
+    assert "type traced " in told
+    assert "[watcher_workflow_engines.actionplan]" in told
     assert known == []

@@ -84,7 +84,7 @@ def test_a_plan_is_found_by_a_beginning_and_drawn(planned: Call) -> None:
             "no action 'zzzz'",
         ),
         (["resume", "zzzz"], "no plan 'zzzz' in Watcher's database"),
-        (["resume", "--all", "--not-begun"], "--not-begun is said of one PLAN, not of all"),
+        (["resume", "--all", "--not-begun"], "--not-begun"),
     ],
 )
 def test_what_is_not_there_is_refused_in_a_sentence(
@@ -115,10 +115,10 @@ def test_an_action_is_set_with_the_words_of_actionplan(
     words = ("action", "set", "last", failed, "--reason", "looked", "--state")
     refused = call(*words, "failed")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert f"action {failed} is FAILED: only UNKNOWN can be set to FAILED" in refused.stderr
+    assert f"action {failed} is FAILED" in refused.stderr
     done = call(*words, "succeeded")
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"Continue the plan: actionplan-watcher resume {plan['uuid'][:8]}" in done.stdout
+    assert f"actionplan-watcher resume {plan['uuid'][:8]}" in done.stdout
     after = json.loads(call("show", "last", "-f", "json").stdout)["actions"]
     [found] = [action for action in after if action["uuid"] == failed]
     assert (found["state"], found["outcome"]) == ("SUCCEEDED", "changed")

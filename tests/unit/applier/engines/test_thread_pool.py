@@ -40,9 +40,8 @@ def test_one_after_another_needs_one_thread():
     with ThreadPool(8, done.put) as workers:
         for _ in range(20):
             workers.grow(1)
-            workers.submit(threading.get_ident)
-            done.get(timeout=PATIENCE_S)
-        assert len(workers._threads) == 1
+            workers.submit(lambda: threading.current_thread().name)
+            assert done.get(timeout=PATIENCE_S) == "action-worker-1"
 
 
 def test_fewer_run_at_once_where_the_machine_grants_no_more_threads(monkeypatch, caplog):

@@ -29,7 +29,7 @@ def test_durations_waits_and_commits_of_a_run() -> None:
     with closing(TemporaryStore()) as store:
         store.save_plan(replace(plan, state=PlanState.PENDING))
         run = MeasuredStore(store, metrics, clock=lambda: now[0])
-        metrics._runs.add(run)
+        metrics.add(run)
         run.load_plan(plan.uuid)
         claim = run.claim_plan(plan.uuid, ME, now=NOW)
 

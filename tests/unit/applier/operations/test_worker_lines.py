@@ -61,12 +61,13 @@ def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
     assert "Worker w1" in line
     assert "told to stop" in line
     store.fence_jobs(plan.uuid)
-    lost = "  Worker w1 was lost; another one is to find out what became of it."
-    assert line_of(store, plan.uuid) == [lost]
+    (line,) = line_of(store, plan.uuid)
+    assert "w1 was lost" in line
     store.verify_job(key)
     store.take_job(key, worker="w2", token=TOKEN, lease_s=600)
-    told = "  Worker w2 finds out what became of it; it was told to stop."
-    assert line_of(store, plan.uuid) == [told]
+    (line,) = line_of(store, plan.uuid)
+    assert "w2 finds out" in line
+    assert "told to stop" in line
 
 
 def test_a_job_that_is_looked_for_on_its_machine_is_not_carried_out_again(store):

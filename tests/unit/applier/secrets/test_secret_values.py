@@ -68,7 +68,7 @@ def test_what_cannot_be_used_is_said_without_a_value(tmp_path, monkeypatch):
     os.mkfifo(place)
     assert refused(f"file {place}") == f"{said}it is not a regular file"
     monkeypatch.delenv("NOSUCH", raising=False)
-    assert refused("env NOSUCH").endswith("the environment where it runs has no such variable")
+    assert "'env NOSUCH'" in refused("env NOSUCH")
 
 
 def test_all_that_cannot_be_used_is_said_at_once():
@@ -80,9 +80,7 @@ def test_all_that_cannot_be_used_is_said_at_once():
 def test_a_value_that_the_schema_refuses_is_not_used(monkeypatch):
     schema = {"properties": {"a": {"items": {"type": ["integer", "string"], "pattern": "^http"}}}}
     monkeypatch.setenv("A", "file:///etc/shadow")
-    assert refused("env A", schema) == (
-        "a[1]: the secret 'env A' cannot be used: the action type does not accept its value"
-    )
+    assert refused("env A", schema) == f"a[1]: the secret 'env A' {WHY}"
     monkeypatch.setenv("A", "https://example.com")
     assert value("env A", schema) == "https://example.com"
 

@@ -263,25 +263,6 @@ def test_whose_heartbeat_stays_the_same_loses_its_plan_whatever_its_clock_says(m
         assert resumed.wait(PATIENCE_S)
 
 
-def test_whose_clock_is_slow_keeps_its_plan(make_trial):
-    """Its heartbeats are an hour old, and each is another."""
-    trial = make_trial()
-    uuid = trial.pending()
-    old = datetime.now(UTC) - timedelta(hours=1)
-    claim = trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
-    look, numbers = trial.store.list_plans, iter(range(10**6))
-
-    def beating(**named):
-        trial.store.beat(uuid, claim, now=old + timedelta(seconds=next(numbers)))
-        return look(**named)
-
-    trial.store.list_plans = beating
-    looked = happens(trial, "report_service", times=20)
-    with trial:
-        assert looked.wait(PATIENCE_S)
-    assert trial.store.load_plan(uuid).state is PlanState.ONGOING
-
-
 def test_a_clock_that_jumps_takes_no_plan_from_who_beats(make_trial):
     """The clock of the service jumps by years, that of the applier is right."""
     jumps = itertools.cycle((timedelta(), timedelta(days=800), timedelta(days=-800)))

@@ -84,10 +84,10 @@ def test_the_axis_begins_with_the_first_run_and_not_with_the_first_start() -> No
 def test_a_pause_is_waited_for_from_when_it_was_asked_for_until_the_next_run() -> None:
     history = [entry("apply", 0), entry("pause", 10, "too much load"), entry("apply", 50)]
     waited = held(plan_of(ran("a", 0, 20), ran("b", 50, 60)), history)
-    assert waited["b"] == [
-        Wait(0, 10, Reason.OTHER, "no limit was reached"),
-        Wait(10, 50, Reason.PAUSE, "the end of the pause by ada: too much load"),
-    ]
+    before, pause = waited["b"]
+    assert before == Wait(0, 10, Reason.OTHER, "no limit was reached")
+    assert pause[:3] == (10, 50, Reason.PAUSE)
+    assert pause[3].endswith("by ada: too much load")
 
 
 def test_an_action_that_comes_after_another_waits_for_that_also_during_a_pause() -> None:

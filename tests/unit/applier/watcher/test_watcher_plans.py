@@ -74,7 +74,7 @@ def test_a_parent_that_is_named_twice_counts_once():
     ("rows", "sentence"),
     [
         ([row("a", parents=["b"]), row("b", parents=["a"])], "a cycle: a -> b -> a"),
-        ([row("a", parents=["none"])], "a comes after none, which is not in the plan"),
+        ([row("a", parents=["none"])], "a comes after none"),
         ([row("a", parents=["a"])], "a cycle: a -> a"),
     ],
 )

@@ -24,6 +24,7 @@ class Keeper:
         self.now, self.reports, self.drained = 0.0, 0, 0
         self._store = store
         counting = SimpleNamespace(
+            remove_worker=lambda name: store.remove_worker(name),
             report_worker=self._report,
             renew_jobs=lambda *_: None,
             held_jobs=lambda _: [],
@@ -85,12 +86,10 @@ def test_what_the_record_says_ends_the_worker_once(store):
 
 @pytest.mark.parametrize("error", [StoreError("away"), DamagedRecord("the record", ["no table"])])
 def test_a_worker_that_cannot_be_deregistered_ends_all_the_same(store, error, caplog):
-    keeper = Keeper(store, 3600.0).keeper
-
     def refused(_: str) -> None:
         raise error
 
-    keeper._store.remove_worker = refused
-    with keeper:
+    store.remove_worker = refused
+    with Keeper(store, 3600.0).keeper:
         pass
     assert f"could not be deregistered: {error}" in caplog.text

@@ -27,9 +27,34 @@ from applier.store.worker_jobs import (
 from applier.testing.temporary_store import TemporaryStore
 from applier.workers.job_runner import worker_name
 from applier.workers.lease_keeper import LeaseKeeper
-from planner.states import ActionState, Outcome
+from planner.states import ActionState
 
 PATIENCE_S = 120.0
+#: The worker that the runner of these tests is of.
+WORKER = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
+
+
+class Performed:
+    """A job whose work has begun in a thread, and goes on until it is told to stop."""
+
+    def __init__(self, job: Job, **options: object) -> None:
+        begun, self.stopped = threading.Event(), threading.Event()
+
+        def work(_parameters, _context, stop):
+            begun.set()
+            assert stop.wait(PATIENCE_S)
+            self.stopped.set()
+            raise ActionFailed("it was stopped")
+
+        self.runner = runner(job.store, work, **options)
+        self.thread = threading.Thread(target=self.runner.perform, args=(job.key,))
+        self.thread.start()
+        assert begun.wait(PATIENCE_S)
+
+    def is_stopped(self) -> bool:
+        """Wait for the end of the thread, and return whether the work was told to stop."""
+        self.thread.join(PATIENCE_S)
+        return self.stopped.is_set()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +116,6 @@ def test_a_job_whose_payload_is_damaged_ends_and_is_not_sent_again(job, payload,
 def test_a_worker_that_was_stopped_after_it_took_a_job_begins_nothing_once_it_is_lost(job):
     ran = []
     clock = Clock()
-    doing = runner(job.store, lambda *given: ran.append(given), clock=clock)
 
     class Frozen:
         """The record as seen by a worker that is stopped right after it took a job."""
@@ -106,8 +130,7 @@ def test_a_worker_that_was_stopped_after_it_took_a_job_begins_nothing_once_it_is
         def __getattr__(self, name: str) -> object:
             return getattr(job.store, name)
 
-    doing._store = Frozen()
-    doing.perform(job.key)
+    runner(Frozen(), lambda *given: ran.append(given), clock=clock).perform(job.key)
     assert ran == []
     assert job.state is WorkerJobState.LOST
 
@@ -147,74 +170,36 @@ class Away:
 
 def test_a_worker_that_cannot_renew_its_leases_leaves_its_jobs_before_they_run_out(job):
     """What it stops is no result: who finds out what became of the attempt will say."""
-    begun, stopped = threading.Event(), threading.Event()
-
-    def work(_parameters, _context, stop):
-        begun.set()
-        assert stop.wait(PATIENCE_S)
-        stopped.set()
-        raise ActionFailed("it was stopped")
-
-    doing, clock = runner(job.store, work), Clock()
-    thread = threading.Thread(target=doing.perform, args=(job.key,))
-    thread.start()
-    assert begun.wait(PATIENCE_S)
-    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
-    keeper = LeaseKeeper(Away(), doing, worker, lease_s=30.0, clock=clock)
+    doing, clock = Performed(job), Clock()
+    keeper = LeaseKeeper(Away(), doing.runner, WORKER, lease_s=30.0, clock=clock)
     clock.now += 26
     keeper.look()
     keeper.look_at_time()
-    assert not stopped.wait(0.05)
+    assert not doing.stopped.wait(0.05)
     clock.now += 2
     keeper.look_at_time()
-    assert stopped.wait(PATIENCE_S)
-    thread.join(PATIENCE_S)
+    assert doing.is_stopped()
     assert job.state is WorkerJobState.DOING
 
 
 def test_a_job_that_is_not_held_any_more_is_stopped_and_its_result_is_dropped(job):
-    begun, seen = threading.Event(), []
-
-    def work(_parameters, _context, stop):
-        begun.set()
-        seen.append(stop.wait(PATIENCE_S))
-        return Outcome.CHANGED
-
-    doing = runner(job.store, work)
-    thread = threading.Thread(target=doing.perform, args=(job.key,))
-    thread.start()
-    assert begun.wait(PATIENCE_S)
-    job.store.renew_jobs(doing.held(), OUT_S)
+    doing = Performed(job)
+    job.store.renew_jobs(doing.runner.held(), OUT_S)
     job.store.fence_jobs(job.key.plan)
-    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
-    LeaseKeeper(job.store, doing, worker, lease_s=30.0, clock=Clock()).look()
-    thread.join(PATIENCE_S)
-    assert seen == [True]
+    LeaseKeeper(job.store, doing.runner, WORKER, lease_s=30.0, clock=Clock()).look()
+    assert doing.is_stopped()
     assert job.state is WorkerJobState.LOST
 
 
 def test_a_job_that_was_removed_is_stopped_when_it_stays_away(job):
     """Its plan has ended, and nobody will look for its commands."""
-    begun, seen = threading.Event(), []
-
-    def work(_parameters, _context, stop):
-        begun.set()
-        seen.append(stop.wait(PATIENCE_S))
-        raise ActionFailed("it was stopped")
-
-    doing = runner(job.store, work)
-    thread = threading.Thread(target=doing.perform, args=(job.key,))
-    thread.start()
-    assert begun.wait(PATIENCE_S)
-    (held,) = doing.held()
-    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
-    keeper = LeaseKeeper(Removed(job.store), doing, worker, lease_s=30.0, clock=Clock())
+    doing = Performed(job)
+    keeper = LeaseKeeper(Removed(job.store), doing.runner, WORKER, lease_s=30.0, clock=Clock())
     keeper.look()
-    assert doing.held() == [held]
-    assert not seen
+    assert len(doing.runner.held()) == 1
+    assert not doing.stopped.is_set()
     keeper.look()
-    thread.join(PATIENCE_S)
-    assert seen == [True]
+    assert doing.is_stopped()
 
 
 class Removed:
@@ -289,27 +274,17 @@ def test_a_worker_begins_nothing_of_which_nobody_could_find_out_that_it_began(jo
 
 
 def test_a_job_is_told_once_to_stop_and_whether_it_runs(job):
-    begun = threading.Event()
-
-    def work(_parameters, _context, stop):
-        begun.set()
-        assert stop.wait(PATIENCE_S)
-        raise ActionFailed("it was stopped")
-
-    doing = runner(job.store, work)
-    thread = threading.Thread(target=doing.perform, args=(job.key,))
-    thread.start()
-    assert begun.wait(PATIENCE_S)
-    (held,) = doing.held()
-    assert doing.stop(held, StopReason.ABORT)
-    assert not doing.stop(held, StopReason.ABORT)
-    thread.join(PATIENCE_S)
-    assert not doing.stop(held, StopReason.ABORT)
+    doing = Performed(job)
+    (held,) = doing.runner.held()
+    assert doing.runner.stop(held, StopReason.ABORT)
+    assert not doing.runner.stop(held, StopReason.ABORT)
+    assert doing.is_stopped()
+    assert not doing.runner.stop(held, StopReason.ABORT)
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_the_commands_of_a_lost_job_go_on_and_those_of_a_stopped_one_do_not(job, is_lost):
-    begun, let_go = threading.Event(), []
+    let_go = []
     attempt = SimpleNamespace(
         permit=lambda: True,
         let_go=lambda: let_go.append("commands"),
@@ -317,19 +292,10 @@ def test_the_commands_of_a_lost_job_go_on_and_those_of_a_stopped_one_do_not(job,
         is_prechecking=False,
     )
     machines = SimpleNamespace(of_attempt=lambda *_: attempt)
-
-    def work(_parameters, _context, stop):
-        begun.set()
-        assert stop.wait(PATIENCE_S)
-        raise ActionFailed("it was stopped")
-
-    doing = runner(job.store, work, machines=machines, runs_on=(None,))
-    thread = threading.Thread(target=doing.perform, args=(job.key,))
-    thread.start()
-    assert begun.wait(PATIENCE_S)
-    (held,) = doing.held()
-    assert doing.lose(held) if is_lost else doing.stop(held, StopReason.ABORT)
-    thread.join(PATIENCE_S)
+    doing = Performed(job, machines=machines, runs_on=(None,))
+    (held,) = doing.runner.held()
+    assert doing.runner.lose(held) if is_lost else doing.runner.stop(held, StopReason.ABORT)
+    assert doing.is_stopped()
     assert let_go == ["commands"] * is_lost
 
 
