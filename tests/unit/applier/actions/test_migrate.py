@@ -44,8 +44,7 @@ def test_an_instance_that_is_gone_is_done(context, move, gone):
 
 def test_an_instance_that_has_left_the_source_is_done(context, cloud, stop, move):
     cloud.migrate(move["resource_id"], "compute-3", True, stop)
-    sentence = "^web-1 is not on compute-1 any more: it is on compute-3$"
-    with pytest.raises(AlreadyDone, match=sentence):
+    with pytest.raises(AlreadyDone, match=r"web-1 is not on compute-1 .* compute-3$"):
         Migrate(move, context).precheck()
 
 

@@ -97,8 +97,8 @@ def test_the_second_of_two_who_start_a_plan_is_told_what_is_possible(
     before(monkeypatch, "start_plan", lambda: store.move_plan(uuid, other, now=MADE))
     code, _, err = run("start", uuid)
     assert code == 1
-    told = "is PENDING: it waits for an applier already; run it here: actionplan apply"
-    assert f"{told} {uuid[:8]}" in err
+    assert "is PENDING" in err
+    assert f"actionplan apply {uuid[:8]}" in err
 
 
 @pytest.mark.parametrize("verb", ["watch", "show"])

@@ -98,8 +98,7 @@ def test_a_server_is_read_again_until_its_cell_answers(monkeypatch):
 )
 def test_a_host_is_not_switched_off(services):
     compute = Compute(Nova(*services), Calls(0.0))
-    sentence = "^switching off cmp1 was refused: Nova cannot read .* its cell does not answer$"
-    with pytest.raises(ActionFailed, match=sentence):
+    with pytest.raises(ActionFailed, match=r"^switching off cmp1 was refused: .* cell "):
         occupants.must_not_run(compute, "cmp1", "switching off cmp1")
 
 

@@ -124,17 +124,6 @@ def test_room_is_taken_while_an_instance_is_on_its_way(tiny):
     assert where(tiny) == {"x": "b", "y": "a"}
 
 
-def test_what_goes_on_keeps_others_off_the_same_thing(tiny):
-    class Meddling(Looking):
-        def wait(self, timeout=None) -> bool:
-            with pytest.raises(ActionFailed, match="cannot begin: the move of x to b goes on"):
-                tiny.delete_instance(X, threading.Event())
-            return super().wait(timeout)
-
-    tiny.migrate(X, "b", True, Meddling(tiny))
-    assert where(tiny) == {"x": "b", "y": "a"}
-
-
 def test_of_many_threads_that_want_the_last_place_one_gets_it(path, tiny):
     start, ends = threading.Barrier(2), []
 

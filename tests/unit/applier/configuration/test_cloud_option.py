@@ -98,7 +98,7 @@ def test_the_simulated_cloud_can_be_opened_whichever_is_configured(tmp_path: Pat
 
 
 def test_an_unknown_cloud_is_refused_at_start(tmp_path: Path) -> None:
-    text = r":2: \[actionplan\] cloud: no cloud 'toi'; did you mean 'toy'\? Known: .*simulated, toy"
+    text = r":2: \[actionplan\] cloud: .*'toi'.*'toy'.*simulated, toy"
     with pytest.raises(ConfigurationError, match=text):
         read(tmp_path, "[actionplan]\ncloud = toi\n")
 
@@ -123,14 +123,6 @@ def test_an_unknown_cloud_of_the_environment_is_refused(
 def test_the_section_of_a_cloud_is_checked(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         read(tmp_path, text)
-
-
-def test_the_section_of_a_cloud_is_checked_in_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OS_TOY__PORT", "0")
-    with pytest.raises(ConfigurationError, match="OS_TOY__PORT: Should be "):
-        read(tmp_path, "")
 
 
 def test_the_options_of_a_cloud_are_listed() -> None:
@@ -158,8 +150,7 @@ def test_a_cloud_that_does_not_take_its_options_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Toy, "OPTIONS", (*Toy.OPTIONS, cfg.StrOpt("colour", help="Which.")))
-    text = r"^cloud 'toy' cannot be used: Toy\.__init__\(\) got an unexpected .* 'colour'$"
-    with pytest.raises(BrokenPlugin, match=text):
+    with pytest.raises(BrokenPlugin, match=r"^cloud 'toy' .*: Toy\.__init__\(\) .* 'colour'$"):
         Assembly(read(tmp_path, TOY)).cloud()
 
 

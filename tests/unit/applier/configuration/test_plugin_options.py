@@ -147,8 +147,7 @@ class Strict(Siren):
 
 
 def test_a_required_option_that_is_not_set_is_refused(tmp_path):
-    unset = r"^\[watcher_actions\.siren\] dial_out: it is required, and not set$"
-    with pytest.raises(ConfigurationError, match=unset):
+    with pytest.raises(ConfigurationError, match=r"^\[watcher_actions\.siren\] dial_out: "):
         ActionOptions(read(tmp_path, ""), {"siren": Strict})["siren"]
     conf = read(tmp_path, "[watcher_actions.siren]\ndial_out = fire\n")
     assert ActionOptions(conf, {"siren": Strict})["siren"] == {"dial_out": "fire", "volume": 3}
@@ -269,11 +268,8 @@ def test_what_is_no_engine_is_refused(tmp_path, offer, found):
 @pytest.mark.usefixtures("third_party")
 def test_an_engine_that_does_not_take_its_options_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(Other, "OPTIONS", (*Other.OPTIONS, cfg.StrOpt("colour", help="Which.")))
-    with pytest.raises(BrokenPlugin) as refused:
+    with pytest.raises(BrokenPlugin, match=r"engine 'other' .*: Other\.__init__\(\) .* 'colour'$"):
         Assembly(read(tmp_path, OTHER)).engine()
-    reason = "Other.__init__() got an unexpected keyword argument 'colour'"
-    assert str(refused.value).startswith("workflow engine 'other' ")
-    assert str(refused.value).endswith(reason)
 
 
 @pytest.mark.usefixtures("third_party")

@@ -152,57 +152,31 @@ def test_a_receiver_without_a_listener_is_away():
     assert str(raised.value) == "Connection refused"
 
 
-def test_a_receiver_that_does_not_answer_is_away(monkeypatch):
+@pytest.mark.parametrize("text", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"])
+def test_a_receiver_that_is_silent_before_or_inside_of_its_answer_is_away(monkeypatch, text):
     monkeypatch.setattr(webhook, "ANSWER_S", 0.2)
-    came, over = threading.Event(), threading.Event()
-
-    def hang(_):
-        came.set()
-        over.wait(30)
-
-    with server(hang) as (address, _), ended_by(over):
-        with pytest.raises(Away, match=r"^no answer within 0.2 s$"):
+    over = threading.Event()
+    with server(raw(text, partial(over.wait, 120))) as (address, arrived), ended_by(over):
+        with pytest.raises(Away, match=r"no answer within 0\.2 s$"):
             post(Webhook("ops", address), EVENT)
-        assert came.wait(120)
-
-
-def test_a_receiver_that_hangs_up_is_away():
-    def hang_up(handler):
-        handler.close_connection = True
-        handler.connection.shutdown(socket.SHUT_RDWR)
-
-    with server(hang_up) as (address, _), pytest.raises(Away) as raised:
-        post(Webhook("ops", address), EVENT)
-    assert "hidden" not in str(raised.value)
+        assert len(arrived) == 1
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "why"),
     [
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab",
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "breaks off"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "breaks off"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nab", "breaks off"),
+        (b"hello\r\n\r\n", None),
+        (b"", None),
     ],
-    ids=["a chunk is cut off", "no chunk", "the body is cut off"],
+    ids=["a chunk is cut off", "no chunk", "the body is cut off", "no HTTP", "nothing"],
 )
-def test_a_receiver_whose_answer_breaks_off_is_away(answer):
-    with (
-        server(raw(answer)) as (address, _),
-        pytest.raises(Away, match=r"^its answer breaks off$"),
-    ):
+def test_a_receiver_whose_answer_breaks_off_is_away(answer, why):
+    with server(raw(answer)) as (address, _), pytest.raises(Away, match=why) as raised:
         post(Webhook("ops", address), EVENT)
-
-
-def test_a_receiver_that_is_silent_inside_of_its_answer_is_away(monkeypatch):
-    monkeypatch.setattr(webhook, "ANSWER_S", 0.2)
-    over = threading.Event()
-    hang = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", partial(over.wait, 120))
-    with (
-        server(hang) as (address, _),
-        ended_by(over),
-        pytest.raises(Away, match=r"^no answer within 0\.2 s$"),
-    ):
-        post(Webhook("ops", address), EVENT)
+    assert "hidden" not in str(raised.value)
 
 
 def test_a_refusal_counts_also_if_its_text_breaks_off():
@@ -243,16 +217,6 @@ def test_a_receiver_that_answers_byte_by_byte_is_away_until_its_answer_ends(monk
     assert len(arrived) == 2
 
 
-def test_a_receiver_that_speaks_no_http_is_away():
-    def nonsense(handler):
-        handler.wfile.write(b"hello\r\n\r\n")
-        handler.close_connection = True
-
-    with server(nonsense) as (address, _), pytest.raises(Away) as raised:
-        post(Webhook("ops", address), EVENT)
-    assert "hidden" not in str(raised.value)
-
-
 def test_an_answer_may_be_long(monkeypatch):
     monkeypatch.setattr(webhook, "MOST_BYTES", 10)
 
@@ -271,8 +235,7 @@ def test_an_answer_may_be_long(monkeypatch):
 def test_an_address_that_is_none_is_refused_without_being_shown(address):
     with pytest.raises(ConfigurationError) as raised:
         Webhook("ops", address)
-    text = "[events] webhooks ops: accepted: http://... or https://..."
-    assert str(raised.value) == text
+    assert str(raised.value) == "[events] webhooks ops: accepted: http://... or https://..."
 
 
 @pytest.mark.parametrize(("secret", "why"), [(" \n", "empty"), ("whsec_!", "not base64")])

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
 
-from applier.actions.anchor import Anchor
 from applier.actions.pause import Pause
 from applier.actions.skipped import Skipped
 from applier.actions.sleep import Sleep
@@ -379,20 +377,6 @@ def test_more_workers_are_there_at_once(trial):
 # What plugins do
 
 
-def test_plugins_that_print_megabytes_and_leave_cost_their_own_action_only(trial, caplog):
-    def work(parameters, context, stop):
-        if parameters["uuid"] == "a":
-            for _ in range(50):
-                context.output("x" * 1_000_000)
-            sys.exit("enough")
-        return Outcome.CHANGED
-
-    one = trial(plan_of(nop("a"), nop("b")), work, max_workers=1)
-    assert one.run() is PlanState.FAILED
-    assert one.states() == {"a": "FAILED", "b": "SUCCEEDED"}
-    assert len(one.store.output("plan", "a")) == KEPT_BYTES
-
-
 def test_what_ends_at_once_takes_no_worker(trial):
     """While the only worker is busy, it is skipped, and what comes after both is not held up."""
     skipped = {"reason": "its condition is false"}
@@ -422,17 +406,3 @@ def test_what_ends_at_once_takes_no_worker(trial):
     states = one.states()
     assert {name for name, state in states.items() if state == "SKIPPED"} == {"b", "c", "d"}
     assert one.messages()["b"] == "its condition is false"
-
-
-def test_an_anchor_ends_well_whatever_became_of_what_is_before_it(trial):
-    def work(parameters, context, stop):
-        if parameters["uuid"] == "a":
-            raise ActionFailed("no")
-        return Outcome.CHANGED
-
-    plan = plan_of(
-        nop("a"), nop("b", needs=("a",)), nop("sync/z", action_type="anchor", parents=("a", "b"))
-    )
-    one = trial(plan, work, plugins={"anchor": Anchor})
-    assert one.run() is PlanState.FAILED
-    assert one.states() == {"a": "FAILED", "b": "FAILED_DEPENDENCIES", "sync/z": "SUCCEEDED"}

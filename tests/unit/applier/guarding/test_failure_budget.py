@@ -92,13 +92,14 @@ def test_what_failed_in_earlier_runs_counts_until_an_operator_looks():
         before = failures.earlier(ended, history, at)
         return FailureBudget([text], ended, lambda: 0.0, before)
 
-    told = "3 actions failed, the last one nop-3, and the failure budget is 2 in 1h"
-    assert budget_of("2 in 1h").exceeded() == told
+    told = budget_of("2 in 1h").exceeded()
+    for fact in ("3 actions ", "nop-3", "budget is 2 in 1h"):
+        assert fact in told
     assert budget_of("3 in 1h").exceeded() is None
     assert budget_of("3 in 1h").note(ended[1], FAILED)
     assert budget_of("2 in 45m").exceeded() is None
     assert budget_of("2", looked("start")).exceeded() is None
-    assert "1 action failed, the last one nop-3" in budget_of("0", looked("start")).exceeded()
+    assert "nop-3" in budget_of("0", looked("start")).exceeded()
     assert budget_of("2 in 1h", looked("apply"), looked("resume")).exceeded() == told
 
 

@@ -152,8 +152,9 @@ def test_what_a_dead_applier_left_running_is_looked_after_at_any_time():
 
 def test_an_action_says_for_which_window_it_waits():
     action = PLAN.actions[0]
-    opens = "the window daily 01:00-02:00 UTC, which opens at 2026-11-23 01:00 UTC"
-    assert windows.waiting(action, TIMES, needs(lambda _: 1), MONDAY) == opens
+    told = windows.waiting(action, TIMES, needs(lambda _: 1), MONDAY)
+    assert "daily 01:00-02:00 UTC" in told
+    assert told.endswith("2026-11-23 01:00 UTC")
     inside = MONDAY + timedelta(hours=1)
     assert windows.waiting(action, TIMES, needs(lambda _: 1), inside) is None
     assert "2026-11-24" in windows.waiting(action, TIMES, needs(lambda _: 3601), inside)

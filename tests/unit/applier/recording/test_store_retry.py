@@ -35,12 +35,6 @@ def away():
     return StoreError("connection refused")
 
 
-def test_what_is_written_at_once_waits_for_nothing():
-    store = Store(None)
-    store.write()
-    assert store.waited == []
-
-
 def test_delays_grow_up_to_the_longest(away, caplog):
     store = Store(*[away] * 10, None)
     store.write()
@@ -109,7 +103,8 @@ def test_the_first_failure_and_the_return_are_warnings_and_what_is_between_is_no
     assert caplog.records[-1].getMessage() == "The record can be reached again"
 
 
-def test_nothing_is_logged_about_a_write_that_succeeds_at_once(caplog):
+def test_a_write_that_succeeds_at_once_waits_for_nothing_and_logs_nothing(caplog):
     caplog.set_level("INFO")
-    Store(None).write()
-    assert caplog.records == []
+    store = Store(None)
+    store.write()
+    assert (store.waited, caplog.records) == ([], [])

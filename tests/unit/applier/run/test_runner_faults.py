@@ -49,19 +49,16 @@ CHAIN = plan_of(nop("a"), nop("b", needs=("a",)), nop("c", needs=("b",)))
 
 
 class Away:
-    """Breaks a store's commits for a while: ``lost`` are written, and only the answer is lost."""
+    """Breaks a store's commits for a while."""
 
-    def __init__(self, one: Trial, times: int, *, lost: bool = False) -> None:
-        self.left, self.tries, self.lost = times, 0, lost
-        self.inner, self.commit = one.store, one.store.commit
+    def __init__(self, one: Trial, times: int) -> None:
+        self.left, self.tries, self.commit = times, 0, one.store.commit
         one.store.commit = self
 
     def __call__(self, uuid, claim, reports, *, now):
         self.tries += 1
         if any(r.uuid == "b" and r.state == "ONGOING" for r in reports) and self.left:
             self.left -= 1
-            if self.lost:
-                self.commit(uuid, claim, reports, now=now)
             raise StoreError("connection refused")
         self.commit(uuid, claim, reports, now=now)
 
@@ -74,31 +71,6 @@ def test_a_store_that_comes_back_is_written_to_again(trial, times, caplog):
     assert one.store.started == ["a", "b", "c"]
     assert away.tries == 4 + times
     assert "The record can be reached again" in caplog.text
-
-
-def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(trial, caplog):
-    one = trial(CHAIN, store_patience_s=PATIENCE_S)
-    Away(one, 1, lost=True)
-    assert one.run() is PlanState.SUCCEEDED
-    assert one.store.started == ["a", "b", "c"]
-    assert [a.attempts for a in one.plan().actions] == [1, 1, 1]
-
-
-@pytest.mark.parametrize("lost", [True, False])
-def test_the_end_of_the_plan_is_written_again_too(trial, lost, caplog):
-    one = trial(CHAIN, store_patience_s=PATIENCE_S)
-    move, left = one.store.move_claimed, [1]
-
-    def broken(*given, **more):
-        if not left:
-            return move(*given, **more)
-        left.pop()
-        if lost:
-            move(*given, **more)
-        raise StoreError("connection refused")
-
-    one.store.move_claimed = broken
-    assert one.run() is PlanState.SUCCEEDED
 
 
 def test_nothing_runs_whose_start_is_not_on_record(trial, caplog):

@@ -80,12 +80,11 @@ def test_all_that_cannot_be_used_is_said_at_once():
 def test_a_value_that_the_schema_refuses_is_not_used(monkeypatch):
     schema = {"properties": {"a": {"items": {"type": ["integer", "string"], "pattern": "^http"}}}}
     monkeypatch.setenv("A", "file:///etc/shadow")
-    assert refused("env A", schema) == f"a[1]: the secret 'env A' {WHY}"
+    assert refused("env A", schema).startswith("a[1]: the secret 'env A' ")
     monkeypatch.setenv("A", "https://example.com")
     assert value("env A", schema) == "https://example.com"
 
 
-WHY = "cannot be used: the action type does not accept its value"
 DIGITS = {"type": "string", "pattern": "^[0-9]+$"}
 
 
@@ -97,7 +96,8 @@ def test_a_value_that_is_refused_in_a_hidden_mapping_is_not_used(monkeypatch):
     monkeypatch.setenv("B", "1")
     with pytest.raises(ActionFailed) as caught:
         resolve(parameters, schema)
-    assert str(caught.value) == f"env.A: the secret 'env A' {WHY}"
+    assert str(caught.value).startswith("env.A: the secret 'env A' ")
+    assert "swordfish" not in str(caught.value)
     monkeypatch.setenv("A", "2")
     assert resolve(parameters, schema).parameters["env"] == {"A": "2", "B": "1"}
 
@@ -112,7 +112,7 @@ def test_a_value_that_is_refused_in_a_hidden_mapping_is_not_used(monkeypatch):
 )
 def test_a_value_for_which_the_schema_refuses_other_parts_is_not_used(schema, monkeypatch):
     monkeypatch.setenv("A", "root")
-    assert refused("env A", schema) == f"a[1]: the secret 'env A' {WHY}"
+    assert refused("env A", schema).startswith("a[1]: the secret 'env A' ")
     monkeypatch.setenv("A", "1")
     assert value("env A", schema) == "1"
 

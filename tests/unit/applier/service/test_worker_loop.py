@@ -362,15 +362,15 @@ def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog)
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("table", "change"),
     [
-        "UPDATE actionplan_request SET created_at = 'x'",
-        "UPDATE actionplan_plan SET guards = '{\"windows\": [5]}' WHERE claim != ''",
-        "UPDATE actionplan_attempt SET state = 'x'",
-        "UPDATE actionplan_action SET input_parameters = '{\"x\": 1}' WHERE name = 'dead'",
+        ("request", "created_at = 'x'"),
+        ("plan", "guards = '{\"windows\": [5]}' WHERE claim != ''"),
+        ("attempt", "state = 'x'"),
+        ("action", "input_parameters = '{\"x\": 1}' WHERE name = 'dead'"),
     ],
 )
-def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, caplog, damage):
+def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, caplog, table, change):
     ran, trial = threading.Event(), make_trial()
     trial.work = lambda _: ran.set() or PlanState.SUCCEEDED
     plan = new_plan("dead", state=PlanState.PENDING)
@@ -387,7 +387,7 @@ def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, cap
             trial.store.resume_plan(plan.uuid, [], now=now)
     trial.store.add_request(plan.uuid, Request(verb="skip", who="ann"), now=now)
     with closing(sqlite3.connect(trial.store.path)) as file, file:
-        assert file.execute(damage).rowcount > 0
+        assert file.execute(f"UPDATE actionplan_{table} SET {change}").rowcount > 0
     trial.pending()
     with trial:
         assert ran.wait(PATIENCE_S)

@@ -12,7 +12,7 @@ from applier.errors import StoreError
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 
-GONE = "the file was removed or replaced while it was in use"
+GONE = "removed or replaced"
 
 
 def test_nothing_is_written_to_a_file_that_has_lost_its_name(tmp_path: Path) -> None:
