@@ -387,7 +387,7 @@ def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, cap
             trial.store.resume_plan(plan.uuid, [], now=now)
     trial.store.add_request(plan.uuid, Request(verb="skip", who="ann"), now=now)
     with closing(sqlite3.connect(trial.store.path)) as file, file:
-        assert file.execute(f"UPDATE actionplan_{table} SET {change}").rowcount > 0
+        assert file.execute(f"UPDATE actionplan_{table} SET {change}").rowcount > 0  # noqa: S608
     trial.pending()
     with trial:
         assert ran.wait(PATIENCE_S)
