@@ -319,6 +319,20 @@ def test_a_sleep_counts_against_the_workers_and_a_pause_does_not(trial):
     assert first == {"s1", "p0", "p1", "p2"}
 
 
+def test_a_stop_ends_a_wait_at_once(trial):
+    plan = plan_of(waiting("a", seconds=3600), nop("b"))
+    one = trial(plan, plugins=WAITING, grace_s=PATIENCE_S)
+
+    def work(*given):
+        one.runner.cancel("ann")
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.CANCELLED
+    assert one.states() == {"a": "CANCELLED", "b": "SUCCEEDED"}
+    assert one.messages()["a"] == "aborted: it was to wait for 3600 s"
+
+
 def test_a_type_that_cannot_say_how_long_it_waits_is_executed(trial, caplog):
     kind = type("Broken", (Pause,), {"waits_s": classmethod(lambda *_given: 1 / 0)})
     one = trial(plan_of(waiting("a", "pause", seconds=0)), plugins={"pause": kind})
