@@ -100,15 +100,6 @@ def test_a_plan_keeps_every_word(check_fit) -> None:
         check_fit(partial(plan_table.show, made), 30, 40, 60, 72, 79, 80, 81, 99)
 
 
-def test_a_list_keeps_its_last_column(check_fit) -> None:
-    write = rows(
-        ("a91b8ab2", "switch-off-compute-1", "change_node_power_state", "FAILED", "failed", "2s",
-         "compute-4 has no room for db-2: needs 4 vcpus, 2 free"),
-        ("a91b8ab3", "b", "nop", "FAILED_DEPENDENCIES", "", "-", "needs db-2"),
-    )  # fmt: skip
-    check_fit(write, 40, 60, 80)
-
-
 @given(
     st.lists(st.tuples(WORDS, WORDS, WORDS, st.integers(0, 9), WORDS), min_size=1, max_size=3),
     st.integers(30, 100),

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import ANY
+
 import pytest
 from test_scheduler_faults import Faults, held
-from test_scheduler_stories import CANCEL, PAUSE, action, skip
+from test_scheduler_stories import CANCEL, DONE, PAUSE, action, skip
 
 from applier.contracts import Report, Request
 from applier.scheduling.scheduler import HaltReason
@@ -67,11 +69,7 @@ def test_a_cancel_replaces_a_pause_after_a_failure():
 
 
 def test_what_failed_while_a_cancel_was_under_way_is_not_tried_again():
-    story = Faults(action("a", retries=3))
-    story.begin()
-    story.turn(CANCEL)
-    assert story.turn("a fails") == []
-    assert story.scheduler.done
+    Faults(action("a", retries=3)).tells(ANY, (CANCEL, ANY), ("a fails", []), DONE)
 
 
 def test_no_other_state_pauses():

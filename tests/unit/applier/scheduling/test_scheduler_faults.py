@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from unittest.mock import ANY
+
 import pytest
-from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
+from test_scheduler_stories import CANCEL, DONE, PAUSE, Story, action, skip
 
 from applier.contracts import Report, Request
 from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
@@ -23,8 +25,11 @@ class Faults(Story):
     """A story in which retries, delays, and what other plans hold are told as well."""
 
     def turn(self, *events: Request | str, elapsed=(), held_by_others=None) -> list[str]:
+        """Let things happen as in other stories; ``UUID elapsed`` is the end of a delay."""
         requests = [event for event in events if isinstance(event, Request)]
-        reports = [_report(event) for event in events if isinstance(event, str)]
+        told = [event for event in events if isinstance(event, str)]
+        elapsed = [*elapsed, *(e.partition(" ")[0] for e in told if e.endswith(" elapsed"))]
+        reports = [_report(event) for event in told if not event.endswith(" elapsed")]
         turn = self.scheduler.decide(
             reports, requests, elapsed=elapsed, held_by_others=held_by_others
         )
@@ -74,49 +79,34 @@ def test_the_plan_says_how_often_before_its_type():
 
 
 def test_without_a_policy_of_its_type_only_what_the_plan_allows_is_tried_again_and_at_once():
-    story = Faults(action("a", retries=1), action("b"))
-    story.begin()
-    assert story.turn("a fails") == ["delay a 0"]
-    assert story.turn("b fails") == []
+    Faults(action("a", retries=1), action("b")).tells(
+        ANY, ("a fails", ["delay a 0"]), ("b fails", [])
+    )
 
 
 @pytest.mark.parametrize("end", ["a UNKNOWN", "a CANCELLED", "a SKIPPED", "a"])
 def test_only_a_failure_is_tried_again(end):
-    story = Faults(action("a"), policies=TWICE)
-    story.begin()
-    assert story.turn(end) == []
-    assert story.scheduler.done
+    Faults(action("a"), policies=TWICE).tells(ANY, (end, []), DONE)
 
 
 def test_a_delay_holds_neither_worker_nor_tokens():
-    story = Faults(
+    Faults(
         action("a", tokens=("node:1",)),
         action("b", tokens=("node:1",)),
         policies=TWICE,
         limits={"node:*": 1},
         max_workers=1,
-    )
-    story.begin()
-    assert story.turn("a fails") == ["delay a 5", "start b"]
-    assert story.turn(elapsed=["a"]) == []
-    assert story.turn("b") == ["start a"]
+    ).tells(ANY, ("a fails", ["delay a 5", "start b"]), ("a elapsed", []), ("b", ["start a"]))
 
 
 def test_a_pause_in_a_delay_leaves_the_action_to_the_next_run():
-    story = Faults(action("a"), policies=TWICE)
-    story.begin()
-    story.turn("a fails")
-    assert story.turn(PAUSE) == []
-    assert story.scheduler.done
-    assert story.turn(elapsed=["a"]) == []
+    Faults(action("a"), policies=TWICE).tells(
+        ANY, ("a fails", ANY), (PAUSE, []), DONE, ("a elapsed", [])
+    )
 
 
 def test_an_attempt_that_fails_after_a_pause_is_left_to_the_next_run():
-    story = Faults(action("a"), policies=TWICE)
-    story.begin()
-    story.turn(PAUSE)
-    assert story.turn("a fails") == ["delay a 5"]
-    assert story.scheduler.done
+    Faults(action("a"), policies=TWICE).tells(ANY, (PAUSE, ANY), ("a fails", ["delay a 5"]), DONE)
 
 
 def test_a_cancel_in_a_delay_ends_the_action():
@@ -137,11 +127,9 @@ def test_a_failure_that_comes_with_a_request_to_end_it_is_not_tried_again(asked)
 
 
 def test_a_skip_in_a_delay_takes_effect_at_once():
-    story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
-    story.begin()
-    story.turn("a fails")
-    assert story.turn(skip("a")) == ["a SKIPPED: ann broken", "start b"]
-    assert story.turn(elapsed=["a"]) == []
+    Faults(action("a"), action("b", needs=("a",)), policies=TWICE).tells(
+        ANY, ("a fails", ANY), (skip("a"), ["a SKIPPED: ann broken", "start b"]), ("a elapsed", [])
+    )
 
 
 def test_with_pause_only_the_last_attempt_pauses_and_says_which_action_it_was():
@@ -167,58 +155,47 @@ def test_an_abort_stops_one_action_and_it_is_not_tried_again():
 
 
 def test_an_abort_in_a_delay_ends_the_action():
-    story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
-    story.begin()
-    story.turn("a fails")
-    assert story.turn(ABORT_A) == [
-        "a CANCELLED: ann loops",
-        "b FAILED_DEPENDENCIES: a CANCELLED",
-    ]
-    assert story.turn(elapsed=["a"]) == []
-    assert story.scheduler.done
+    Faults(action("a"), action("b", needs=("a",)), policies=TWICE).tells(
+        ANY,
+        ("a fails", ANY),
+        (ABORT_A, ["a CANCELLED: ann loops", "b FAILED_DEPENDENCIES: a CANCELLED"]),
+        ("a elapsed", []),
+        DONE,
+    )
 
 
 def test_an_abort_of_what_a_cancel_ended_in_its_delay_changes_nothing():
-    story = Faults(action("a"), action("b"), policies=TWICE)
-    story.begin()
-    story.turn("a fails")
-    assert story.turn(CANCEL) == [
-        "plan: ann enough",
-        "a CANCELLED: ann enough",
-        "stop b",
-    ]
-    assert story.turn(ABORT_A) == []
-    story.turn("b")
-    assert story.scheduler.done
+    Faults(action("a"), action("b"), policies=TWICE).tells(
+        ANY,
+        ("a fails", ANY),
+        (CANCEL, ["plan: ann enough", "a CANCELLED: ann enough", "stop b"]),
+        (ABORT_A, []),
+        ("b", ANY),
+        DONE,
+    )
 
 
 def test_an_abort_of_what_has_not_begun_changes_nothing():
-    story = Faults(action("b"), action("a", needs=("b",)))
-    story.begin()
-    assert story.turn(ABORT_A) == []
-    assert story.turn("b") == ["start a"]
+    Faults(action("b"), action("a", needs=("b",))).tells(ANY, (ABORT_A, []), ("b", ["start a"]))
 
 
 # Actions that need no worker
 
 
 def test_what_takes_no_worker_starts_while_all_workers_are_busy():
-    story = Faults(action("a"), action("b"), action("c"), max_workers=1, workerless={"c"})
-    assert story.begin() == ["start a", "start c"]
-    assert story.turn("c") == []
-    assert story.turn("a") == ["start b"]
+    Faults(action("a"), action("b"), action("c"), max_workers=1, workerless={"c"}).tells(
+        ["start a", "start c"], ("c", []), ("a", ["start b"])
+    )
 
 
 def test_what_takes_no_worker_still_needs_its_tokens():
-    story = Faults(
+    Faults(
         action("a", tokens=("node:1",)),
         action("c", tokens=("node:1",)),
         max_workers=1,
         limits={"node:*": 1},
         workerless={"c"},
-    )
-    assert story.begin() == ["start a"]
-    assert story.turn("a") == ["start c"]
+    ).tells(["start a"], ("a", ["start c"]))
 
 
 # Actions that were given up
@@ -230,9 +207,7 @@ def hanging(*more, **options):
 
 
 def test_the_worker_of_what_hangs_is_replaced():
-    story = hanging(action("b"))
-    story.begin()
-    assert story.turn("a hangs") == ["start b"]
+    hanging(action("b")).tells(ANY, ("a hangs", ["start b"]))
 
 
 def test_what_waits_for_a_token_that_stays_held_is_cancelled_when_nothing_else_runs():
@@ -255,16 +230,15 @@ def test_what_waits_for_a_token_that_stays_held_is_cancelled_when_nothing_else_r
 
 
 def test_a_token_of_which_another_unit_is_left_is_not_lost():
-    story = hanging(action("c", tokens=("node:1",)), limits={"node:*": 2})
-    story.begin()
-    assert story.turn("a hangs") == ["start c"]
+    hanging(action("c", tokens=("node:1",)), limits={"node:*": 2}).tells(
+        ANY, ("a hangs", ["start c"])
+    )
 
 
 def test_a_raised_limit_lets_in_what_waits_for_a_lost_token():
-    story = hanging(action("b"), action("c", tokens=("node:1",)))
-    story.begin()
-    story.turn("a hangs")
-    assert story.turn("b", limit(node_1=2)) == ["start c"]
+    hanging(action("b"), action("c", tokens=("node:1",))).tells(
+        ANY, ("a hangs", ANY), ("b", limit(node_1=2), ["start c"])
+    )
 
 
 @pytest.mark.parametrize("given_up", [("a",), ()])
@@ -314,13 +288,12 @@ def test_what_comes_after_what_may_still_run_is_not_begun(earlier):
 
 
 def test_what_comes_after_what_may_still_run_is_found_in_any_order_of_the_plan():
-    story = Faults(
+    Faults(
         action("join", action_type=JOIN, parents=("a",), state=ActionState.SUCCEEDED),
         action("a", state=ActionState.UNKNOWN),
         action("b", parents=("join",)),
         given_up=("a",),
-    )
-    assert story.begin() == ["b CANCELLED: a"]
+    ).tells(["b CANCELLED: a"])
 
 
 def test_a_plan_in_which_all_waits_for_what_hangs_ends():
@@ -337,20 +310,20 @@ def test_a_plan_in_which_all_waits_for_what_hangs_ends():
 
 def test_a_lowered_limit_binds_new_starts_and_stops_nothing():
     members = [action(name, tokens=("node:1",)) for name in "abcd"]
-    story = Faults(*members, limits={"node:*": 2})
-    assert story.begin() == ["start a", "start b"]
-    assert story.turn(limit(node_1=1)) == []
-    assert story.turn("a") == []
-    assert story.turn("b") == ["start c"]
-    assert story.turn(limit(node_1=2)) == ["start d"]
+    Faults(*members, limits={"node:*": 2}).tells(
+        ["start a", "start b"],
+        (limit(node_1=1), []),
+        ("a", []),
+        ("b", ["start c"]),
+        (limit(node_1=2), ["start d"]),
+    )
 
 
 def test_a_limit_on_a_token_that_had_none_counts_who_holds_it():
     members = [action(name, tokens=("node:1",)) for name in "abc"]
-    story = Faults(*members, max_workers=2)
-    assert story.begin() == ["start a", "start b"]
-    assert story.turn(limit(node_1=1), "a") == []
-    assert story.turn("b") == ["start c"]
+    Faults(*members, max_workers=2).tells(
+        ["start a", "start b"], (limit(node_1=1), "a", []), ("b", ["start c"])
+    )
 
 
 def test_a_limit_of_a_kind_holds_for_each_token_by_itself():
@@ -362,12 +335,13 @@ def test_a_limit_of_a_kind_holds_for_each_token_by_itself():
 
 
 def test_fewer_workers_bind_new_starts_and_more_let_in_at_once():
-    story = Faults(*(action(name) for name in "abcde"), max_workers=2)
-    assert story.begin() == ["start a", "start b"]
-    assert story.turn(limit(max_workers=1)) == []
-    assert story.turn("a") == []
-    assert story.turn("b") == ["start c"]
-    assert story.turn(limit(max_workers=3)) == ["start d", "start e"]
+    Faults(*(action(name) for name in "abcde"), max_workers=2).tells(
+        ["start a", "start b"],
+        (limit(max_workers=1), []),
+        ("a", []),
+        ("b", ["start c"]),
+        (limit(max_workers=3), ["start d", "start e"]),
+    )
 
 
 def test_a_turn_tells_how_many_workers_there_are_now():

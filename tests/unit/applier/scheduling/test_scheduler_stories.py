@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from unittest.mock import ANY
 
 import pytest
 
@@ -17,6 +18,7 @@ from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
 
 State = ActionState
+DONE, GOES_ON = True, False
 
 
 def action(uuid: str, **fields) -> Action:
@@ -50,6 +52,18 @@ class Story:
         requests = [event for event in events if isinstance(event, Request)]
         reports = [report(event) for event in events if isinstance(event, str)]
         return self.told(self.scheduler.decide(reports, requests))
+
+    def tells(self, begun: object, *turns: object) -> None:
+        """Begin, and take turns: each is events and what they tell, a halt, or DONE or not."""
+        assert self.begin() == begun
+        for number, turn in enumerate(turns, 1):
+            if isinstance(turn, tuple):
+                *events, told = turn
+                assert self.turn(*events) == told, f"turn {number}"
+            elif isinstance(turn, HaltReason):
+                assert self.scheduler.stopped is turn
+            else:
+                assert self.scheduler.done is turn
 
     def told(self, turn: Decisions) -> list[str]:
         lines = [f"plan: {self.named(turn.cancelling)}"] if turn.cancelling else []
@@ -86,12 +100,9 @@ PAUSE = Request(verb="pause", who="ann")
 
 
 def test_an_action_starts_when_all_its_parents_have_ended():
-    story = Story(action("a"), action("b"), action("c", parents=("a", "b")))
-    assert story.begin() == ["start a", "start b"]
-    assert story.turn("a") == []
-    assert story.turn("b") == ["start c"]
-    assert story.turn("c") == []
-    assert story.scheduler.done
+    Story(action("a"), action("b"), action("c", parents=("a", "b"))).tells(
+        ["start a", "start b"], ("a", []), ("b", ["start c"]), ("c", []), DONE
+    )
 
 
 def test_what_was_not_begun_starts_again_at_once_and_counts_as_no_retry():
@@ -116,52 +127,44 @@ def test_what_was_cancelled_before_its_start_did_not_end_well():
 
 
 def test_ends_that_come_together_are_one_turn():
-    story = Story(action("a"), action("b"), action("c", parents=("a", "b")))
-    story.begin()
-    assert story.turn("b", "a") == ["start c"]
+    Story(action("a"), action("b"), action("c", parents=("a", "b"))).tells(
+        ANY, ("b", "a", ["start c"])
+    )
 
 
 def test_a_plan_without_actions_is_done_at_once():
-    story = Story()
-    assert story.begin() == []
-    assert story.scheduler.done
+    Story().tells([], DONE)
 
 
 def test_a_failure_ends_what_needs_it_and_names_where_it_began():
-    story = Story(
+    Story(
         action("a"),
         action("b", needs=("a",)),
         action("c", needs=("b",)),
         action("d", parents=("a",)),
+    ).tells(
+        ANY,
+        (
+            "a fails",
+            ["b FAILED_DEPENDENCIES: a FAILED", "c FAILED_DEPENDENCIES: b a FAILED", "start d"],
+        ),
     )
-    story.begin()
-    assert story.turn("a fails") == [
-        "b FAILED_DEPENDENCIES: a FAILED",
-        "c FAILED_DEPENDENCIES: b a FAILED",
-        "start d",
-    ]
 
 
 def test_with_continue_needs_are_order_only():
-    story = Story(action("a"), action("b", needs=("a",)), on_failure=OnFailure.CONTINUE)
-    story.begin()
-    assert story.turn("a fails") == ["start b"]
+    Story(action("a"), action("b", needs=("a",)), on_failure=OnFailure.CONTINUE).tells(
+        ANY, ("a fails", ["start b"])
+    )
 
 
 def test_with_pause_a_failure_keeps_everything_from_starting_and_ending():
-    story = Story(
+    Story(
         action("a"),
         action("b"),
         action("c", needs=("a",)),
         action("d", parents=("b",)),
         on_failure=OnFailure.PAUSE,
-    )
-    story.begin()
-    assert story.turn("a fails") == []
-    assert not story.scheduler.done
-    assert story.turn("b") == []
-    assert story.scheduler.done
-    assert story.scheduler.stopped is HaltReason.PAUSED
+    ).tells(ANY, ("a fails", []), GOES_ON, ("b", []), DONE, HaltReason.PAUSED)
 
 
 HAND_BACK = Request(verb="hand_back", who="the applier", why="it ends")
@@ -198,26 +201,22 @@ def test_any_other_halt_counts_before_a_hand_back(event, stopped, first):
 
 
 def test_one_of_several_alternatives_is_enough_and_nobody_waits_for_the_others():
-    story = Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),)))
-    assert story.begin() == ["start a", "start b"]
-    assert story.turn("b") == ["start c"]
-    assert story.turn("a fails", "c") == []
-    assert story.scheduler.done
+    Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),))).tells(
+        ["start a", "start b"], ("b", ["start c"]), ("a fails", "c", []), DONE
+    )
 
 
 def test_alternatives_of_which_none_ended_well_end_what_needs_them():
-    story = Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),)))
-    story.begin()
-    assert story.turn("a fails") == []
-    assert story.turn("b fails") == ["c FAILED_DEPENDENCIES: 2 a FAILED"]
+    Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),))).tells(
+        ANY, ("a fails", []), ("b fails", ["c FAILED_DEPENDENCIES: 2 a FAILED"])
+    )
 
 
 def test_of_each_group_one_has_to_end_well():
     group = (("a", "b"), ("b", "c"))
-    story = Story(action("a"), action("b"), action("c"), action("d", needs_any=group))
-    story.begin()
-    assert story.turn("a") == []
-    assert story.turn("c") == ["start d"]
+    Story(action("a"), action("b"), action("c"), action("d", needs_any=group)).tells(
+        ANY, ("a", []), ("c", ["start d"])
+    )
 
 
 TRIGGERED = (action("a"), action("b", triggers=(Trigger("a", (Outcome.CHANGED,)),)))
@@ -232,21 +231,17 @@ TRIGGERED = (action("a"), action("b", triggers=(Trigger("a", (Outcome.CHANGED,))
     ],
 )
 def test_a_trigger_decides_whether_an_action_runs(event, told):
-    story = Story(*TRIGGERED)
-    story.begin()
-    assert story.turn(event) == told
+    Story(*TRIGGERED).tells(ANY, (event, told))
 
 
 def test_a_trigger_may_ask_for_a_failure():
-    story = Story(action("a"), action("b", triggers=(Trigger("a", (Outcome.FAILED,)),)))
-    story.begin()
-    assert story.turn("a fails") == ["start b"]
+    Story(action("a"), action("b", triggers=(Trigger("a", (Outcome.FAILED,)),))).tells(
+        ANY, ("a fails", ["start b"])
+    )
 
 
 def test_what_was_not_triggered_ended_well():
-    story = Story(*TRIGGERED, action("c", needs=("b",)))
-    story.begin()
-    assert story.turn("a ok") == ["b SKIPPED", "start c"]
+    Story(*TRIGGERED, action("c", needs=("b",))).tells(ANY, ("a ok", ["b SKIPPED", "start c"]))
 
 
 def test_who_asks_for_one_kind_of_failure_may_be_blocked_by_the_other():
@@ -276,37 +271,29 @@ def test_who_is_not_set_off_by_anything_may_be_blocked_all_the_same():
 
 
 def test_a_need_is_looked_at_before_a_trigger():
-    story = Story(
+    Story(
         action("a"),
         action("b"),
         action("c", needs=("b",), triggers=(Trigger("a", (Outcome.CHANGED,)),)),
-    )
-    story.begin()
-    assert story.turn("a ok", "b fails") == ["c FAILED_DEPENDENCIES: b FAILED"]
+    ).tells(ANY, ("a ok", "b fails", ["c FAILED_DEPENDENCIES: b FAILED"]))
 
 
 def test_a_join_ends_in_its_turn_and_takes_nothing():
-    story = Story(
+    Story(
         action("a"),
         action("b"),
         action("j", action_type=JOIN, needs=("a", "b")),
         action("c", needs=("j",)),
         max_workers=1,
-    )
-    assert story.begin() == ["start a"]
-    assert story.turn("a") == ["start b"]
-    assert story.turn("b") == ["j SUCCEEDED", "start c"]
+    ).tells(["start a"], ("a", ["start b"]), ("b", ["j SUCCEEDED", "start c"]))
 
 
 def test_a_join_passes_a_failure_on():
-    story = Story(
+    Story(
         action("a"), action("j", action_type=JOIN, needs=("a",)), action("b", needs=("j",))
+    ).tells(
+        ANY, ("a fails", ["j FAILED_DEPENDENCIES: a FAILED", "b FAILED_DEPENDENCIES: j a FAILED"])
     )
-    story.begin()
-    assert story.turn("a fails") == [
-        "j FAILED_DEPENDENCIES: a FAILED",
-        "b FAILED_DEPENDENCIES: j a FAILED",
-    ]
 
 
 def test_among_those_that_may_start_rank_decides():
@@ -338,18 +325,13 @@ def test_an_action_waits_for_a_token_and_the_next_does_not():
 
 
 def test_what_does_not_run_takes_no_token():
-    story = Story(
+    Story(
         action("a"),
         action("b", needs=("a",), tokens=("node:1",)),
         action("c", parents=("b",), tokens=("node:1",)),
         limits={"node:*": 1},
         max_workers=1,
-    )
-    story.begin()
-    assert story.turn("a fails") == [
-        "b FAILED_DEPENDENCIES: a FAILED",
-        "start c",
-    ]
+    ).tells(ANY, ("a fails", ["b FAILED_DEPENDENCIES: a FAILED", "start c"]))
 
 
 def test_why_tells_what_an_action_waits_for():
@@ -372,19 +354,18 @@ def test_why_tells_what_an_action_waits_for():
 
 
 def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():
-    story = Story(action("a"), action("b", parents=("a",)), action("c"), max_workers=1)
-    story.begin()
-    assert story.turn(CANCEL) == [
-        "plan: ann enough",
-        "b CANCELLED: ann enough",
-        "c CANCELLED: ann enough",
-        "stop a",
-    ]
-    assert not story.scheduler.done
-    assert story.turn(CANCEL) == []
-    assert story.turn("a CANCELLED") == []
-    assert story.scheduler.done
-    assert story.scheduler.stopped is HaltReason.CANCELLED
+    Story(action("a"), action("b", parents=("a",)), action("c"), max_workers=1).tells(
+        ANY,
+        (
+            CANCEL,
+            ["plan: ann enough", "b CANCELLED: ann enough", "c CANCELLED: ann enough", "stop a"],
+        ),
+        GOES_ON,
+        (CANCEL, []),
+        ("a CANCELLED", []),
+        DONE,
+        HaltReason.CANCELLED,
+    )
 
 
 def test_a_cancel_that_is_there_at_the_beginning_lets_nothing_start():
@@ -429,62 +410,53 @@ def test_a_paused_plan_may_still_be_cancelled():
 
 
 def test_a_skip_takes_effect_when_all_before_has_ended():
-    story = Story(action("a"), action("b", needs=("a",)), action("c", needs=("b",)))
-    story.begin()
-    assert story.turn(skip("b")) == []
-    assert story.turn("a") == ["b SKIPPED: ann broken", "start c"]
+    Story(action("a"), action("b", needs=("a",)), action("c", needs=("b",))).tells(
+        ANY, (skip("b"), []), ("a", ["b SKIPPED: ann broken", "start c"])
+    )
 
 
 def test_a_skip_is_looked_at_before_a_failed_need():
-    story = Story(action("a"), action("b", needs=("a",)))
-    story.begin()
-    assert story.turn("a fails", skip("b")) == ["b SKIPPED: ann broken"]
+    Story(action("a"), action("b", needs=("a",))).tells(
+        ANY, ("a fails", skip("b"), ["b SKIPPED: ann broken"])
+    )
 
 
 def test_a_skip_takes_an_action_away_from_the_gates():
-    story = Story(action("a"), action("b"), action("c", needs=("b",)), max_workers=1)
-    story.begin()
-    assert story.turn(skip("b")) == ["b SKIPPED: ann broken"]
-    assert story.turn("a") == ["start c"]
+    Story(action("a"), action("b"), action("c", needs=("b",)), max_workers=1).tells(
+        ANY, (skip("b"), ["b SKIPPED: ann broken"]), ("a", ["start c"])
+    )
 
 
 @pytest.mark.parametrize("uuid", ["a", "no such action"])
 def test_a_skip_of_what_runs_or_is_not_there_changes_nothing(uuid):
-    story = Story(action("a"), action("b", needs=("a",)))
-    story.begin()
-    assert story.turn(skip(uuid)) == []
-    assert story.turn("a") == ["start b"]
+    Story(action("a"), action("b", needs=("a",))).tells(ANY, (skip(uuid), []), ("a", ["start b"]))
 
 
 def test_what_ended_in_an_earlier_run_is_not_run_again():
     done = action("a", state=State.SUCCEEDED, outcome=Outcome.CHANGED)
-    story = Story(done, action("b", needs=("a",)))
-    assert story.begin() == ["start b"]
+    Story(done, action("b", needs=("a",))).tells(["start b"])
 
 
 def test_what_was_skipped_early_passes_its_turn_on():
     """b was skipped before the plan ran; c must still wait for a, which is before b."""
     skipped = action("b", parents=("a",), state=State.SKIPPED)
-    story = Story(action("a"), skipped, action("c", parents=("b",)))
-    assert story.begin() == ["start a"]
-    assert story.turn("a") == ["start c"]
+    Story(action("a"), skipped, action("c", parents=("b",))).tells(["start a"], ("a", ["start c"]))
 
 
 def test_an_earlier_failure_still_decides():
-    story = Story(
+    Story(
         action("a", state=State.FAILED, outcome=Outcome.FAILED),
         action("b", state=State.SUCCEEDED, outcome=Outcome.OK),
         action("c", needs=("a",)),
         action("d", needs_any=(("a", "b"),)),
-    )
-    assert story.begin() == ["c FAILED_DEPENDENCIES: a FAILED", "start d"]
+    ).tells(["c FAILED_DEPENDENCIES: a FAILED", "start d"])
 
 
 def test_what_waits_for_itself_does_not_keep_a_plan_from_ending():
     """Validation refuses such a plan; should one come through, it ends, and says why."""
-    story = Story(action("a", needs_any=(("b",),)), action("b", parents=("a",)))
-    assert story.begin() == ["a CANCELLED", "b CANCELLED"]
-    assert story.scheduler.done
+    Story(action("a", needs_any=(("b",),)), action("b", parents=("a",))).tells(
+        ["a CANCELLED", "b CANCELLED"], DONE
+    )
 
 
 def on_node(uuid: str, node: str, **fields) -> Action:
@@ -572,13 +544,11 @@ def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
 
 
 def test_nodes_that_failed_in_an_earlier_run_count():
-    story = Story(
+    Story(
         replace(on_node("a", "1"), state=State.UNKNOWN),
         on_node("b", "2"),
         tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
-    )
-    assert story.begin() == ["b CANCELLED: 1 compute 1"]
-    assert story.scheduler.done
+    ).tells(["b CANCELLED: 1 compute 1"], DONE)
 
 
 def test_a_pause_after_a_failure_comes_before_a_tolerance():

@@ -32,8 +32,6 @@ from applier.store import Service
 from applier.testing.sample_plans import new_plan
 from planner.states import PlanState
 
-#: What attempts on record tell of: every other one tells nothing.
-MEASURES = (None, "nop", None, "migrate")
 #: How to start a process that rights bind; root's it is otherwise not.
 AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
 
