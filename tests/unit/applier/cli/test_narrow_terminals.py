@@ -24,32 +24,18 @@ from applier.scheduling.submissions import Concurrency
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
+from .test_column_widths import Terminal, written
+
 WORDS = st.text("abc -/ノ", min_size=1, max_size=60)
 
 
-class Terminal(io.StringIO):
-    """What is written to a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-    @property
-    def lines(self) -> list[str]:
-        return re.sub(r"\x1b\[[0-9;]*m", "", self.getvalue()).splitlines()
-
-
-@pytest.fixture
-def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """Run a writer on a terminal; gives the lines without their colours."""
-
-    def run(columns: int, write: Callable[[Terminal], object]) -> list[str]:
-        monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setenv("TERM", "xterm")
-        stream = Terminal()
-        write(stream)
-        return stream.lines
-
-    return run
+def check_fit(write: Callable[[Terminal], object], *widths: int) -> None:
+    """Assert that a writer keeps to each of some widths, and writes the same in all."""
+    wide = letters(written(100, write))
+    for columns in widths:
+        lines = written(columns, write)
+        assert max(map(cell_len, lines)) <= columns
+        assert letters(lines) == wide
 
 
 def letters(lines: list[str]) -> Counter[str]:
@@ -80,21 +66,7 @@ def a_plan(name: str = "move-web-1", state: ActionState = ActionState.PENDING) -
     )
 
 
-@pytest.fixture
-def check_fit(on_terminal: Callable[..., list[str]]) -> Callable[..., None]:
-    """Return a check that a writer keeps to each of some widths, and writes the same in all."""
-
-    def check(write: Callable[[Terminal], object], *widths: int) -> None:
-        wide = letters(on_terminal(100, write))
-        for columns in widths:
-            lines = on_terminal(columns, write)
-            assert max(map(cell_len, lines)) <= columns
-            assert letters(lines) == wide
-
-    return check
-
-
-def test_a_plan_keeps_every_word(check_fit) -> None:
+def test_a_plan_keeps_every_word() -> None:
     for name in ("move-web-1", "switch-off-compute-1", "batch-1/terminate-" * 3):
         made = a_plan(name)
         check_fit(partial(plan_table.show, made), 30, 40, 60, 72, 79, 80, 81, 99)
@@ -105,24 +77,19 @@ def test_a_plan_keeps_every_word(check_fit) -> None:
     st.integers(30, 100),
 )
 def test_no_table_of_rows_is_cut_off(given_rows, columns) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", str(columns))
-        patch.setenv("TERM", "xterm")
-        stream = Terminal()
-        rows(*given_rows)(stream)
-    lines = stream.lines
+    lines = written(columns, rows(*given_rows))
     assert max(map(cell_len, lines)) <= columns
     told = "".join(str(cell) for row in given_rows for cell in row)
     head = "".join(f"column {i}" for i in range(5))
     assert letters(lines) == letters([told, head])
 
 
-def test_a_bar_stands_in_one_line(on_terminal) -> None:
+def test_a_bar_stands_in_one_line() -> None:
     made = a_plan("batch-1/terminate-" * 4)
     takes = dict.fromkeys((a.uuid for a in made.actions), 5.0)
     found = forecast(made.actions, takes, Concurrency(limits={}, max_workers=2))
     for columns in (50, 60, 80):
-        lines = on_terminal(columns, partial(timeline.show, made, found))
+        lines = written(columns, partial(timeline.show, made, found))
         bars = re.findall("##+", "\n".join(lines))
         assert bars == ["#" * (columns // 5)] * 2
         assert max(map(cell_len, lines)) <= columns
@@ -142,7 +109,7 @@ def test_what_is_left_out_of_a_forecast_is_told(actions, told) -> None:
     assert (f"only {told} ones" in out.getvalue()) is bool(told)
 
 
-def test_the_nodes_of_a_deployment_fit(check_fit) -> None:
+def test_the_nodes_of_a_deployment_fit() -> None:
     states = [ActionState.SUCCEEDED, ActionState.FAILED, ActionState.FAILED_DEPENDENCIES]
     states += [ActionState.CANCELLED, ActionState.SKIPPED, ActionState.UNKNOWN]
     actions = tuple(
@@ -172,12 +139,12 @@ VERBS = (
 
 
 @pytest.mark.usefixtures("run")
-def test_what_a_verb_writes_fits(on_terminal: Callable[..., list[str]]) -> None:
+def test_what_a_verb_writes_fits() -> None:
     for words, columns in product(VERBS, (80, 100, 120, 200)):
 
         def write(stream: Terminal, words: str = words) -> None:
             Program(stdout=stream, stderr=io.StringIO()).run(words.split())
 
-        written = on_terminal(columns, write)
-        assert written
-        assert max(map(cell_len, written)) <= columns, words
+        lines = written(columns, write)
+        assert lines
+        assert max(map(cell_len, lines)) <= columns, words
