@@ -16,6 +16,7 @@ from oslo_context import context
 from applier.api.authentication import Strategy
 from applier.api.policies import Policy
 from applier.api.rates import Rates
+from applier.api.well_formed import require_well_formed
 from applier.wording import one_line
 
 LOG = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class Access:
         response.set_header("x-openstack-request-id", request_id)
         # From here on, each log record of this thread has the request id.
         context.RequestContext(request_id=request_id, overwrite=True)
+        require_well_formed(request)
         if request.path in self._public:
             return
         _refuse_other_sites(request)

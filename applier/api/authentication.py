@@ -70,13 +70,13 @@ def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[.
     if conf.api.auth_strategy != "keystone":
         return application
     try:
-        from keystonemiddleware.auth_token import AuthProtocol
+        from applier.api.keystone import KeystoneTokens
     except ImportError:
         missing = MissingExtra("[api] auth_strategy = keystone", "keystone")
         raise ConfigurationError(str(missing)) from None
     # The application itself rejects invalid tokens: errors of /v1 and /v2 differ in form.
     settings = {"oslo_config_config": conf, "delay_auth_decision": True}
-    checked: Callable[..., Any] = AuthProtocol(application, settings)
+    checked: Callable[..., Any] = KeystoneTokens(application, settings)
     return checked
 
 
@@ -117,8 +117,12 @@ def anonymous(request: falcon.Request, request_id: str) -> Caller:
 def from_keystone(request: falcon.Request, request_id: str) -> Caller:
     """Return the caller that keystonemiddleware has confirmed, with the roles of the token.
 
-    Raises falcon.HTTPUnauthorized if it has confirmed none.
+    Raises falcon.HTTPUnauthorized if it has confirmed none, and falcon.HTTPServiceUnavailable if
+    Keystone does not answer.
     """
+    from applier.api.keystone import require_answer
+
+    require_answer(request)
     if request.get_header("X-Identity-Status") != "Confirmed":
         raise falcon.HTTPUnauthorized(
             title="Unauthorized",

@@ -16,7 +16,6 @@ from applier.api.parts import Parts
 from applier.api.policies import Policy
 from applier.api.rates import Rates
 from applier.api.v1.versions import Versions
-from applier.api.well_formed import WellFormed
 from applier.assembly import Assembly
 
 
@@ -42,7 +41,7 @@ def make(
     chosen = strategy or authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[Heads(), WellFormed(), Access(chosen, parts.policy, rates, public), Versions()]
+        middleware=[Heads(), Access(chosen, parts.policy, rates, public), Versions()]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)

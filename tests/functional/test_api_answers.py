@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from threading import Event
 from typing import Any
 
 import pytest
-from api_client import client_of, configured
+from api_client import api_process, client_of, configured
 from command_line import CommandLine
 from falcon.testing import TestClient
+from reserved_port import ReservedPort
 from test_api_archives import administrators
 from test_api_v2 import is_problem, post, stored
 from test_cli_hosts import WEB, created, destination, move
@@ -105,3 +107,25 @@ def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(
     assert all(one["detail"] in refused.json["detail"] for one in refused.json["differences"])
     started = post(api, "/v2/plans/last/start", {"accept_drift": True})
     assert started.json["state"] == "PENDING"
+
+
+def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.environment["PYTHONWARNINGS"] = "ignore"
+    configured(actionplan, port=0, auth_strategy="keystone")
+    with closing(ReservedPort()) as kept:
+        keystone = f"http://127.0.0.1:{kept.port}/v3"
+        with actionplan.configuration.open("a") as file:
+            file.write(
+                f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone}\n"
+                f"www_authenticate_uri = {keystone}\nhttp_request_max_retries = 0\n"
+                "username = a\npassword = x\nproject_name = service\n"
+                "user_domain_id = default\nproject_domain_id = default\n"
+            )
+        with api_process(actionplan) as api:
+            for path in ("/v2/plans", "/v1/action_plans"):
+                away = api(path, headers={"X-Auth-Token": "a"})
+                assert (away.status, away.headers["Retry-After"]) == (503, "5"), away.body
+                assert b"Keystone does not answer" in away.body
+                assert api(path).status == 401
