@@ -14,6 +14,7 @@ from typing import Any
 import falcon
 
 from applier import errors
+from applier.api.words_of_requests import of_api
 from planner.errors import InvalidInput, InvalidTransition, Mistake, PlannerError
 
 LOG = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ def problem_of(error: Exception) -> Problem:
         return _of_drift(error)
     headers = {"Retry-After": _RETRY_AFTER_S} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
     mistakes = error.mistakes if isinstance(error, InvalidInput) else ()
-    return Problem(status, title, str(error), tuple(mistakes), headers=headers)
+    return Problem(status, title, of_api(str(error)), tuple(mistakes), headers=headers)
 
 
 def _of_drift(error: errors.Drift) -> Problem:
@@ -162,4 +163,8 @@ def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, 
 def _place_of(mistake: Mistake) -> dict[str, str]:
     steps = (str(step).replace("~", "~0").replace("/", "~1") for step in mistake.path)
     place = {"place": mistake.place} if mistake.place else {}
-    return {"detail": mistake.text, "pointer": "".join(f"/{step}" for step in steps), **place}
+    return {
+        "detail": of_api(mistake.text),
+        "pointer": "".join(f"/{step}" for step in steps),
+        **place,
+    }

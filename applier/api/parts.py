@@ -10,6 +10,7 @@ import falcon
 
 from applier.api.caller import Caller
 from applier.api.policies import Policy
+from applier.api.words_of_requests import of_api
 from applier.assembly import Assembly
 from applier.operations import Operator
 
@@ -40,10 +41,14 @@ def operator_of(request: falcon.Request, told: list[str]) -> Operator:
     change happens once.
     """
     caller = caller_of(request)
+
+    def say(text: str) -> None:
+        told.append(of_api(text))
+
     return Operator(
         name=caller.user,
-        say=told.append,
-        note=told.append,
+        say=say,
+        note=say,
         project=caller.project,
         address=caller.address,
         request_id=caller.request_id,

@@ -129,3 +129,28 @@ def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(
                 assert (away.status, away.headers["Retry-After"]) == (503, "5"), away.body
                 assert b"Keystone does not answer" in away.body
                 assert api(path).status == 401
+
+
+def test_answers_name_fields_of_the_api_and_no_options(api: TestClient) -> None:
+    actions = [{"name": "first", "action_type": "nop", "touches": ["node:a"]}]
+    approved = {"name": "a", "actions": actions, "guards": {"approvals": 2}}
+    bounded = {"name": "b", "actions": actions, "guards": {"blast_radius": {"hosts": "20%"}}}
+    saved = stored(api)
+    asked = [
+        post(api, "/v2/plans/a/start") if stored(api, approved) else None,
+        post(api, "/v2/plans/a/approve", {"why": "looked at"}),
+        api.simulate_get("/v2/plans/a/approvals"),
+        api.simulate_get("/v2/plans/a/dry-run"),
+        post(api, f"/v2/plans/{saved}/limits", {"limits": {"max_workers": 1}}),
+        post(api, "/v2/plans", api.simulate_get(f"/v2/plans/{saved}").json | {"digest": "x"}),
+        post(api, "/v2/plans?planner=weight", api.simulate_get(f"/v2/plans/{saved}").json),
+        post(api, "/v2/plans?set=ordering=slots", api.simulate_get(f"/v2/plans/{saved}").json),
+        post(api, "/v2/plans?facts_from=simulated", approved),
+        post(api, "/v2/plans", bounded),
+        post(api, "/v2/plans/b/start"),
+    ]
+    for answer in asked:
+        assert answer is not None
+        assert " --" not in answer.text, answer.text
+        assert "'--" not in answer.text, answer.text
+    assert "/approve with" in asked[0].text

@@ -10,6 +10,7 @@ import falcon
 from applier.api.parts import Parts
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
+from applier.api.words_of_requests import of_api
 from applier.operations import approving, lookup
 
 _APPROVAL = schemas.mapping(
@@ -52,4 +53,6 @@ class ApprovalsV2(Resource):
         self.query(request)
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        response.media = approving.as_dict(assembly, found)
+        shown = approving.as_dict(assembly, found)
+        missing = shown["missing"]
+        response.media = {**shown, "missing": missing and of_api(missing)}

@@ -11,6 +11,7 @@ import falcon
 from applier.api.parts import Parts
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
+from applier.api.words_of_requests import of_api
 from applier.operations import dry_run, lookup, predictions, rehearsals
 from applier.rehearsal import faults
 from applier.run.prechecks import Precheck
@@ -60,7 +61,9 @@ class DryRunV2(Resource):
         self.query(request)
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        response.media = dry_run.as_dict(found, dry_run.dry_run(assembly, found))
+        shown = dry_run.as_dict(found, dry_run.dry_run(assembly, found))
+        guard = shown["guard"]
+        response.media = {**shown, "guard": guard and of_api(guard)}
 
 
 class RehearsalV2(Resource):
