@@ -14,6 +14,7 @@ from api_client import HOST, JSON, client_of, configured
 from command_line import CommandLine
 from falcon.testing import Result, TestClient
 
+from applier.api.v2 import plans
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
 
@@ -205,6 +206,18 @@ def test_plans_are_filtered_by_who_made_them_how_and_when(api: TestClient) -> No
         "query since",
         "query until",
     }
+
+
+def test_plans_are_counted_as_far_as_is_said(
+    api: TestClient, actionplan: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "COUNTED", 3)
+    for number in range(1, 5):
+        stored(api)
+        for limit in (1, 2, 3, 9):
+            found = api.simulate_get("/v2/plans", params={"limit": str(limit)}).json
+            assert len(found["plans"]) == min(limit, number)
+            assert found["total"] == min(3, number), (limit, number)
 
 
 def test_if_match_refuses_what_was_changed(api: TestClient) -> None:

@@ -27,7 +27,7 @@ from planner.states import PlanState
 #: How many plans are listed if the query has no ``limit``.
 LISTED = 25
 #: How many plans are counted at most, so that the answer does not wait for a count of all.
-COUNTED = 10_000
+COUNTED = 1000
 TOTAL = {"type": "integer", "maximum": COUNTED, "description": f"counted up to {COUNTED}"}
 #: The filters of a list of plans.
 FILTERS = {
@@ -73,11 +73,11 @@ class PlansV2(Resource):
         query = self.query(request)
         filters = _filters(query)
         store = self._parts.assembly.store
-        found = store.list_plans(limit=query.get("limit", LISTED), **filters)
-        response.media = {
-            "plans": [summary_of(summary) for summary in found],
-            "total": store.count_plans(most=COUNTED, **filters),
-        }
+        limit = query.get("limit", LISTED)
+        found = store.list_plans(limit=limit, **filters)
+        is_whole = len(found) < min(limit, COUNTED)
+        total = len(found) if is_whole else store.count_plans(most=COUNTED, **filters)
+        response.media = {"plans": [summary_of(summary) for summary in found], "total": total}
 
     @idempotency.once
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
