@@ -75,7 +75,7 @@ def test_who_made_a_plan_does_not_approve_it_whatever_the_environment_says(
     uuid = made(actionplan, "--set", "approvals=1", "--set", "approval_by_another=true")
     assert actionplan.plan().guards.to_dict() == {"approvals": 1, "approval_by_another": True}
     ended = actionplan("apply", uuid, "--yes", "--set", "approvals=0")
-    assert (ended.code, "--set approvals=0: has no effect" in ended.err) == (1, True)
+    assert (ended.code, "set approvals=0: has no effect" in ended.err) == (1, True)
     ended = actionplan("approve", uuid, "--reason", "mine", LOGNAME="bo", USER="bo")
     assert (ended.code, f"operator made plan {uuid[:8]}" in ended.err) == (4, True)
     actionplan.environment["TEST_USER"] = "bo"
