@@ -14,7 +14,6 @@ from applier.actions.pause import Pause
 from applier.actions.skipped import Skipped
 from applier.actions.sleep import Sleep
 from applier.contracts import ActionPlugin, Request, Verified
-from applier.engines.action_output import KEPT_BYTES
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed
