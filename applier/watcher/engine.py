@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from oslo_config import cfg
@@ -20,7 +20,7 @@ from applier.run.liveness import gone, has_died
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
 from applier.scheduling.verdict import OnFailure
-from applier.watcher import database, endings, interrupted, verify
+from applier.watcher import database, endings, interrupted, purging, verify
 from applier.watcher.actions import WatcherTypes
 from applier.watcher.engine_options import ENGINE_OPTIONS
 from applier.watcher.notifications import Notifier
@@ -61,6 +61,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         record = None
         try:
             database.prepare()
+            _purge_once()
             with Notifier(
                 self.context, actions, lambda: self.notify_cancel_start(uuid)
             ) as notifier:
@@ -138,3 +139,10 @@ class ActionPlanEngine(BaseWorkFlowEngine):
             verify_patience_s=verify.patience_s(),
         )
         return partial(Runner, setup)
+
+
+@cache
+def _purge_once() -> None:
+    """Delete what is kept of some plans that Watcher has removed; in each process once."""
+    if number := purging.purge():
+        LOG.info("Deleted what was kept of %d plans that Watcher has removed", number)

@@ -40,7 +40,11 @@ class WatcherProgram(Program):
     NAME = "actionplan-watcher"
     VERBS = "actionplan.watcher_cli"
     DESCRIPTION = "Shows the action plans of OpenStack Watcher, and lets them go on after a crash."
-    GROUPS = {"Look": ("show", "why", "graph", "simulate"), "Step in": ("action set", "resume")}
+    GROUPS = {
+        "Look": ("show", "why", "graph", "simulate"),
+        "Step in": ("action set", "resume"),
+        "Record": ("purge",),
+    }
     EXAMPLES = EXAMPLES
 
     def new_session(self, config_files: Sequence[str]) -> Session:

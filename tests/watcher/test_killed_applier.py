@@ -105,6 +105,11 @@ def test_what_a_cancelled_plan_was_at_is_verified_as_well(
     assert states(ended) == ["CANCELLED", "SUCCEEDED", state, "CANCELLED"]
 
 
+@pytest.mark.parametrize("applier", ["true"], indirect=True)
+def test_what_is_kept_of_a_plan_goes_when_watcher_has_removed_it(applier: Applier) -> None:
+    assert applier.step("purged", applier.killed()) == {"before": 0, "after": 1, "again": 0}
+
+
 @pytest.mark.parametrize("applier", ["false"], indirect=True)
 def test_without_resume_watcher_cancels_the_plan_and_it_goes_on_when_asked(
     applier: Applier,

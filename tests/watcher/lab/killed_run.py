@@ -10,6 +10,7 @@ Each step but the first three prints the outcome of the plan, and why it was ref
 - ``go on`` is an applier that gets the plan.
 - ``cancelled, done`` and ``cancelled, not done`` are ``actionplan-watcher resume --follow`` after a
   user has cancelled it; the cloud shows that the work of what was interrupted is done or not.
+- ``purged`` is ``actionplan-watcher purge`` after Watcher has removed the plan, or before.
 - ``die`` is one that is killed by the first action.
 - ``syncer`` is what Watcher does at the start of an applier.
 - ``reopen`` is what ``actionplan-watcher resume PLAN`` writes; ``reopen down`` the same while it
@@ -128,6 +129,20 @@ def cancelled(watcher, plan, found):
         Follower(lambda _: None, lambda _: None).look()
 
 
+def purged(watcher, plan):
+    """Purge while Watcher has the plan, and once more when it is gone; print what was deleted."""
+    import sqlalchemy as sa
+
+    from applier.watcher import claims, database, purging
+
+    before = purging.purge()
+    with database.writing() as connection:
+        gone = sa.delete(claims.PLANS).where(claims.PLANS.c.uuid == plan)
+        connection.execute(gone)
+    print(json.dumps({"before": before, "after": purging.purge(), "again": purging.purge()}))
+    sys.exit()
+
+
 def die(watcher, plan):
     """Get the plan, and be killed by its first action, which begins after its start is recorded."""
     from watcher.applier.actions.sleep import Sleep
@@ -156,6 +171,7 @@ STEPS = {
     "cancelled, done": partial(cancelled, found="done"),
     "cancelled, not done": partial(cancelled, found="not done"),
     "die": die,
+    "purged": purged,
     "early": early,
 }
 
