@@ -146,7 +146,7 @@ def test_what_is_wrong_with_yaml_is_said_with_its_line(text: str, expected: str)
 
 @pytest.mark.parametrize("text", ["", "\n# nothing\n", "null", "---\n"])
 def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
-    assert "empty: a document with 'actions' or a 'kind'" in refusal(text)
+    assert all(word in refusal(text) for word in ("empty", "'actions'", "'kind'"))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_list_is_a_value_like_any_other() -> None:
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"no-such/plan\.yaml: cannot be read: No such file"):
+    with pytest.raises(InvalidInput, match=r"no-such/plan\.yaml: .*: No such file"):
         documents.read("no-such/plan.yaml")
 
 
@@ -210,7 +210,7 @@ def test_a_path_that_cannot_be_one_is_named() -> None:
 def test_text_that_is_not_utf_8_is_refused_with_the_byte(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_bytes("a: ü".encode("latin-1"))
-    with pytest.raises(InvalidInput, match=r"plan\.yaml:1: not UTF-8 text: .* at byte 3"):
+    with pytest.raises(InvalidInput, match=r"plan\.yaml:1: .*UTF-8.* byte 3$"):
         documents.read(file)
 
 

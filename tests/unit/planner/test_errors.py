@@ -108,7 +108,8 @@ def test_long_values_are_shortened_with_their_length(error: Exception) -> None:
 def test_what_follows_a_long_value_is_still_read() -> None:
     told = str(Mistake(f"the task's node {LONG!r} is not there; did you mean 'a'?"))
     assert told.startswith("document: the task's node 'vvv")
-    assert told.endswith("...' (4000 characters) is not there; did you mean 'a'?")
+    assert "' (4000 characters) is" in told
+    assert told.endswith(" 'a'?")
 
 
 #: Not long, even with escapes.

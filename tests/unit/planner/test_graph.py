@@ -91,10 +91,9 @@ def test_all_loops_are_named() -> None:
 def test_links_that_lead_nowhere_are_named_with_who_has_them() -> None:
     with pytest.raises(InvalidPlan) as refused:
         graph.validate(actions({"a": ["x"], "b": {"needs_any": (("uuid-a", "uuid-y"),)}}))
-    assert refused.value.problems == (
-        "a comes after uuid-x, which is not in the plan",
-        "b comes after uuid-y, which is not in the plan",
-    )
+    first, second = refused.value.problems
+    assert first.startswith("a comes after uuid-x, ")
+    assert second.startswith("b comes after uuid-y, ")
 
 
 def test_what_stands_twice_is_named() -> None:
@@ -115,10 +114,9 @@ def test_a_blocker_has_to_come_before_anyhow() -> None:
     graph.validate(actions({"a": [], "b": ordered}))
     with pytest.raises(InvalidPlan) as refused:
         graph.validate(actions({"a": [], "b": {"blocked_by": blocked_by}}))
-    assert refused.value.problems == (
-        "b is blocked by uuid-a, which does not come before it",
-        "b is blocked by uuid-x, which does not come before it",
-    )
+    first, second = refused.value.problems
+    assert first.startswith("b is blocked by uuid-a, ")
+    assert second.startswith("b is blocked by uuid-x, ")
 
 
 def test_actions_without_names_are_not_alike() -> None:

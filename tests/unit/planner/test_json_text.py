@@ -31,7 +31,7 @@ def test_one_encoder_writes_on_after_a_value_that_it_refused():
     endless.append(endless)
     with pytest.raises(RecursionError):
         write(endless)
-    with pytest.raises(TypeError, match="Object of type object is not JSON serializable"):
+    with pytest.raises(TypeError, match=r"type object .*JSON"):
         write([object()])
     assert write([endless[:0], ActionState.PENDING]) == '[[],"PENDING"]'
 

@@ -57,21 +57,24 @@ def test_the_planner_is_the_argument_before_the_document_before_the_file(tmp_pat
 
 
 def test_an_unknown_planner_as_argument_is_an_unknown_plugin() -> None:
-    with pytest.raises(UnknownPlugin, match="no planner 'wieght'; did you mean 'weight'"):
+    with pytest.raises(UnknownPlugin, match="did you mean 'weight'") as refused:
         make_plan(TWO, "wieght")
+    assert (refused.value.what, refused.value.name) == ("planner", "wieght")
 
 
 def test_an_unknown_planner_in_a_document_is_named_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("actions: []\nplanner: wieght\n")
     (line,) = refusals(file)
-    assert line.startswith(f"{file}:2: planner: no planner 'wieght'; did you mean 'weight'?")
+    assert line.startswith(f"{file}:2: planner: no planner 'wieght'")
+    assert "did you mean 'weight'?" in line
 
 
 def test_an_unknown_planner_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
     conf = configuration(tmp_path, "\n[watcher_planner]\nplanner = wieght\n")
     (line,) = refusals(TWO, conf=conf)
-    assert "watcher.conf:3: [watcher_planner] planner: no planner 'wieght'" in line
+    assert "watcher.conf:3: [watcher_planner] planner: " in line
+    assert "'wieght'" in line
 
 
 @pytest.mark.parametrize(
@@ -155,12 +158,12 @@ def test_a_plan_for_unchecked_types_warns_of_each_type_once() -> None:
     document = {
         "actions": [{"action_type": "warp"}, {"action_type": "warp"}, {"action_type": "nop"}]
     }
-    assert unchecked(document).warnings == (
-        "action type 'warp': no plugin offers it, and its parameters were not checked",
-        "action type 'nop': its parameters were not checked",
-        "action type 'warp' has no weight: 0 is used",
-        "action type 'warp' has no parallelization: 1 is used",
-    )
+    no_plugin, not_checked, weight, parallelization = unchecked(document).warnings
+    assert all("'warp'" in warning for warning in (no_plugin, weight, parallelization))
+    assert "no plugin" in no_plugin
+    assert "'nop': its parameters were not checked" in not_checked
+    assert "no weight: 0" in weight
+    assert "no parallelization: 1" in parallelization
 
 
 def test_checked_types_warn_of_nothing() -> None:
@@ -244,9 +247,7 @@ def test_a_message_that_is_read_back_warns_as_its_plan_did() -> None:
         "tasks": [task],
     }
     made = unchecked(document)
-    assert made.warnings[-1] == (
-        "limit 'type:nothing' has no effect: no action of this plan holds it"
-    )
+    assert made.warnings[-1].startswith("limit 'type:nothing' has no effect")
     assert unchecked(message.write(made)).warnings == made.warnings
 
 
@@ -271,8 +272,10 @@ def test_limits_of_a_file_and_of_the_planner_hold_both_and_the_document_replaces
 def test_a_type_that_fails_over_parameters_that_fit_is_to_blame() -> None:
     odd = action_type("odd")
     odd.touches = classmethod(lambda _, parameters: parameters["no-such-key"])  # type: ignore
-    with pytest.raises(BrokenPlugin, match="action type 'odd' cannot be used: KeyError"):
+    with pytest.raises(BrokenPlugin) as broken:
         plan(WeightPlanner, {"actions": [{"action_type": "odd"}]}, odd)
+    assert (broken.value.what, broken.value.name) == ("action type", "odd")
+    assert broken.value.reason.startswith("KeyError: 'no-such-key'")
 
 
 def test_a_type_is_not_asked_about_parameters_that_its_schema_refuses() -> None:
@@ -284,8 +287,10 @@ def test_a_type_is_not_asked_about_parameters_that_its_schema_refuses() -> None:
 
 def test_a_type_whose_schema_is_wrong_is_to_blame() -> None:
     odd = action_type("odd", schema={"type": "objekt"})
-    with pytest.raises(BrokenPlugin, match="action type 'odd' cannot be used: its schema is wrong"):
+    with pytest.raises(BrokenPlugin) as broken:
         plan(WeightPlanner, {"actions": [{"action_type": "odd"}]}, odd)
+    assert broken.value.name == "odd"
+    assert broken.value.reason.startswith("its schema is wrong")
 
 
 def test_clock_and_ids_are_parameters() -> None:

@@ -35,15 +35,16 @@ def test_a_planner_is_found_by_name() -> None:
 def test_an_unknown_planner_is_answered_with_the_nearest_and_all() -> None:
     with pytest.raises(UnknownPlugin) as refused:
         registry.planner("wieght")
-    text = str(refused.value)
-    assert text.startswith("no planner 'wieght'; did you mean 'weight'? Known: ")
-    assert "node_resource_consolidation" in text
+    assert (refused.value.what, refused.value.name) == ("planner", "wieght")
+    assert "'weight'?" in str(refused.value)
+    assert "node_resource_consolidation" in str(refused.value)
     assert set(refused.value.known) == set(registry.names(registry.PLANNERS))
 
 
 def test_an_unknown_action_type_is_answered_with_the_nearest_and_all() -> None:
-    with pytest.raises(UnknownPlugin, match="no action type 'migrte'; did you mean 'migrate'"):
+    with pytest.raises(UnknownPlugin, match="did you mean 'migrate'") as refused:
         registry.ActionTypes()["migrte"]
+    assert (refused.value.what, refused.value.name) == ("action type", "migrte")
 
 
 def test_action_types_are_a_mapping_by_name() -> None:
@@ -84,8 +85,9 @@ def test_one_name_from_two_distributions_is_an_error_that_names_both_targets(
 ) -> None:
     other = "[actionplan.planners]\nheaviest = no_such_module:Heavy\n"
     told = in_scratch(tmp_path, "registry.planner('heaviest')", acme=OFFER, zenith=other)
-    targets = "no_such_module:Heavy and planner.planners.weight:WeightPlanner"
-    assert f"AmbiguousPlugin: planner 'heaviest' is offered by {targets}" in told
+    line = told.splitlines()[-1]
+    targets = ("no_such_module:Heavy", "planner.planners.weight:WeightPlanner")
+    assert all(fact in line for fact in ("AmbiguousPlugin: ", "'heaviest'", *targets))
 
 
 def test_two_distributions_may_offer_the_same_class(tmp_path: Path) -> None:
@@ -120,7 +122,8 @@ def test_a_planner_that_cannot_be_used_says_why(tmp_path: Path, module: str, rea
         "registry.planner('odd')",
         acme="[actionplan.planners]\nodd = broken:Planner\n",
     )
-    assert f"BrokenPlugin: planner 'odd' cannot be used: {reason}" in told
+    assert "BrokenPlugin: planner 'odd' " in told
+    assert reason in told
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,8 @@ def test_an_action_type_that_breaks_its_contract_says_how(
         "registry.ActionTypes()['odd']",
         acme="[actionplan.actions]\nodd = broken:Odd\n",
     )
-    assert f"BrokenPlugin: action type 'odd' cannot be used: {reason}" in told
+    assert "BrokenPlugin: action type 'odd' " in told
+    assert reason in told
 
 
 def test_the_schema_of_a_broken_action_type_is_checked_once(

@@ -61,7 +61,7 @@ def test_another_on_failure_is_a_change_of_the_plan() -> None:
 
 
 def test_a_digest_of_another_form_may_be_left_out() -> None:
-    with pytest.raises(InvalidInput, match=r"digest: .* without this line it is computed"):
+    with pytest.raises(InvalidInput, match=r"digest: .*without this line"):
         saved.read_plan(written(digest="v5:sha256:b8e4"))
 
 
@@ -70,7 +70,7 @@ def test_a_plan_that_was_changed_by_hand_is_refused(tmp_path: Path) -> None:
     value["actions"][1]["parents"] = []
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(value, indent=1))
-    with pytest.raises(InvalidInput, match=r"plan\.json:\d+: digest: does not fit the plan"):
+    with pytest.raises(InvalidInput, match=r"plan\.json:\d+: digest: does not fit"):
         saved.read_plan(file)
 
 
@@ -189,6 +189,7 @@ def test_parameters_and_types_are_checked_with_their_lines(tmp_path: Path) -> No
     plan, known = saved.read_plan(file), ActionTypes()
     with pytest.raises(InvalidInput) as refused:
         saved.require_known_types(plan, as_document(file), known, ParameterCheck(known))
-    first, second = map(str, refused.value.mistakes)
-    assert "actions[0].action_type: no action type 'nopp'; did you mean 'nop'?" in first
-    assert f"plan.json:{line}: actions[1].input_parameters.duration: 'long' is not a num" in second
+    first, second = refused.value.mistakes
+    assert first.path == ("actions", 0, "action_type")
+    assert "did you mean 'nop'?" in first.text
+    assert str(second).startswith(f"{file}:{line}: actions[1].input_parameters.duration: 'long' ")

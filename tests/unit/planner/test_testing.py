@@ -40,12 +40,11 @@ def test_a_case_that_holds_is_silent() -> None:
 
 def test_differing_edges_are_shown() -> None:
     parents = {"resize-1": ["migrate-1", "nop-1"], "nop-1": []}
-    assert complaint({"parents": parents}).splitlines() == [
-        "two moves:",
-        "  parents: - nop-1 -> resize-1 is missing",
-        "  parents: + migrate-2 -> resize-1 is too much",
-        "  parents: there is no nop-1 in the plan",
-    ]
+    head, missing, too_much, unknown = complaint({"parents": parents}).splitlines()
+    assert head == "two moves:"
+    assert "parents: - nop-1 -> resize-1 " in missing
+    assert "parents: + migrate-2 -> resize-1 " in too_much
+    assert "no nop-1 " in unknown
 
 
 def test_an_action_that_the_case_does_not_name_has_no_parents() -> None:
@@ -54,7 +53,9 @@ def test_an_action_that_the_case_does_not_name_has_no_parents() -> None:
 
 def test_the_order_of_parents_counts() -> None:
     text = complaint({"parents": {"resize-1": ["migrate-2", "migrate-1"]}})
-    assert "of resize-1 in the order ['migrate-1', 'migrate-2'], expected" in text
+    found, expected = text.split("expected")
+    assert "['migrate-1', 'migrate-2']" in found
+    assert "['migrate-2', 'migrate-1']" in expected
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,9 @@ def test_whatever_else_differs_is_shown(expected: dict[str, Any], text: str) -> 
 
 def test_another_refusal_than_the_expected_is_shown() -> None:
     text = complaint({"options": {"ordering": "x"}, "error": ["ordering", "nothing"]})
-    assert text.startswith("expected a refusal with ['ordering', 'nothing'], got: options.ordering")
+    expected, got = text.split(", got: ")
+    assert expected.endswith("['ordering', 'nothing']")
+    assert got.startswith("options.ordering")
     assert complaint({"options": {"ordering": "x"}}).startswith("expected a plan, got: ")
 
 

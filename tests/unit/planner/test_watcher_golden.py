@@ -74,7 +74,7 @@ def test_a_type_without_a_weight_is_planned_where_watcher_fails() -> None:
     solution = {"actions": [*found["solution"]["actions"][:1], *strange]}
     plan = planned({**found, "solution": solution})
     assert parents(plan) == [[], [0]]
-    assert "action type 'strange' has no weight: 0 is used" in plan.warnings
+    assert any("'strange' has no weight: 0" in warning for warning in plan.warnings)
 
 
 def test_a_migrate_without_source_node_is_refused_by_that_name_where_watcher_fails() -> None:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -86,9 +89,9 @@ def test_a_note_tells_which_tasks_of_a_group_are_left_out_if_none_of_it_is_chose
         made = plan(DeploymentPlanner, document(*tasks, nodes=2, only=only), check_types=False)
         return [text for text in made.warnings if "left out" in text]
 
-    assert notes(tasks=["b"]) == [
-        "1/a is left out; 1/b and 1 more depend on it",
-        "2/a is left out; 1/b and 1 more depend on it",
+    assert [re.findall(r"\d\S*", note) for note in notes(tasks=["b"])] == [
+        ["1/a", "1/b", "1"],
+        ["2/a", "1/b", "1"],
     ]
     assert notes(nodes=["1"]) == []
 
@@ -115,11 +118,11 @@ def test_parameters_are_checked_under_the_names_that_were_written() -> None:
     tasks = [{"id": "t", "parameters": {"puppet_manifest": 1, "colour": "red"}}, {"id": "u"}]
     with pytest.raises(InvalidInput) as refused:
         plan(DeploymentPlanner, document(*tasks), PUPPET)
-    assert [str(m).partition(";")[0] for m in refused.value.mistakes] == [
-        "tasks[0].parameters.colour: not a field here",
-        "tasks[0].parameters.puppet_manifest: 1 is not a text",
-        "tasks[1].parameters: the field 'manifest' is missing",
-    ]
+    unknown, wrong, missing = refused.value.mistakes
+    assert unknown.path == ("tasks", 0, "parameters", "colour")
+    assert wrong.path == ("tasks", 0, "parameters", "puppet_manifest")
+    assert missing.path == ("tasks", 1, "parameters")
+    assert "'manifest'" in missing.text
 
 
 def conf(tmp_path: Path, text: str) -> cfg.ConfigOpts:
@@ -249,10 +252,11 @@ def test_warnings_have_file_and_line_also_of_other_files(tmp_path: Path) -> None
     )
     made = make_plan(file, check_types=False)
     assert [a.label for a in made.actions] == ["1/a", "1/b"]
-    assert [w for w in made.warnings if "not checked" not in w] == [
-        f"{file}:4: tasks[0]: no node has the role 'z'",
-        f"{tmp_path}/sets/tasks.yaml:8: tasks[2].requires[1]: no task is called 'nobody'",
-    ]
+    role, task = (w for w in made.warnings if "not checked" not in w)
+    assert role.startswith(f"{file}:4: tasks[0]: ")
+    assert "'z'" in role
+    assert task.startswith(f"{tmp_path}/sets/tasks.yaml:8: tasks[2].requires[1]: ")
+    assert "'nobody'" in task
 
 
 def test_a_mistake_in_another_file_has_its_line(tmp_path: Path) -> None:
@@ -266,11 +270,12 @@ def test_a_mistake_in_another_file_has_its_line(tmp_path: Path) -> None:
     file.write_text(f"{head}[nowhere.yaml, wrong.yaml, gone.yaml]\n", encoding="utf-8")
     with pytest.raises(InvalidInput) as refused:
         make_plan(file)
-    assert str(refused.value).splitlines() == [
-        f"{tmp_path}/nowhere.yaml: cannot be read: No such file or directory",
-        f"{tmp_path}/wrong.yaml:1: the list of tasks is expected, which tasks_files[1] names",
-        f"{tmp_path}/gone.yaml: cannot be read: No such file or directory",
-    ]
+    nowhere, wrong, gone = str(refused.value).splitlines()
+    for line, name in ((nowhere, "nowhere"), (gone, "gone")):
+        assert line.startswith(f"{tmp_path}/{name}.yaml: ")
+        assert line.endswith(os.strerror(errno.ENOENT))
+    assert wrong.startswith(f"{tmp_path}/wrong.yaml:1: ")
+    assert "tasks_files[1]" in wrong
 
 
 def test_what_changed_since_a_plan_is_told_by_what_it_is() -> None:
@@ -318,11 +323,11 @@ def test_a_message_says_what_is_wrong_with_it() -> None:
     tasks.append(json.loads(json.dumps(tasks[0])))
     with pytest.raises(InvalidInput) as refused:
         plan(DeploymentPlanner, told, check_types=False)
-    assert [str(mistake) for mistake in refused.value.mistakes] == [
-        "nodes[0].tasks[1]: there is no 1/nobody in this message",
-        "nodes[0].tasks[2]: '1/a' occurs twice",
-        "nodes[0].tasks[2]: 0 occurs twice",
-    ]
+    unknown, name, number = refused.value.mistakes
+    assert unknown.path == ("nodes", 0, "tasks", 1)
+    assert "1/nobody" in unknown.text
+    assert name.path == number.path == ("nodes", 0, "tasks", 2)
+    assert (name.text[:6], number.text[:2]) == ("'1/a' ", "0 ")
 
 
 @pytest.mark.parametrize("engine", ["task", "role"])
@@ -376,5 +381,5 @@ def test_a_loop_in_a_message_is_named() -> None:
 
 def test_only_a_deployment_has_a_message() -> None:
     made = ActionPlan(uuid="0" * 8, planner="weight", actions=())
-    with pytest.raises(InvalidInput, match="-f message: plan 00000000 is of planner 'weight'"):
+    with pytest.raises(InvalidInput, match=r"message: plan 00000000 .*'weight'"):
         message.write(made)

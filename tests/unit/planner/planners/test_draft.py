@@ -55,11 +55,10 @@ def test_a_need_that_the_planner_stands_against_is_a_warning_that_names_both() -
     draft = draft_of(off, move)
     draft.add(move, (draft.add(off, (), ""),), "")
     plan = draft.plan(warnings=["first"])
-    assert plan.warnings == (
-        "first",
-        "off does not wait for move (node:c1 goes away after moves off it): "
-        "the plan puts off first",
-    )
+    first, second = plan.warnings
+    assert first == "first"
+    assert second.startswith("off does not wait for move (node:c1 ")
+    assert second.endswith(" off first")
     assert needs(plan) == {"off": [], "move": []}
 
 

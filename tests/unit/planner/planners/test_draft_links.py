@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -51,17 +52,20 @@ def test_a_planner_that_knows_no_links_keeps_them() -> None:
     assert [action.name for action in made.actions] == ["install", "warm-up", "report"]
     assert edges(made)["report"] == ["warm-up"]
     assert needs(made)["warm-up"] == ["install"]
-    assert made.actions[2].reason == "at once, after warm-up: the document says so"
+    assert made.actions[2].reason is not None
+    assert "after warm-up" in made.actions[2].reason
 
 
 def test_parents_that_contradict_a_link_are_refused_with_the_path() -> None:
     with pytest.raises(InvalidInput) as refused:
         plan(OneByOnePlanner, DOCUMENT)
-    assert [(mistake.path, mistake.text) for mistake in refused.value.mistakes] == [
-        (
-            ("actions", 0, "after", 0),
-            "a cycle: report -> warm-up (so the planner one_by_one) -> report",
-        )
+    (mistake,) = refused.value.mistakes
+    assert mistake.path == ("actions", 0, "after", 0)
+    assert re.findall(r"[a-z]+[_-][a-z_-]+|report", mistake.text) == [
+        "report",
+        "warm-up",
+        "one_by_one",
+        "report",
     ]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,8 @@ def test_a_saved_rollout_is_read_and_an_edited_place_is_refused() -> None:
 
 def test_who_holds_a_place_follows_from_the_states() -> None:
     made = plan(RolloutPlanner, DOCUMENT)
-    assert guarantees(made) == ["Never more than 1, then 2 of 4 nodes out of service (patch)."]
+    (promise,) = guarantees(made)
+    assert re.findall(r"\d+|\(.*\)", promise) == ["1", "2", "4", "(patch)"]
     assert (holders(made, "serial:patch"), width(made, "serial:patch")) == ([], 1)
     more_than_all = plan(RolloutPlanner, {**DOCUMENT, "serial": 9})
     assert "4 of 4 nodes" in guarantees(more_than_all)[0]
@@ -93,9 +95,9 @@ def test_who_holds_a_place_follows_from_the_states() -> None:
 def test_what_is_promised_of_a_rack_is_said() -> None:
     nodes = [{"name": n, "rack": n[0]} for n in ("a1", "a2", "b1")]
     made = plan(RolloutPlanner, {**DOCUMENT, "nodes": nodes, "stop_after": {"rack": "50%"}})
-    assert guarantees(made)[1:] == [
-        "After 1 of 2 nodes failed, no other of them begins (patch:rack=a).",
-        "After 1 of 1 nodes failed, no other of them begins (patch:rack=b).",
+    assert [re.findall(r"\d+|\(.*\)", promise) for promise in guarantees(made)[1:]] == [
+        ["1", "2", "(patch:rack=a)"],
+        ["1", "1", "(patch:rack=b)"],
     ]
 
 
@@ -107,7 +109,7 @@ def test_members_that_wait_for_each_other_in_a_circle_are_refused_with_names() -
     rules, limits = {"serial:p": PlaceRule()}, {"serial:p": 1}
     made = ActionPlan(uuid="p", planner="x", places=rules, limits=limits, actions=(first, other))
     deadlocks.require_none(made)
-    with pytest.raises(InvalidPlan, match="a holds serial:p from a/1 on, and waits before a/2"):
+    with pytest.raises(InvalidPlan, match=r"a holds serial:p .* a/1 .* a/2"):
         deadlocks.require_none(replace(made, actions=(first, other, last)))
     with pytest.raises(InvalidPlan, match="a/1 is in two members of serial:p"):
         deadlocks.require_none(replace(made, actions=(replace(first, places=(a, b)),)))

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
-from planner.errors import BrokenPlugin, InvalidInput
+from planner.errors import BrokenPlugin, InvalidInput, path_text
 from planner.model import Action, ActionPlan, ProposedAction, Touch
 from planner.planners.solution import host_of, missing_host
 from planner.planners.weight import WeightPlanner
@@ -113,26 +112,32 @@ def test_mistakes_of_actions_have_their_places() -> None:
             {"action_type": "owner", "name": "x"},
             {"action_type": "owner", "name": "x"},
         )
-    assert [re.split(";| one of uses", str(mistake))[0] for mistake in refused.value.mistakes] == [
-        "actions[0].action_type: no action type 'serve'",
-        "actions[1].input_parameters.size: 0 is less than 1",
-        "actions[2].input_parameters.resource_id: not a field here",
-        "actions[3].resource_id: 'a' here, 'b' inside input_parameters: set only one of them",
-        "actions[4].resource_id: 'a' here, 'b' inside input_parameters: set only one of them",
-        "actions[4].input_parameters.resource_id: not a field here",
-        "actions[5].action_type: only planners put in joins",
-        "actions[6].touches[1]: 'node' is not a touch: [EFFECT ]KIND:ID, where EFFECT is",
-        "actions[6].touches[2]: 'eats node:a' is not a touch: [EFFECT ]KIND:ID, where EFFECT is",
-        "actions[8].name: the name 'x' occurs twice",
+    expected = [
+        ("actions[0].action_type", "'serve'"),
+        ("actions[1].input_parameters.size", "0 is less than 1"),
+        ("actions[2].input_parameters.resource_id", "not a field"),
+        ("actions[3].resource_id", "'a' here, 'b' inside"),
+        ("actions[4].resource_id", "'a' here, 'b' inside"),
+        ("actions[4].input_parameters.resource_id", "not a field"),
+        ("actions[5].action_type", "joins"),
+        ("actions[6].touches[1]", "'node' is not a touch"),
+        ("actions[6].touches[2]", "'eats node:a' is not a touch"),
+        ("actions[8].name", "'x' occurs twice"),
     ]
+    mistakes = refused.value.mistakes
+    assert [path_text(mistake.path) for mistake in mistakes] == [path for path, _ in expected]
+    assert [
+        fact for m, (_, fact) in zip(mistakes, expected, strict=True) if fact not in m.text
+    ] == []
 
 
 def test_what_is_not_checked_gets_one_warning_for_each_type() -> None:
     entries = [{"action_type": name} for name in ("server", "other", "server", "other")]
-    assert solution(*entries, check_types=False).warnings[:2] == (
-        "action type 'server': its parameters were not checked",
-        "action type 'other': no plugin offers it, and its parameters were not checked",
-    )
+    known, unknown, *others = solution(*entries, check_types=False).warnings
+    assert ["no plugin" in warning for warning in (known, unknown)] == [False, True]
+    assert "'server'" in known
+    assert "'other'" in unknown
+    assert not [warning for warning in others if "checked" in warning]
     assert not [w for w in solution(entries[0]).warnings if "checked" in w]
 
 
@@ -175,7 +180,7 @@ def broken(*_: object) -> Any:
 def test_a_plugin_that_raises_is_broken_and_its_parameters_are_named(method: str) -> None:
     kind = type("Broken", (SERVER,), {method: broken, "TYPE": "broken"})
     entry = {"action_type": "broken", "input_parameters": {"size": 2}}
-    with pytest.raises(BrokenPlugin, match=r"RuntimeError: no, of parameters \{'size': 2\}"):
+    with pytest.raises(BrokenPlugin, match=r"RuntimeError: no.*\{'size': 2\}"):
         plan(WeightPlanner, {"actions": [entry]}, kind)
 
 
@@ -199,8 +204,6 @@ def test_the_host_of_an_instance_is_its_source_node_else_a_fact(
     )
     assert host_of(action, facts) == host
     missing = missing_host(3, action)
-    own = "source_node is missing, and " if kind == "migrate" else ""
-    assert str(missing) == (
-        f"actions[3]: {own}facts.instances.i1.host is missing: the host of this instance decides "
-        "what must come first"
-    )
+    assert missing.path == ("actions", 3)
+    assert ("source_node" in missing.text) is (kind == "migrate")
+    assert "facts.instances.i1.host" in missing.text

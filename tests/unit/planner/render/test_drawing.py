@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -122,10 +123,9 @@ def test_odd_text_stays_inside_its_string_in_dot() -> None:
 def test_odd_text_means_nothing_to_mermaid() -> None:
     (line,) = [x for x in mermaid.render(actions((ODD, {}))).splitlines() if 'a0["' in x]
     text = line.removeprefix('  a0["').removesuffix('<br/>nop<br/>PENDING"]:::PENDING')
-    assert text == (
-        "say #34;a#92;b#34; #60;i#62;#38;amp#59; #35;1#59; #37;#37;#123;init#125;#37;#37; "
-        "#96;x#96; #93;#91;#34;  é"
-    )
+    meant = re.sub("#([0-9]+);", lambda code: chr(int(code[1])), text)
+    assert meant == ODD.replace("\n", " ").replace("\x07", " ")
+    assert re.sub("#[0-9]+;| ", "", text).isalnum()
 
 
 def test_the_name_of_a_plan_is_escaped_in_dot() -> None:
@@ -174,7 +174,7 @@ def test_sets_of_many_alike_are_two_boxes_and_a_line(form: ModuleType) -> None:
     text = form.render(wide_plan(50))
     assert len(lines_of(text)) == 1
     assert "a-0 to 49 x 50" in text
-    assert "100 actions in 2 boxes: x N means N equivalent actions" in text
+    assert "100 actions in 2 boxes" in text
 
 
 @FORMS

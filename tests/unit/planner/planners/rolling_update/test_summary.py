@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -145,9 +146,7 @@ def test_what_takes_an_unknown_time_is_named_and_leaves_the_end_open() -> None:
     assert made.efficacy_indicators[0]["value"]["end_s"] is None
     (whole,) = made.global_efficacy
     assert whole["value"] == {"peak": 2, "end_s": None, "known_s": 22}
-    assert whole["description"] == (
-        "In all: at most 2 instances at once; it ends after 22 s and what shell take"
-    )
+    assert all(fact in whole["description"] for fact in ("at most 2 ", "after 22 s", "shell"))
 
 
 def test_groups_end_at_once_or_one_after_another() -> None:
@@ -169,9 +168,9 @@ def test_a_quota_holds_the_peak_and_no_less(quota: int, refused: bool) -> None:
             continue
         with pytest.raises(InvalidInput) as wrong:
             planned(**given, quota=written)
-        assert [str(m) for m in wrong.value.mistakes] == [
-            "quota: there are 6 instances at the peak, and the quota is 5"
-        ]
+        (mistake,) = wrong.value.mistakes
+        assert mistake.path == ("quota",)
+        assert re.findall(r"\d+", mistake.text) == ["6", "5"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -82,40 +84,40 @@ def test_short_forms_are_the_long_ones(folder: Path) -> None:
 def test_mistakes_of_a_template_have_its_file_and_line(folder: Path) -> None:
     file = folder / "stacks" / "new.yaml"
     file.write_text(TEMPLATE.replace("Size: 2", "Size: 0").replace("!Ref Image", "!Guess Image"))
-    assert refusal(folder / "roll.yaml") == [
-        f"{file}:9: new.Resources.Group.UpdatePolicy.RollingUpdate.MaxBatchSize: 0 is less than 1",
-        f"{file}:16: new.Resources.Config.Properties.ImageId.Fn::Guess: no function 'Fn::Guess'; "
-        "did you mean 'Fn::GetAZs'? Known: Fn::Base64, Fn::FindInMap, Fn::GetAZs, Fn::GetAtt, "
-        "Fn::Join, Fn::Select, Fn::Sub, Ref, get_attr, get_file, get_param, get_resource, "
-        "list_join, str_replace",
-    ]
+    size, function = refusal(folder / "roll.yaml")
+    policy = "new.Resources.Group.UpdatePolicy.RollingUpdate"
+    assert size == f"{file}:9: {policy}.MaxBatchSize: 0 is less than 1"
+    assert function.startswith(f"{file}:16: new.Resources.Config.Properties.ImageId.Fn::Guess: ")
+    assert "'Fn::GetAZs'? Known: Fn::Base64, " in function
+    assert function.endswith(", str_replace")
 
 
 def test_files_that_cannot_be_read_are_all_said(folder: Path) -> None:
     (folder / "stacks" / "old.yaml").unlink()
     (folder / "stacks" / "new.yaml").write_text("Resources: [")
     first, second = refusal(folder / "roll.yaml")
-    assert first == f"{folder}/stacks/old.yaml: cannot be read: No such file or directory"
+    assert first.startswith(f"{folder}/stacks/old.yaml: ")
+    assert first.endswith(os.strerror(errno.ENOENT))
     assert second.startswith(f"{folder}/stacks/new.yaml:2: not YAML: ")
 
 
 def test_a_template_and_a_file_with_it_are_one_too_many(folder: Path) -> None:
     with (folder / "roll.yaml").open("a") as file:
         file.write("old: {}\n")
-    assert refusal(folder / "roll.yaml") == [
-        f"{folder}/roll.yaml:2: old_file: 'old' is set as well: set only one of them"
-    ]
+    (line,) = refusal(folder / "roll.yaml")
+    assert line.startswith(f"{folder}/roll.yaml:2: old_file: 'old' ")
 
 
 def test_a_missing_template_is_said(folder: Path) -> None:
     (folder / "roll.yaml").write_text("kind: rolling_update\nold_file: stacks/old.yaml\n")
     (line,) = refusal(folder / "roll.yaml")
-    assert line.startswith(f"{folder}/roll.yaml:1: the field 'new', or 'new_file' is missing")
+    assert line.startswith(f"{folder}/roll.yaml:1: ")
+    assert all(field in line for field in ("'new'", "'new_file'"))
 
 
 @pytest.mark.parametrize("text", ["a: !Ref b", "- !Ref b", "kind: solution\nactions: [!Ref b]"])
 def test_other_documents_have_no_short_forms(text: str) -> None:
-    with pytest.raises(InvalidInput, match="could not determine a constructor for the tag '!Ref'"):
+    with pytest.raises(InvalidInput, match=r"plan\.yaml:\d: .* tag '!Ref'"):
         documents.parse(text, "plan.yaml")
 
 

@@ -25,9 +25,9 @@ def test_a_pause_of_an_hour_is_the_longest(resolver: Resolver) -> None:
         assert policy.pause_s == 3600
     assert told(resolver) == []
     update_policy.one_entry(resolver, {"RollingUpdate": {"PauseTime": "PT1H1S"}}, ())
-    assert told(resolver) == [
-        "RollingUpdate.PauseTime: PT1H1S is 3601 s: at most 3600 s (PT1H)",
-    ]
+    (mistake,) = told(resolver)
+    assert mistake.startswith("RollingUpdate.PauseTime: PT1H1S ")
+    assert "at most 3600 s" in mistake
 
 
 def test_the_policy_of_a_resource_group_has_two_fields(resolver: Resolver) -> None:
