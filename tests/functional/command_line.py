@@ -18,6 +18,7 @@ import pwd
 import re
 import select
 import shlex
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -229,6 +230,13 @@ class CommandLine:
             return [store.load_plan(plan.uuid) for plan in store.list_plans()]
         finally:
             store.close()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all others from writing to the record."""
+        with contextlib.closing(sqlite3.connect(self.record, PATIENCE_S)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield
 
     def claimant(self) -> Claimant:
         """Read who runs the one plan."""

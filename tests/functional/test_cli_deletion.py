@@ -49,12 +49,9 @@ def test_a_plan_is_removed_softly_and_brought_back(actionplan: CommandLine) -> N
     assert (asked.code, actionplan.plan().state) == (1, PlanState.RECOMMENDED)
     question, answer = asked.out.split("[y/N]")
     assert question.strip() == f"Delete plan {uuid[:8]}, RECOMMENDED?"
-    assert answer.strip() == "Not deleted. To delete it without a question, add --yes."
-    assert actionplan.good("delete", "last", "--yes").splitlines() == [
-        f"Plan {uuid[:8]} is DELETED.",
-        f"To bring it back: actionplan undelete {uuid}",
-    ]
-    assert actionplan.good("list") == "No plans. To make one: actionplan create FILE\n"
+    assert "--yes" in answer
+    assert f"actionplan undelete {uuid}" in actionplan.good("delete", "last", "--yes")
+    assert actionplan.good("list").startswith("No plans.")
     assert uuid[:8] in actionplan.good("list", "--state", "deleted")
     assert "DELETED" in actionplan.good("show", uuid)
     actionplan.good("undelete", uuid, "--reason", "too early")
@@ -64,11 +61,9 @@ def test_a_plan_is_removed_softly_and_brought_back(actionplan: CommandLine) -> N
 
 def test_old_plans_are_deleted_for_good_after_a_question(ended: CommandLine) -> None:
     ended.good("create", "plan.yaml")
-    nothing = ended.good("purge", "--older-than", "1d")
-    assert re.fullmatch(r"No plan ended or was deleted before .* UTC\.\n", nothing)
+    assert ended.good("purge", "--older-than", "1d").startswith("No plan ")
     asked = ended("purge", "--older-than", "0m", stdin="\n")
-    assert asked.code == 1
-    assert asked.out.startswith("Delete 2 plans for good that ended or were deleted before ")
+    assert (asked.code, asked.out.startswith("Delete 2 plans for good")) == (1, True)
     assert len(ended.plans()) == 3
     assert ended.good(*PURGE) == "2 plans deleted for good.\n"
     assert ended.plan().state is PlanState.RECOMMENDED
@@ -161,8 +156,8 @@ def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended: CommandLine) 
     purged = ended(*KEEP, "kept")
     assert (purged.code, purged.out) == (1, "1 plan deleted for good.\n")
     (told,) = purged.err.splitlines()
-    assert told.startswith(f"Not deleted: plan {bad[:8]} is damaged: its content was changed")
-    assert told.endswith(f"no report of it can be made; see: actionplan delete {bad[:8]}")
+    assert told.startswith(f"Not deleted: plan {bad[:8]} is damaged: ")
+    assert told.endswith(f"actionplan delete {bad[:8]}")
     assert [path.name for path in (ended.folder / "kept").iterdir()] == [f"{good}.html"]
     assert ended.good("list", "-f", "value", "-c", "uuid").split() == [bad]
 

@@ -101,7 +101,7 @@ def test_a_folder_of_them_is_copied_below_the_folder_that_is_named(actionplan: C
     ended = actionplan("example", "copy", "events", "to try")
     copied = [n for n in examples.files() if n.startswith("etc/examples/events/")]
     assert ended.out.splitlines() == [f"to try/{name}" for name in copied]
-    assert ended.err.startswith("Next: cd 'to try' && actionplan create etc/examples/events/")
+    assert ended.err.startswith("Next: cd 'to try' && actionplan create ")
 
 
 def test_no_file_is_overwritten_and_then_none_is_copied(actionplan: CommandLine) -> None:

@@ -78,8 +78,8 @@ def test_the_forecast_is_written_as_the_format_says(actionplan: CommandLine) -> 
 
 def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLine) -> None:
     actionplan.document("new.yaml", nop("a", estimate_s=30), command("b"), nop("c"))
-    out = actionplan.good("simulate", "new.yaml")
-    assert out.endswith("Durations: 2 actions estimated, 1 action taken for 1 s each.\n")
+    *_, source = actionplan.good("simulate", "new.yaml").splitlines()
+    assert re.findall(r"\d \w+", source) == ["2 actions", "1 action", "1 s"]
     actionplan.document("old.yaml", command("a"), command("b"))
     actionplan.good("apply", "old.yaml", "--yes")
     *_, cautious, source = actionplan.good("simulate", "new.yaml").splitlines()
@@ -240,7 +240,7 @@ def test_what_a_laboratory_measured_tells_production_how_long_a_plan_takes(
         assert as_json(actionplan, "simulate", file)["makespan_s"] == makespan
     (told,) = as_json(actionplan, "history")
     assert (told["verb"], told["plan"]) == ("import", NO_PLAN)
-    assert told["why"] == "80 durations of 1 action type from lab.json: shell"
+    assert all(fact in told["why"] for fact in ("80 durations", "lab.json", "shell"))
     assert json.loads(actionplan.good("duration", "export")) == {"durations": []}
 
 

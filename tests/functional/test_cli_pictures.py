@@ -43,7 +43,7 @@ def test_a_graph_is_drawn_whole_and_in_part(chain: CommandLine) -> None:
     text = chain.good("graph", str(EXAMPLE), "-f", "svg")
     found = [e.text for e in ElementTree.fromstring(text).iter() if e.tag.endswith("}title")]  # noqa: S314
     assert found[0] == "host-maintenance: RECOMMENDED"
-    assert "PENDING: move-web-1\nmove web-1 from compute-1 to compute-3" in found
+    assert any(title.startswith("PENDING: move-web-1\n") for title in found)
     assert chain.good("graph", str(EXAMPLE), "-f", "svg", "--out", "plan.svg") == ""
     assert (chain.folder / "plan.svg").read_text(encoding="utf-8") == text
     some = chain.good("graph", "chain.yaml", "-f", "mermaid", "--task", "first|third")
@@ -60,7 +60,7 @@ def test_a_graph_is_drawn_whole_and_in_part(chain: CommandLine) -> None:
     several = ("--state", "FAILED", "--state", "SUCCEEDED")
     assert "3 actions" in chain.good("graph", "last", *several)
     ended = chain("graph", "chain.yaml", "-f", "svg", "--state", "FAILED")
-    assert (ended.code, ended.err) == (0, "Note: no action matches; the picture is empty.\n")
+    assert (ended.code, ended.err.startswith("Note: no action matches")) == (0, True)
 
 
 def test_a_picture_that_cannot_be_made_is_refused(chain: CommandLine) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
@@ -123,7 +124,7 @@ def test_a_file_of_which_no_plan_can_be_read_is_damaged(kept: CommandLine) -> No
         kept.record.write_bytes(whole[:place] + b"\xff\x00\xff" + whole[place + 3 :])
         ended = kept("db", "check")
         assert ended.code == 1
-        assert ended.out.startswith("no plan can be read: database disk image is malformed\n")
+        assert "database disk image is malformed\n" in ended.out
         assert "is damaged: " in ended.err
         assert "db check" not in ended.out + ended.err
         assert "actionplan db check says where" in kept("list").err
@@ -135,11 +136,9 @@ def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
     change(kept.record, "DELETE FROM actionplan_alembic_version")
     for words in (["list"], ["db", "check"], ["db", "upgrade"], ["create", str(EXAMPLE)]):
         ended = kept(*words)
-        assert ended.code == 1
-        assert ended.err == (
-            f"Refused: sqlite:///{kept.record} is damaged: the version of its tables is missing; "
-            "a copy made by actionplan db backup can take its place\n"
-        )
+        assert (ended.code, ended.err.count("\n")) == (1, 1)
+        assert ended.err.startswith(f"Refused: sqlite:///{kept.record} is damaged: the version ")
+        assert "actionplan db backup" in ended.err
 
 
 def test_a_copy_takes_the_place_of_the_record(kept: CommandLine) -> None:
@@ -244,10 +243,9 @@ def test_a_full_disk_is_said_and_that_nothing_has_run(full: CommandLine) -> None
 
 def test_a_log_that_cannot_be_written_is_said_once(actionplan: CommandLine) -> None:
     ended = actionplan.copied("-vv", "--log-file", "/dev/full", "create", str(EXAMPLE))
-    assert (ended.code, ended.err) == (
-        0,
-        "--log-file /dev/full cannot be written: No space left on device\n",
-    )
+    assert (ended.code, ended.err.count("\n")) == (0, 1)
+    assert ended.err.startswith("--log-file /dev/full ")
+    assert os.strerror(errno.ENOSPC) in ended.err
 
 
 @pytest.mark.needs("mount")
@@ -272,5 +270,6 @@ def test_a_log_whose_disk_becomes_full_is_said_once_and_goes_on_with_room(
         assert path.read_text().endswith("after\n")
     finally:
         subprocess.run(["umount", "-l", str(tmp_path)], check=True)
-    said = f"--log-file {path} cannot be written: No space left on device\n"
-    assert capsys.readouterr().err == said
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"--log-file {path} ")
+    assert os.strerror(errno.ENOSPC) in said

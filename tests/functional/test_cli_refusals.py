@@ -29,11 +29,7 @@ def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(actionplan: Com
 def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine) -> None:
     (actionplan.folder / "cloud.yaml").write_text("hosts: {}\n", encoding="utf-8")
     ended = actionplan("simulator", "reset", "--from", "cloud.yaml")
-    assert ended.err == (
-        "Refused, 2 mistakes:\n"
-        "  cloud.yaml:1: the field 'flavors' is missing\n"
-        "  cloud.yaml:1: the field 'instances' is missing\n"
-    )
+    assert re.findall(r"  cloud\.yaml:1: .*'(\w+)'", ended.err) == ["flavors", "instances"]
 
 
 def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan: CommandLine) -> None:
@@ -209,10 +205,9 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
     actionplan.environment["PYTHONPATH"] = str(site)
     ended = actionplan.program("list")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.splitlines() == [
-        "This is a bug in ActionPlan or in a plugin: ZeroDivisionError: division by zero",
-        "To see where: actionplan --debug list",
-    ]
+    bug, more = ended.err.splitlines()
+    assert bug.endswith("ZeroDivisionError: division by zero")
+    assert more.endswith("actionplan --debug list")
     assert "Traceback" in actionplan.program("--debug", "list").err
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 
 import pytest
 from command_line import CommandLine, Gate, plain, wait_until
@@ -39,24 +40,19 @@ def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-def test_yes_runs_the_plan(actionplan: CommandLine, two_steps: str, gate: Gate) -> None:
-    gate.leave_open()
-    with actionplan.on_terminal("apply", two_steps) as terminal:
-        terminal.wait_for("[y/N]")
-        terminal.type("Yes\n")
-        assert terminal.end() == 0
-        assert "RECAP" in plain(terminal.seen)
-    assert actionplan.plan().state is PlanState.SUCCEEDED
-
-
-def test_the_question_names_what_will_be_touched(actionplan: CommandLine) -> None:
+def test_the_question_names_what_will_be_touched_and_yes_runs_the_plan(
+    actionplan: CommandLine,
+) -> None:
     actions = ({**nop(f"a{i}"), "touches": [f"node:host-{i}", f"instance:{i}"]} for i in range(8))
     actionplan.document("many.yaml", *actions)
     with actionplan.on_terminal("apply", "many.yaml", "--set", "max_workers=3") as terminal:
-        seen = " ".join(terminal.wait_for("[y/N]").split())
+        asked = " ".join(terminal.wait_for("[y/N]").split()).rpartition("Apply ")[2]
+        terminal.type("Yes\n")
+        assert terminal.end() == 0
     hosts = ", ".join(f"host-{i}" for i in range(6))
-    asked = f"Apply 8 actions to 8 hosts ({hosts}, +2) and 8 instances, at most 3 at once"
-    assert f"{asked} (cloud: simulated)?" in seen
+    for fact in ("8 actions", f"8 hosts ({hosts}, +2)", "8 instances", "3 at once", "simulated"):
+        assert fact in asked
+    assert actionplan.plan().state is PlanState.SUCCEEDED
 
 
 def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(
@@ -87,7 +83,7 @@ def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         gate.wait()
         terminal.type("\x03")
-        terminal.wait_for("SIGINT: pausing; running actions end.")
+        terminal.wait_for("SIGINT: pausing")
         gate.let_go()
         assert terminal.end() == 5
         seen = plain(terminal.seen)
@@ -116,36 +112,19 @@ def test_the_second_ctrl_c_cancels_and_stops_what_runs(
     actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_pauses_a_plan_without_a_terminal(
-    actionplan: CommandLine, two_steps: str, gate: Gate, number: signal.Signals
+    actionplan: CommandLine, two_steps: str, gate: Gate
 ) -> None:
     process = actionplan.start("apply", two_steps, "--yes")
     gate.wait()
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
-    assert process.stderr.readline().startswith(f"{number.name}: pausing; running actions end.")
+    assert process.stderr.readline().startswith("SIGTERM: pausing")
     gate.let_go()
     out, _ = process.communicate()
     assert process.returncode == 5
     assert f"actionplan apply {actionplan.plan().uuid[:8]}" in out
     actionplan.wait_for(PlanState.PAUSED, first=ActionState.SUCCEEDED)
-
-
-def ignore_hang_ups() -> None:
-    """Do what ``nohup`` does before it starts a program."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-
-def test_who_asked_for_hang_ups_to_be_ignored_is_heeded(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
-    with actionplan.start("apply", two_steps, "--yes", before=ignore_hang_ups) as process:
-        gate.wait()
-        process.send_signal(signal.SIGHUP)
-        gate.let_go()
-        process.communicate()
-    assert process.returncode == 0
 
 
 def test_a_terminal_that_hangs_up_pauses_the_plan_and_loses_nothing(
@@ -193,43 +172,33 @@ def test_a_reader_that_leaves_does_not_disturb_the_run(
     actionplan.wait_for(PlanState.SUCCEEDED)
 
 
-@pytest.mark.parametrize("verb", ["apply", "watch"])
 def test_what_is_typed_below_the_block_leaves_no_trace(
-    actionplan: CommandLine, two_steps: str, gate: Gate, verb: str
+    actionplan: CommandLine, two_steps: str, gate: Gate
 ) -> None:
     """Neither on the terminal, nor for the shell that reads from it afterwards."""
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         terminal.wait_for("running")
         gate.wait()
-        assert not terminal.echoes
-        if verb == "watch":
-            with actionplan.on_terminal("watch", "last") as watching:
-                watching.wait_for("running")
-                watching.type("\n\nrm -r here\n")
-                gate.let_go()
-                assert watching.end() == 0
-                assert "rm -r" not in plain(watching.seen)
-                assert watching.echoes
-        else:
-            terminal.type("\n\nrm -r here\n")
+        with actionplan.on_terminal("watch", "last") as watching:
+            watching.wait_for("running")
+            for one in (terminal, watching):
+                assert not one.echoes
+                one.type("\n\nrm -r here\n")
             gate.let_go()
-        assert terminal.end() == 0
-        assert "rm -r" not in plain(terminal.seen)
-        assert terminal.echoes
+            for one in (watching, terminal):
+                assert one.end() == 0
+                assert "rm -r" not in plain(one.seen)
+                assert one.echoes
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, signal.SIGINT])
 def test_the_terminal_echoes_again_when_a_signal_ends_the_command(
-    actionplan: CommandLine, two_steps: str, gate: Gate, number: signal.Signals
+    actionplan: CommandLine, running: subprocess.Popen[str]
 ) -> None:
-    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
-        terminal.wait_for("running")
-        gate.wait()
+    for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGINT):
         with actionplan.on_terminal("watch", "last") as watching:
             watching.wait_for("running")
             assert not watching.echoes
             os.kill(watching.pid, number)
             assert watching.end() in (-number, 130)
             assert watching.echoes
-        gate.let_go()
-        assert terminal.end() == 0
+    assert running.poll() is None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -72,7 +73,7 @@ def test_streams_that_the_shell_closed_or_that_are_full_break_nothing(
         assert not re.search("Traceback|bug", ended.err)
     ended = actionplan.shell("actionplan list > /dev/full")
     assert ended.code == 1
-    assert ended.err == "Standard output cannot be written: No space left on device\n"
+    assert (ended.err.count("\n"), os.strerror(errno.ENOSPC) in ended.err) == (1, True)
 
 
 def test_what_was_planned_is_read_when_the_disk_of_the_record_is_full(
@@ -128,9 +129,8 @@ def test_what_libraries_log_goes_to_a_file_when_asked(actionplan: CommandLine) -
     assert (ended.code, ended.err) == (3, "")
     assert (actionplan.folder / "log.txt").exists()
     refused = actionplan("--log-file", "no/such/folder/log.txt", "list")
-    assert refused.err == (
-        "Refused: --log-file no/such/folder/log.txt cannot be written: No such file or directory\n"
-    )
+    assert refused.err.startswith("Refused: --log-file no/such/folder/log.txt ")
+    assert (refused.code, os.strerror(errno.ENOENT) in refused.err) == (1, True)
 
 
 def test_rows_come_in_every_format(actionplan: CommandLine) -> None:

@@ -128,7 +128,7 @@ def test_the_option_of_its_action_is_read_from_its_section(
     text = f"{CONFIGURATION}\n[watcher_actions.announce]\nsite = Berlin\n"
     (tmp_path / "watcher.conf").write_text(text, "utf-8")
     shown = run(*CONFIGURED, "action", "type", "show", "announce")
-    assert "site ([watcher_actions.announce])\n  Name of this site" in shown.stdout, shown.stderr
+    assert "site ([watcher_actions.announce])\n" in shown.stdout, shown.stderr
     assert "  here: Berlin\n" in shown.stdout
     assert run(*CONFIGURED, "apply", document, "--yes").returncode == 0
     lines = (tmp_path / "log-book.txt").read_text(encoding="utf-8").splitlines()

@@ -17,7 +17,6 @@ from command_line import CommandLine, Gate
 
 from applier.storage import lock_holders
 from applier.storage.schema_version import LONGEST_S
-from applier.storage.sql import SqlStore
 from planner.states import PlanState
 
 WRITER = """
@@ -133,8 +132,8 @@ def test_who_looks_after_the_record_is_told_as_soon_as_all_others(
 def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(
     actionplan: CommandLine,
 ) -> None:
-    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store, ExitStack() as writing:
-        writing.enter_context(store._database.write())
+    with ExitStack() as writing:
+        writing.enter_context(actionplan.locked())
         with actionplan.start("db", "upgrade") as upgrading:
             with pytest.raises(subprocess.TimeoutExpired):
                 upgrading.wait(2 * lock_holders.SOON_S)

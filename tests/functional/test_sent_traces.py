@@ -156,7 +156,7 @@ def test_a_collector_that_hangs_does_not_hold_up_the_end(
     assert ended.code == 0
     assert collector.asked.is_set()
     assert collector.spans == []
-    assert ended.err == f"The last traces are lost: no answer within {LAST_BATCHES_S:g} s\n"
+    assert ended.err.endswith(f" within {LAST_BATCHES_S:g} s\n")
     assert "SUCCEEDED" in actionplan.good("show", "last")
 
 

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from sshd import Sshd, make_key
 from stopped_applier import hold, kill, stop_at
 
 from applier.machines.job_names import is_permit
-from applier.storage.sql import SqlStore
 from planner.states import ActionState, PlanState
 
 RECORDED, REACHED = "the start is recorded", "its command is reached"
@@ -138,7 +137,7 @@ def test_a_frozen_applier_that_wakes_does_not_start_it_a_second_time(actionplan,
     saved(actionplan)
     with stopped(actionplan, point, "hold", "apply", "plan.yaml", "--yes") as frozen:
         wait_until((actionplan.folder / "held").exists)
-        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store, store._database.write():
+        with actionplan.locked():
             os.kill(frozen.pid, signal.SIGSTOP)
             wait_until(lambda: _is_stopped(frozen.pid))
         assert resumed(actionplan) == 0
@@ -171,7 +170,7 @@ def frozen_follower(actionplan: CommandLine, point: str) -> str:
     actionplan.good("resume", "last")
     with stopped(actionplan, point, "hold", "apply", "last", "--yes") as frozen:
         wait_until((actionplan.folder / "held").exists)
-        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store, store._database.write():
+        with actionplan.locked():
             os.kill(frozen.pid, signal.SIGSTOP)
             wait_until(lambda: _is_stopped(frozen.pid))
         (actionplan.folder / "gate").touch()
@@ -281,7 +280,7 @@ def test_a_frozen_applier_that_wakes_does_not_send_it(actionplan, on_node):
     saved(actionplan, **on_node)
     with stopped(actionplan, ABOUT, "hold", "apply", "plan.yaml", "--yes") as frozen:
         wait_until((actionplan.folder / "held").exists)
-        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store, store._database.write():
+        with actionplan.locked():
             os.kill(frozen.pid, signal.SIGSTOP)
             wait_until(lambda: _is_stopped(frozen.pid))
         assert resumed(actionplan) == 0

@@ -79,8 +79,7 @@ def test_an_applier_that_is_frozen_loses_its_plan_after_six_of_its_own_intervals
 ) -> None:
     with applied(actionplan, gate, clock, 0.5) as process:
         claimant = actionplan.claimant()
-        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
-            freeze(process, claimant.pid, store)
+        freeze(process, claimant.pid, actionplan)
         ended = actionplan("resume", "last")
         assert ended.code == 0, ended
         assert "for its next heartbeat, for up to 3s" in ended.err
@@ -94,9 +93,9 @@ def test_an_applier_that_is_frozen_loses_its_plan_after_six_of_its_own_intervals
     assert actionplan.plan().state is PlanState.PENDING
 
 
-def freeze(process: subprocess.Popen[str], pid: int, store: SqlStore) -> None:
+def freeze(process: subprocess.Popen[str], pid: int, actionplan: CommandLine) -> None:
     """Stop a process while it does not hold the lock of the record."""
-    with store._database.write():
+    with actionplan.locked():
         subprocess.run(["kill", "-STOP", str(pid)], check=True)
         stat = Path(f"/proc/{pid}/stat")
         while stat.read_text().rpartition(") ")[2][0] != "T":
@@ -116,10 +115,9 @@ def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> N
     ):
         assert resuming.stderr
         claimant = actionplan.claimant()
-        assert resuming.stderr.readline() == (
-            f"Process {claimant.pid} on {claimant.host} may be alive: waiting for its next "
-            "heartbeat, for up to 12m00s; without one it counts as dead.\n"
-        )
+        told = resuming.stderr.readline()
+        assert told.startswith(f"Process {claimant.pid} on {claimant.host} may be alive: ")
+        assert "12m00s" in told
         assert resuming.poll() is None
         assert actionplan.plan().state is PlanState.ONGOING
         resuming.send_signal(signal.SIGINT)
