@@ -56,12 +56,12 @@ def by_the_letter(count: int, fixed: Edges, loose: Edges, roots: set[int]) -> li
 
 
 @settings(max_examples=examples(400))
-@given(graphs(), st.sampled_from([0, cutting._PATIENCE]))
+@given(graphs(), st.sampled_from([0, cutting.PATIENCE]))
 def test_the_edges_cut_are_those_of_the_rule(
     given_graph: tuple[int, Edges, Edges, set[int]], patience: int
 ) -> None:
     count, fixed, loose, roots = given_graph
-    with mock.patch.object(cutting, "_PATIENCE", patience):
+    with mock.patch.object(cutting, "PATIENCE", patience):
         found = cut(count, fixed, loose, roots)
     assert found.edges == by_the_letter(count, fixed, loose, roots)
     left = graph_of(count, (fixed | loose) - set(found.edges) | fixed)

@@ -70,10 +70,10 @@ class Story:
 
     def __init__(self, seed: int, patience: int) -> None:
         self.chance = random.Random(seed)
-        limits = {"type:a": 2, "type:b": 1, "node:*": 1, "node:0": 2, "busy": 4}
+        self.limits = {"type:a": 2, "type:b": 1, "node:*": 1, "node:0": 2, "busy": 4}
         workers = self.chance.randint(1, 6)
-        self.gates = Gates(limits, workers, patience=patience)
-        self.reference = Rescanning(limits, workers)
+        self.gates = Gates({**self.limits}, workers, patience=patience)
+        self.reference = Rescanning({**self.limits}, workers)
         self.running: list[str] = []
         self.count = 0
 

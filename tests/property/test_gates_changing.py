@@ -36,8 +36,8 @@ class Changing(Story):
             self.workers = number
         else:
             self.gates.set_limit(name, number)
-            limits = {**self.gates._limits}
-            self.reference.limit = Gates(limits, 1).limit
+            self.limits[name] = number
+            self.reference.limit = Gates({**self.limits}, 1).limit
 
     def lose(self) -> None:
         key = self.running.pop()

@@ -30,7 +30,7 @@ from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
-from applier.storage import damaged_plans
+from applier.storage import record_check
 from applier.store import Store
 from applier.testing.random_plans import random_plan
 from applier.testing.temporary_store import TemporaryStore
@@ -345,7 +345,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
         if hasattr(self, "seen"):
             with closing(self.store):
                 for _ in range(2):
-                    assert not damaged_plans.problems(self.store._database.read, self.seen.uuid)
+                    assert record_check.check(f"sqlite:///{self.store.path}").problems == []
                     self.bring_to_its_end()
 
     def bring_to_its_end(self) -> None:

@@ -23,7 +23,7 @@ from planner.planners.events.dominators import dominators
 from planner.planners.events.reachability import Edge, SpanningTree, successors_and_predecessors
 
 #: After this many repair steps per edge, computing the dominators of all nodes is cheaper.
-_PATIENCE = 10
+PATIENCE = 10
 
 
 class Cut(NamedTuple):
@@ -154,7 +154,7 @@ class _Reachability:
         self._components = components
         #: The nodes that are reachable only over their edge of the tree.
         self._only: set[int] = set()
-        self._effort, self._patience = 0, _PATIENCE * len(edges)
+        self._effort, self._patience = 0, PATIENCE * len(edges)
 
     def spare(self, one: int, other: int) -> bool:
         """Remove an edge if all nodes stay reachable without it; return whether it was removed."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,6 @@ def test_a_time_that_does_not_exist_is_refused_with_its_line(
         saved.read_plan(file)
 
 
-@given(st.datetimes(min_value=ranges._FIRST.replace(tzinfo=None)))
+@given(st.datetimes(datetime(1000, 1, 3), datetime(9999, 12, 29)))  # noqa: DTZ001
 def test_every_time_that_a_database_keeps_is_read_as_it_is(found: Any) -> None:
-    if found < ranges._LAST.replace(tzinfo=None):
-        assert ranges.moment(found.isoformat()) == found.replace(tzinfo=UTC)
+    assert ranges.moment(found.isoformat()) == found.replace(tzinfo=UTC)
