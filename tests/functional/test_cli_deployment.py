@@ -134,16 +134,3 @@ def test_two_of_ten_computes_may_fail_and_the_rest_goes_on_past_the_anchor(
     assert set(states.values()) == {ActionState.SUCCEEDED}
     assert plan.state is PlanState.FAILED
     assert "10 nodes: 2 error, 8 ready" in out
-
-
-def test_after_three_nothing_more_starts_and_no_node_is_called_ready(
-    actionplan: CommandLine,
-) -> None:
-    out, plan = ten_computes(actionplan, "1/one,2/one,3/one")
-    states = {a.label: a.state for a in plan.actions}
-    after = [state for label, state in states.items() if label.endswith(("/two", "/middle"))]
-    assert after == [ActionState.CANCELLED] * 11
-    why = "no more actions start: 3 nodes of computes failed, 2 may: "
-    assert plan.state is PlanState.FAILED
-    assert (plan.status_message or "").startswith(why)
-    assert "10 nodes: 3 error, 7 stopped" in out

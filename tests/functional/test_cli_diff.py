@@ -120,14 +120,3 @@ def test_create_says_what_differs_from_the_last_plan_of_the_same_name(two: Comma
     assert line.endswith(f"actionplan diff {uuid} {new}")
     ended = two("create", "new.yaml", "-f", "json")
     assert (ended.code, ended.err, json.loads(ended.out)["name"]) == (0, "", "web")
-
-
-def test_of_large_plans_only_the_digests_are_compared(actionplan: CommandLine) -> None:
-    actions = [{"name": f"a{i}", "action_type": "nop"} for i in range(501)]
-    actionplan.document("many.yaml", *actions, name="many")
-    actionplan.good("create", "many.yaml")
-    assert "\nSame as plan " in actionplan.good("create", "many.yaml")
-    actionplan.document("many.yaml", *actions[1:], name="many")
-    out = actionplan.good("create", "many.yaml")
-    new, old = (plan.uuid[:8] for plan in actionplan.plans()[:2])
-    assert f"\nDiffers from plan {old} of the same name; see: actionplan diff {old} {new}\n" in out

@@ -23,7 +23,7 @@ def test_each_document_is_listed_with_what_it_is(actionplan: CommandLine) -> Non
     assert about[FIRST] == "Rack r1 gets new power supplies tonight"
     assert {"etc/watcher.conf.sample", "etc/actionplan-applier.service"} <= set(about)
     assert all((ROOT / name).is_file() for name in about)
-    assert all(text for name, text in about.items() if name.endswith(".yaml"))
+    assert all(text for name, text in about.items() if name.endswith((".yaml", ".service", ".sql")))
 
 
 def test_what_a_run_left_in_the_checkout_is_not_listed(
@@ -58,12 +58,6 @@ def test_what_is_listed_is_what_is_installed() -> None:
         ((Path("share/actionplan") / pattern).parent.as_posix(), f"etc/{pattern}")
         for pattern in examples.OFFERED
     }
-
-
-def test_the_files_for_workers_are_listed_with_what_they_are() -> None:
-    files = examples.files()
-    for name in ("actionplan-worker.service", "worker-accounts.mariadb.sql"):
-        assert examples._about(files[f"etc/{name}"])
 
 
 def test_packages_without_their_files_say_so(

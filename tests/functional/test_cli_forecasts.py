@@ -177,17 +177,6 @@ def test_runs_that_do_not_end_advise_a_time_out_and_no_limit(actionplan: Command
     assert "do not end" not in actionplan.good(*words)
 
 
-def test_the_same_seed_meets_the_same_faults(actionplan: CommandLine) -> None:
-    words = ("simulate", TEN_HOSTS, *ONE_IN_TEN, "--times", "30", "--seed")
-    one, same, other = (as_json(actionplan, *words, seed) for seed in ("7", "7", "8"))
-    for found in (one, same, other):
-        del found["uuid"], found["seed"]
-        for action in found["actions"]:
-            del action["uuid"]
-    assert one == same
-    assert one != other
-
-
 def test_a_stored_plan_is_rehearsed_with_faults_of_its_actions_or_with_none(
     actionplan: CommandLine,
 ) -> None:
@@ -264,18 +253,6 @@ def test_a_run_tells_what_it_expected_and_is_measured_for_the_next(actionplan: C
     actionplan.good("duration", "import", "here.json")
     (row,) = as_json(actionplan, "duration", "list")
     assert (row["samples"], row["imported"]) == (4, 2)
-
-
-def test_a_resumed_plan_is_told_of_by_its_last_run(actionplan: CommandLine) -> None:
-    """Neither the time between two runs counts, nor what ended before."""
-    flag = actionplan.folder / "flag"
-    waits = {"name": "wait", "action_type": "sleep", "input_parameters": {"duration": 60}}
-    actionplan.document("plan.yaml", waits, command("check", f"test -e {flag}"))
-    assert actionplan("apply", "plan.yaml", "--yes").code == 3
-    flag.touch()
-    actionplan.good("resume", "last")
-    (took,) = recap_and_plan(actionplan.good("apply", "last", "--yes"))
-    assert recap_and_plan(actionplan.good("watch", "last")) == [took]
 
 
 def test_every_mistake_in_a_file_is_told_and_nothing_is_imported(actionplan: CommandLine) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import stat
 
 import pytest
 import yaml
 from command_line import EXAMPLE, ROOT, CommandLine
 
-from applier.storage.tables import VERSION_TABLE
 from planner.states import PlanState
 
 ROWS = yaml.safe_load((ROOT / "tests/cases/cli/bad_input.yaml").read_text(encoding="utf-8"))
@@ -148,16 +146,6 @@ def test_a_record_that_is_none_is_left_alone(actionplan: CommandLine) -> None:
     assert (ended.code, ended.out) == (1, "")
     assert "file is not a database" in ended.err
     assert actionplan.record.read_text(encoding="utf-8").startswith("letters to my aunt")
-
-
-def test_a_record_of_another_version_is_left_alone(actionplan: CommandLine) -> None:
-    actionplan.good("list")
-    with sqlite3.connect(actionplan.record) as database:
-        database.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")  # noqa: S608
-    database.close()
-    ended = actionplan("list")
-    assert ended.code == 1
-    assert "its tables have version 9999, not 0001_" in ended.err
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password(

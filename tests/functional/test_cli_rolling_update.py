@@ -136,14 +136,6 @@ def test_a_hidden_parameter_is_told_nowhere(actionplan: CommandLine) -> None:
     assert not any(b"-secret" in content for content in kept)
 
 
-def test_bounds_are_checked_before_anything_starts(actionplan: CommandLine) -> None:
-    text = documents.read(EXAMPLE).text
-    (actionplan.folder / "roll.yaml").write_text(f"{text}\nquota: 12\n", encoding="utf-8")
-    ended = actionplan("apply", "roll.yaml", "--yes")
-    assert (ended.code, "the quota is 12" in ended.err) == (1, True)
-    assert actionplan.plans() == []
-
-
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_called(
     actionplan: CommandLine, listed: bool

@@ -8,7 +8,7 @@ import os
 import re
 
 import pytest
-from command_line import CommandLine, Gate
+from command_line import CommandLine
 
 from applier import configuration
 from applier.configuration.option_types import CheckedText, Webhooks
@@ -113,24 +113,6 @@ def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
     ended = actionplan("apply", "other.json", "--yes")
     assert ended.code == 4
     assert "is stored with other content" in ended.err
-
-
-def test_more_is_left_over_after_a_pause_than_the_question_of_a_new_plan_says(
-    actionplan: CommandLine, gate: Gate
-) -> None:
-    nops = ({"name": name, "action_type": "nop"} for name in "bc")
-    weights = {"weights": {"shell": 90}}
-    actionplan.document("plan.yaml", gate.action("a"), *nops, options=weights)
-    with actionplan.on_terminal("apply", "plan.yaml", "--yes") as terminal:
-        gate.wait()
-        terminal.type("\x03")
-        terminal.wait_for("pausing")
-        gate.let_go()
-        assert terminal.end() == 5
-    with actionplan.on_terminal("apply", "last") as terminal:
-        terminal.wait_for(
-            "Apply the remaining 2 actions, at most 2 at once (cloud: simulated)? [y/N]"
-        )
 
 
 def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:

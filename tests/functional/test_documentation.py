@@ -70,15 +70,6 @@ def test_every_command_prints_what_the_page_says(page, tmp_path):
     assert not wrong, "\n".join([*wrong, "write anew: python tests/functional/console_blocks.py"])
 
 
-def test_a_page_that_says_something_else_is_found(tmp_path):
-    page = tmp_path / "page.rst"
-    block = "   $ actionplan schema nosuch\n   All is well.\n   $ echo $?\n   1\n"
-    page.write_text(f".. code-block:: console\n\n{block}")
-    (wrong,) = differences(page, Reader(tmp_path, SPEED))
-    assert "$ actionplan schema nosuch\n" in wrong
-    assert "\nAll is well.\n" in wrong
-
-
 def test_the_commands_of_a_block_have_the_outputs_below_them():
     page = [".. code-block:: console", "", "   $ a \\", "     -b", "   one", "", "   $ c", ""]
     assert [(s.text, s.output) for s in steps(page)] == [("a   -b", ("one",)), ("c", ())]
