@@ -133,4 +133,5 @@ def test_two_of_ten_computes_may_fail_and_the_rest_goes_on_past_the_anchor(
     assert states.pop("1/one") is states.pop("2/one") is ActionState.FAILED
     assert set(states.values()) == {ActionState.SUCCEEDED}
     assert plan.state is PlanState.FAILED
-    assert "10 nodes: 2 error, 8 ready" in out
+    for told in (out, actionplan.good("show", "last")):
+        assert "10 nodes: 2 error, 8 ready" in told

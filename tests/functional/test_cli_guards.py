@@ -5,17 +5,12 @@ from __future__ import annotations
 
 import json
 import signal
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from command_line import CommandLine, Gate, check_golden
-from store_checks.running_plans import ends, starts
+from command_line import CommandLine, check_golden
 
-from applier.contracts import Claimant
-from applier.run.resume import take_over
-from applier.storage.sql import SqlStore
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import PlanState
 
 NOP = {"name": "a", "action_type": "nop"}
 FAST = {"simulator_speed": 1000}
@@ -86,16 +81,6 @@ def test_a_saved_plan_cannot_lose_its_guards(actionplan: CommandLine) -> None:
     assert (ended.code, "plan.json" in ended.err, actionplan.plans()) == (4, True, [])
 
 
-def test_large_and_labelled_plans_need_more_approvals(actionplan: CommandLine) -> None:
-    rules = {"approvals_for": "size:2=1, label:prod=2"}
-    actionplan.configure(actionplan=FAST, watcher_applier=rules)
-    actionplan.good("apply", actionplan.document("one.yaml", NOP), "--yes")
-    two = actionplan.document("two.yaml", NOP, {**NOP, "name": "b"})
-    assert "needs 1 approval" in actionplan("apply", two, "--yes").err
-    labelled = actionplan.document("labelled.yaml", NOP, guards={"labels": ["prod"]})
-    assert "needs 2 approvals" in actionplan("apply", labelled, "--yes").err
-
-
 def test_a_guard_that_is_none_is_refused_at_start(actionplan: CommandLine) -> None:
     told = []
     for option, value in (
@@ -145,36 +130,6 @@ def test_a_plan_that_touches_too_much_is_refused(actionplan: CommandLine) -> Non
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-def test_what_is_touched_at_once_is_limited_from_the_making_of_a_plan(
-    actionplan: CommandLine,
-) -> None:
-    shown = drained(actionplan, "--set", "blast_radius_at_once=instances=1")
-    assert "at-once:instances 1" in shown
-    actionplan.good("apply", "last", "--yes")
-    drained(actionplan)
-    actionplan.configure(watcher_applier={"blast_radius_at_once": "instances=1"})
-    ended = actionplan("start", "last")
-    assert (ended.code, "was made before it was bounded" in ended.err) == (4, True)
-
-
-def test_a_running_plan_does_not_touch_more_at_once_than_it_is_bound_to(
-    actionplan: CommandLine, gate: Gate
-) -> None:
-    steps = [gate.action("a"), {"name": "b", "action_type": "nop"}]
-    touching = [{**step, "touches": [f"node:{step['name']}"]} for step in steps]
-    guards = {"blast_radius_at_once": {"hosts": 1}}
-    file = actionplan.document("plan.yaml", *touching, guards=guards)
-    with actionplan.start("apply", file, "--yes") as process:
-        gate.wait()
-        ended = actionplan("set", "last", "--limit", "at-once:hosts=9")
-        assert (ended.code, "it may be lowered, not raised to 9" in ended.err) == (4, True)
-        actionplan.good("set", "last", "--limit", "at-once:hosts=1")
-        assert {a.name: a.state for a in actionplan.plan().actions}["b"] != ActionState.ONGOING
-        gate.let_go()
-        process.communicate()
-    assert process.returncode == 0
-
-
 # Windows
 
 
@@ -198,29 +153,6 @@ def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate()
         assert process.returncode == 5
-
-
-def test_a_plan_runs_in_its_window_and_is_refused_if_it_fits_into_none(
-    actionplan: CommandLine,
-) -> None:
-    file = actionplan.document("plan.yaml", {**NOP, "estimate_s": 7200})
-    actionplan.configure(watcher_applier={"windows": "daily 01:00-02:00 UTC"})
-    for words in (("apply", file, "--yes"), ("start", "last")):
-        ended = actionplan(*words)
-        assert (ended.code, "the longest window lasts 1h00m" in ended.err) == (4, True)
-    actionplan.configure(watcher_applier={"windows": "daily 00:00-00:00 UTC"})
-    assert "waiting for" not in actionplan.good("apply", file, "--yes")
-
-
-def test_a_forecast_says_how_many_nights(actionplan: CommandLine) -> None:
-    steps = [{**NOP, "name": name, "estimate_s": 1900} for name in "abc"]
-    file = actionplan.document("plan.yaml", *steps)
-    ended = actionplan("simulate", file, "--split-by-window")
-    assert (ended.code, "--split-by-window: neither the plan nor" in ended.err) == (1, True)
-    words = ("simulate", file, "--split-by-window", "--set", "windows=daily 01:00-02:00 UTC")
-    assert "It takes 3 windows" in actionplan.good(*words)
-    found = json.loads(actionplan.good(*words, "-f", "json"))
-    assert [len(night["actions"]) for night in found["nights"]] == [1, 1, 1]
 
 
 # What pauses a plan that runs
@@ -255,32 +187,3 @@ def test_recap_history_timeline_and_report_say_what_paused_a_plan(
     for verb in (("graph", "last", "-f", "timeline"), ("report", "last")):
         page = " ".join(actionplan.good(*verb).split())
         assert f"the end of the pause by {who}: {why}" in page
-
-
-def test_a_budget_that_was_exceeded_before_a_crash_is_exceeded_after_it(
-    actionplan: CommandLine,
-) -> None:
-    """The applier is killed after the failure is on record, and before the plan is PAUSED."""
-    command = {"action_type": "shell", "input_parameters": {"command": "exit 1"}}
-    guards = {"failure_budget": ["0"]}
-    actionplan.document("plan.yaml", *({**command, "name": n} for n in "abcd"), guards=guards)
-    actionplan.good("create", "plan.yaml")
-    plan = actionplan.plan()
-    first, gone = plan.actions[0], Claimant(host="elsewhere", pid=1, user="eve")
-    actionplan.good("start", plan.uuid)
-    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
-        claim = store.claim_plan(plan.uuid, gone, now=datetime.now(UTC))
-        for report in (starts(first), ends(first, ActionState.FAILED, outcome=Outcome.FAILED)):
-            store.commit(plan.uuid, claim, [report], now=datetime.now(UTC))
-        claimant = store.claimant(plan.uuid)
-        assert claimant is not None
-        take_over(store, plan.uuid, claimant, now=datetime.now(UTC), who="another applier")
-    ended = actionplan("apply", "last", "--yes")
-    assert (ended.code, "the failure budget: 1 action failed" in ended.out) == (
-        5,
-        True,
-    )
-    assert [a.attempts for a in actionplan.plan().actions] == [1, 0, 0, 0]
-    # Whoever starts it now has looked, and it goes on until the next failure.
-    assert actionplan("apply", "last", "--yes").code == 5
-    assert sorted(a.attempts for a in actionplan.plan().actions) == [0, 0, 1, 1]

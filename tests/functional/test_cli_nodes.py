@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import getpass
-import json
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from command_line import CommandLine
@@ -53,19 +51,6 @@ def test_simulated_nodes_fail_as_configured_and_write_their_own_log(simulated):
 
 def test_a_forecast_takes_the_time_of_the_simulated_nodes(simulated):
     assert "1m00s" in simulated.good("simulate", "plan.yaml", "--set", "max_workers=4")
-
-
-def test_a_deployment_tells_of_its_nodes_while_and_after_it_runs(simulated):
-    """No planner for deployments is needed for a plan that is made."""
-    simulated.good("create", "plan.yaml", "--out", "made.json")
-    made = json.loads((simulated.folder / "made.json").read_text())
-    made |= {"planner": "deployment", "uuid": str(uuid4())}
-    del made["digest"]
-    (simulated.folder / "deployment.json").write_text(json.dumps(made))
-    ended = simulated("apply", "deployment.json", "--yes")
-    assert ended.code == 3, ended
-    assert "3 nodes: 1 error, 2 ready" in ended.out
-    assert "3 nodes: 1 error, 2 ready" in simulated.good("show", made["uuid"])
 
 
 @pytest.mark.long

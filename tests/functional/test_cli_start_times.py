@@ -76,19 +76,6 @@ def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan: CommandL
     assert plan.start_at is None
 
 
-def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(
-    actionplan: CommandLine,
-) -> None:
-    opens = (datetime.now(UTC) + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
-    window = f"{opens:%a}".lower() + f" {opens.hour:02}:00-{(opens.hour + 1) % 24:02}:00 UTC"
-    for windows, start_at in ((window, opens), (ALWAYS, None)):
-        file = actionplan.document("plan.yaml", NOP, guards={"windows": [windows]})
-        actionplan.good("create", file)
-        told = actionplan.good("start", "last", "--in-window")
-        assert ("the window that is open now" in told) == (start_at is None)
-        assert actionplan.plans()[0].start_at == start_at
-
-
 def test_a_plan_is_started_at_a_time_over_http(actionplan: CommandLine) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP, guards={"windows": [ALWAYS]}))
     api, uuid = client_of(configured(actionplan)), actionplan.plan().uuid

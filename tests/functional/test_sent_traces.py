@@ -164,6 +164,7 @@ def test_a_collector_that_is_away_is_told_once(actionplan: CommandLine) -> None:
     actions = ({"name": str(number), "action_type": "nop"} for number in range(20))
     file = actionplan.document("plan.yaml", *actions)
     actionplan.environment["OTEL_BSP_SCHEDULE_DELAY"] = "10"
+    actionplan.environment["OTEL_EXPORTER_OTLP_TIMEOUT"] = "2"
     with closing(ReservedPort()) as kept:
         send_traces(actionplan, f"http://127.0.0.1:{kept.port}")
         ended = actionplan("apply", file, "--yes")
