@@ -19,7 +19,7 @@ from sshd import Sshd, lives, make_key
 
 from applier.contracts import Ended, Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, job_scripts, remote_program
+from applier.machines import OpenMachines, remote_program
 from applier.machines.connections import Connections
 from applier.machines.settings import SshSettings
 
@@ -281,7 +281,7 @@ def test_output_without_end_takes_bounded_room_on_the_node(own_sshd, open_machin
         if out.stat().st_size < 100_000_000 or not dropped.exists():
             return False
         left = out.stat().st_size - int(dropped.read_text())
-        return left <= job_scripts._ROOM and out.stat().st_blocks * 512 <= 34_000_000
+        return left <= 32 << 20 and out.stat().st_blocks * 512 <= 34_000_000
 
     flood = "head -c 100000000 /dev/zero | tr '\\0' x"
     line = f"{flood}; while [ ! -e {go} ]; do sleep 0.02; done; echo; echo end; exit 3"

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-
-from oslo_config import cfg, generator
 
 from applier import configuration
 
@@ -28,16 +25,6 @@ generator.main(sys.argv[1:])
 """
 
 
-def generated() -> str:
-    """Generate the sample anew."""
-    conf = cfg.ConfigOpts()
-    generator.register_cli_opts(conf)
-    conf(["--config-file", str(GENERATOR)], default_config_dirs=[])
-    text = io.StringIO()
-    generator.generate(conf, text)
-    return text.getvalue()
-
-
 def values(file: Path) -> dict[tuple[str, str], Any]:
     """Read every option through a file, as the program does."""
     conf = configuration.load([str(file)])
@@ -49,21 +36,16 @@ def values(file: Path) -> dict[tuple[str, str], Any]:
     return found
 
 
-def test_the_sample_says_what_the_options_say() -> None:
-    assert SAMPLE.read_text(encoding="utf-8") == generated(), (
-        "if the options are right, write the sample anew: "
-        "oslo-config-generator --config-file etc/oslo-config-generator.conf"
-    )
-
-
-def test_another_machine_generates_the_same_sample(tmp_path: Path) -> None:
+def test_the_sample_says_what_the_options_say_on_any_machine(tmp_path: Path) -> None:
     arguments = ["--config-file", str(GENERATOR), "--output-file", str(tmp_path / "sample")]
     subprocess.run(
         [sys.executable, "-c", ELSEWHERE, *arguments],
         check=True,
         env={"HOME": "/home/elsewhere", "USER": "elsewhere", "XDG_STATE_HOME": "/state/elsewhere"},
     )
-    assert (tmp_path / "sample").read_text(encoding="utf-8") == SAMPLE.read_text(encoding="utf-8")
+    assert (tmp_path / "sample").read_text(encoding="utf-8") == SAMPLE.read_text(
+        encoding="utf-8"
+    ), "if the options are right, write the sample anew: ./check --step 'Sample configuration'"
 
 
 def test_every_option_has_a_help_that_is_a_sentence() -> None:

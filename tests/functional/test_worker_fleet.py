@@ -18,7 +18,6 @@ from uuid import uuid4
 
 import kombu
 import pytest
-import sqlalchemy as sa
 from scratch_broker import RABBITMQ
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
 from worker_processes import LEASE_S, PATIENCE_S, PROGRAMS, SHORT_LEASE_S, Fleet, fleet, until
@@ -282,9 +281,7 @@ def test_a_secret_is_read_at_the_worker_and_is_nowhere_else(processes: Fleet) ->
     given = {"command": command, "env": {"PW": {"secret": "env SITE_PASSWORD"}}}
     plan = processes.pending([replace(action, input_parameters=given)])
     until(own.exists, processes.told)
-    with processes.store._database.engine.connect() as connection:
-        rows = connection.execute(sa.text("SELECT payload FROM actionplan_worker_job"))
-        [(payload,)] = rows.all()
+    [payload] = processes.selected("SELECT payload FROM actionplan_worker_job")
     assert "env SITE_PASSWORD" in payload
     go.touch()
     plan = processes.ended(plan)

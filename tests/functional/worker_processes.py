@@ -15,12 +15,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import kombu
+import sqlalchemy as sa
 from reserved_port import ReservedPort
 
 from applier.storage import schema_version
+from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
@@ -62,8 +65,16 @@ class Fleet:
             url=url, folder=folder, broker=broker, site=self.site, lease_s=lease_s, places=places
         )
         self.configuration.write_text(text, encoding="utf-8")
-        self.store = SqlStore(url)
+        self.url, self.store = url, SqlStore(url)
         self._started: list[subprocess.Popen[bytes]] = []
+
+    def selected(self, statement: str) -> list[Any]:
+        """Return the first value of each row that a statement finds in the record."""
+        engine = make_engine(parse(self.url))
+        with engine.connect() as database:
+            found = database.execute(sa.text(statement)).scalars().all()
+        engine.dispose()
+        return [*found]
 
     def start(self, program: str | Path, **environment: str) -> subprocess.Popen[bytes]:
         """Start a program of the product, or another, in a session of its own."""
