@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import PATIENCE_S, PROGRAM, CommandLine, Ended, wait_until
+from command_line import CommandLine, Ended
 
-from applier.storage.sql import SqlStore
 from planner.states import PlanState
 
 TOY = '''
@@ -41,7 +38,6 @@ STOP = {
     "action_type": "stop",
     "resource_id": "6a1f0001-0000-4000-8000-000000000001",
 }
-NOP = {"name": "wait", "action_type": "sleep", "input_parameters": {"duration": 0}}
 
 
 @pytest.fixture
@@ -61,16 +57,6 @@ def toy(actionplan: CommandLine, tmp_path: Path) -> CommandLine:
 def on(actionplan: CommandLine, cloud: str, **options: str) -> None:
     known = {"cloud": cloud, "simulator_speed": 1000}
     actionplan.configure(actionplan=known, **({cloud: options} if options else {}))
-
-
-def service(actionplan: CommandLine, configuration: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [PROGRAM.with_name("actionplan-applier"), "--config-file", configuration],
-        cwd=actionplan.folder,
-        env=actionplan.environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def refused(ended: Ended, own: str, configured: str) -> None:
@@ -124,53 +110,9 @@ def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLi
     assert toy.plans()[0].cloud == "toy:east"
 
 
-def test_a_plan_that_uses_no_cloud_runs_whichever_is_configured(toy: CommandLine) -> None:
-    toy.document("nop.yaml", NOP)
-    assert toy.copied("create", "nop.yaml").code == 0
-    on(toy, "simulated")
-    assert toy.copied("apply", "last", "--yes").code == 0
-
-
 def test_the_verbs_of_the_simulator_work_and_say_so(toy: CommandLine) -> None:
     note = "Note: plans run on another cloud: [actionplan] cloud is toy.\n"
     for words in (("simulator", "reset"), ("simulator", "show")):
         ended = toy.copied(*words)
         assert (ended.code, ended.err) == (0, note)
     assert toy.simulator.exists()
-
-
-@pytest.mark.long
-def test_two_services_over_one_record_take_the_plans_of_their_clouds(toy: CommandLine) -> None:
-    toy.document("stop.yaml", STOP)
-    east = toy.configuration.with_name("east.conf")
-    west = toy.configuration.with_name("west.conf")
-    for file, region in ((east, "east"), (west, "west")):
-        text = f"[actionplan]\ncloud = toy\n[toy]\nregion = {region}\n"
-        file.write_text(text, encoding="utf-8")
-    both = ("create", "stop.yaml", "--config-file")
-    assert [toy.copied(*both, str(file)).code for file in (east, west)] == [0, 0]
-    uuids = {plan.cloud: plan.uuid for plan in toy.plans()}
-    assert toy.copied("start", uuids["toy:east"], "--config-file", str(east)).code == 0
-    left = service(toy, west)
-    try:
-        store = SqlStore(f"sqlite:///{toy.record}")
-        wait_until(store.services)
-        waiting = toy.copied("start", uuids["toy:west"], "--config-file", str(west))
-        assert "waits for an applier service" in waiting.out, waiting
-        wait_until(lambda: store.load_plan(uuids["toy:west"]).state is PlanState.SUCCEEDED)
-        assert store.load_plan(uuids["toy:east"]).state is PlanState.PENDING
-        watched = toy.copied("list", "-f", "json")
-        assert {p["cloud"] for p in json.loads(watched.out)} == {"toy:east", "toy:west"}
-        assert "toy:west" in toy.copied("service", "list").out
-        right = service(toy, east)
-        try:
-            wait_until(lambda: store.load_plan(uuids["toy:east"]).state is PlanState.SUCCEEDED)
-        finally:
-            right.send_signal(signal.SIGTERM)
-            right.communicate(timeout=PATIENCE_S)
-        store.close()
-    finally:
-        left.send_signal(signal.SIGTERM)
-        _, log = left.communicate(timeout=PATIENCE_S)
-    assert log.count(f"Plan {uuids['toy:east']} is left to an applier of its cloud") == 1
-    assert "ERROR" not in log
