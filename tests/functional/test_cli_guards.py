@@ -155,6 +155,17 @@ def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
         assert process.returncode == 5
 
 
+def test_a_forecast_says_how_many_nights(actionplan: CommandLine) -> None:
+    steps = [{**NOP, "name": name, "estimate_s": 1900} for name in "abc"]
+    file = actionplan.document("plan.yaml", *steps)
+    ended = actionplan("simulate", file, "--split-by-window")
+    assert (ended.code, "--split-by-window: neither the plan nor" in ended.err) == (1, True)
+    words = ("simulate", file, "--split-by-window", "--set", "windows=daily 01:00-02:00 UTC")
+    assert "It takes 3 windows" in actionplan.good(*words)
+    found = json.loads(actionplan.good(*words, "-f", "json"))
+    assert [len(night["actions"]) for night in found["nights"]] == [1, 1, 1]
+
+
 # What pauses a plan that runs
 
 

@@ -59,6 +59,19 @@ def test_the_time_of_a_plan_is_changed_and_apply_does_not_wait_for_it(
     assert actionplan.plan().state is PlanState.SUCCEEDED
 
 
+def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(
+    actionplan: CommandLine,
+) -> None:
+    opens = (datetime.now(UTC) + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
+    window = f"{opens:%a}".lower() + f" {opens.hour:02}:00-{(opens.hour + 1) % 24:02}:00 UTC"
+    for windows, start_at in ((window, opens), (ALWAYS, None)):
+        file = actionplan.document("plan.yaml", NOP, guards={"windows": [windows]})
+        actionplan.good("create", file)
+        told = actionplan.good("start", "last", "--in-window")
+        assert ("the window that is open now" in told) == (start_at is None)
+        assert actionplan.plans()[0].start_at == start_at
+
+
 @pytest.mark.long
 def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan: CommandLine) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP))

@@ -153,6 +153,10 @@ def test_the_input_can_be_read_and_has_no_secrets() -> None:
     value = json.loads(text)
     assert value["actions"][0]["name"] == "up"
     assert "password" not in text
+    many = tuple(replace(action, uuid=f"u{i}", name="up" * 500) for i in range(200))
+    text = inputs.actions_text(replace(plan, actions=many), ActionTypes())
+    assert len(text) < inputs.MOST + 1000
+    assert f"{200 - text.count('command')} more" in text
 
 
 def test_the_options_shown_are_those_that_differ_and_are_about_plans() -> None:
