@@ -17,12 +17,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from command_line import EXAMPLE, PATIENCE_S, CommandLine, Gate, Started, wait_until
+from command_line import EXAMPLE, PATIENCE_S, CommandLine, Started, wait_until
 
 from applier.notifications.schema import SCHEMA
 from applier.operations.events import READERS
 from applier.storage.sql import SqlStore
-from planner.states import PlanState
 
 CHECKED = jsonschema.Draft202012Validator(SCHEMA)
 FOLLOW = ("watch", "last", "-f", "json")
@@ -169,24 +168,6 @@ def test_a_finished_run_is_told_as_it_was_told_to_the_file(recorded: CommandLine
         assert process.stderr.read() == ""
 
 
-def test_a_run_of_another_process_is_told_to_its_end(
-    actionplan: CommandLine, gate: Gate, following: Following
-) -> None:
-    reader, run = following
-    assert reader.stdout is not None
-    first = reader.stdout.readline()
-    gate.let_go()
-    out, err = reader.communicate()
-    assert run.wait() == 0
-    assert reader.returncode == 0, err
-    events = read(first + out)
-    assert states(events) == ["ONGOING", "SUCCEEDED"]
-    last = {e["data"]["name"]: e["data"]["state"] for e in events[1:-1]}
-    assert last == dict.fromkeys(("first", "second", "third", "fourth"), "SUCCEEDED")
-    assert events[1]["data"]["old"] == "ONGOING"
-    assert "4 succeeded" in err
-
-
 def test_a_plan_whose_applier_was_killed_ends_the_events(
     actionplan: CommandLine, following: Following
 ) -> None:
@@ -199,7 +180,7 @@ def test_a_plan_whose_applier_was_killed_ends_the_events(
     assert f"Continue it: actionplan resume {actionplan.plan().uuid[:8]}" in err
 
 
-def test_ctrl_c_ends_the_events_and_not_the_plan_but_an_operator_is_told_of(
+def test_a_run_of_another_process_is_told_to_its_end_and_ctrl_c_ends_the_events_alone(
     actionplan: CommandLine, following: Following
 ) -> None:
     reader, run = following
@@ -212,10 +193,16 @@ def test_ctrl_c_ends_the_events_and_not_the_plan_but_an_operator_is_told_of(
     assert err.endswith(f"Stopped watching; Plan {actionplan.plan().uuid[:8]} continues.\n")
     assert run.poll() is None
     actionplan.good("cancel", "last", "--reason", "wrong\x1b hosts")
-    out, _ = reader.communicate()
+    out, err = reader.communicate()
     assert run.wait() == reader.returncode == 5
+    assert "4 cancelled" in err
     events = read(out)
+    assert states(events) == ["ONGOING", "CANCELLING", "CANCELLED"]
+    ended = [e["data"] for e in events if e["type"] == "action.state"]
+    assert {one["name"]: (one["old"], one["state"]) for one in ended} == {
+        "first": ("ONGOING", "CANCELLED"),
+        **dict.fromkeys(("second", "third", "fourth"), ("PENDING", "CANCELLED")),
+    }
     [asked] = [e["data"] for e in events if e["type"] == "plan.history"]
     assert (asked["verb"], asked["who"], asked["why"]) == ("cancel", "operator", "wrong\x1b hosts")
     assert "\x1b" not in out
-    assert events[-1]["data"]["state"] == PlanState.CANCELLED

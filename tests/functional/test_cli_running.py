@@ -72,17 +72,6 @@ def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(
     assert "moved by hand" in row["status_message"]
 
 
-def test_cancel_reaches_whoever_runs_the_plan(
-    actionplan: CommandLine, running: subprocess.Popen[str]
-) -> None:
-    out = actionplan.good("cancel", "last", "--reason", "wrong night", "--debug")
-    uuid = short(actionplan)
-    assert re.match(f"Plan {uuid} is ONGOING: {runner(running)} ", out)
-    assert running.wait() == 5
-    cancelled = ActionState.CANCELLED
-    actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled, fourth=cancelled)
-
-
 def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(
     actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
 ) -> None:
