@@ -20,11 +20,10 @@ from applier.storage.schema_version import LONGEST_S
 from planner.states import PlanState
 
 WRITER = """
-import os, signal, sys
-from applier.storage.sql import SqlStore
-store = SqlStore(sys.argv[1])
-with store._database.write():
-    os.kill(os.getpid(), signal.SIGSTOP)
+import os, signal, sqlite3, sys
+writer = sqlite3.connect(sys.argv[1].removeprefix("sqlite:///"))
+writer.execute("BEGIN IMMEDIATE")
+os.kill(os.getpid(), signal.SIGSTOP)
 """
 OPENER = """
 import os, signal, sys
