@@ -79,6 +79,8 @@ def test_a_picture_that_cannot_be_made_is_refused(chain: CommandLine) -> None:
 
 def test_timelines_and_reports_have_local_times(chain: CommandLine) -> None:
     chain.document("fails.yaml", *CHAIN, {**FAILS, "name": "f"}, name="f")
+    before = titles(chain.good("graph", "fails.yaml", "-f", "timeline", "--lanes", "type"))
+    assert ["PENDING" in title and "expected" in title for title in before] == [True] * 4
     chain("apply", "fails.yaml", "--yes")
     ended = chain.program("graph", "last", "-f", "timeline", TZ="Asia/Tokyo")
     assert (ended.code, ended.err) == (0, "")
@@ -86,6 +88,10 @@ def test_timelines_and_reports_have_local_times(chain: CommandLine) -> None:
     by_name = {title.partition("\n")[0]: title for title in titles(ended.out)}
     assert by_name.keys() == {*(f"{a['name']}: SUCCEEDED" for a in CHAIN), "f: FAILED"}
     assert "planned" in by_name["f: FAILED"]
+    # A saved plan has its times in it.
+    saved = chain.good("show", "last", "-f", "json")
+    (chain.folder / "saved.json").write_text(saved, encoding="utf-8")
+    assert "f: FAILED" in chain.good("graph", "saved.json", "-f", "timeline")
     chain.good("create", "chain.yaml")
     chain.good("approve", "last", "--reason", "looked at <it>")
     found = section(chain.program("report", "last", TZ="Etc/GMT-12").out, "history")
