@@ -94,13 +94,19 @@ class BatchProgress:
         """Hold back the plan of an event; return False if the event is too old and became dead."""
         plan = event["plan"]
         before = self.subscription.held_back.get(plan)
-        if before is None or before.number != event["number"]:
+        if before is None:
             before = self._untried(event["number"])
+        elif before.number != event["number"]:
+            # The clock goes on: else each event of the plan would be tried for as long again.
+            before = before._replace(number=event["number"], tries=0)
         is_old = self._is_old(event, before.since)
         if is_old:
             self._bury(event, why)
-        trouble = before._replace(tries=before.tries + 1, why=why)
-        self._hold_back(plan, self._untried(event["number"] + 1) if is_old else trouble)
+        if is_old:
+            trouble = before._replace(number=event["number"] + 1, tries=0, why="")
+        else:
+            trouble = before._replace(tries=before.tries + 1, why=why)
+        self._hold_back(plan, trouble)
         return not is_old
 
     def _untried(self, number: int) -> Trouble:

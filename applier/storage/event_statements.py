@@ -56,6 +56,19 @@ EVENTS_OF_PLAN = Deferred(lambda: EVENTS().where(events.c.plan == bindparam("pla
 LATEST = Deferred(lambda: _with_actions().order_by(events.c.number.desc()))
 #: The same of one plan.
 LATEST_OF_PLAN = Deferred(lambda: LATEST().where(events.c.plan == bindparam("plan_uuid")))
+#: How many events of a plan have numbers from ``first`` to ``last``.
+NUMBER_OF_PLAN = Deferred(
+    lambda: (
+        sa.select(sa.func.count().label("number"))
+        .select_from(events)
+        .where(
+            events.c.plan == bindparam("plan_uuid"),
+            events.c.number.between(
+                bindparam("first", type_=Count), bindparam("last", type_=Count)
+            ),
+        )
+    )
+)
 #: Delete the events up to a number.
 DELETE_EVENTS = Deferred(
     lambda: sa.delete(events).where(events.c.number <= bindparam("last", type_=Count))

@@ -14,7 +14,8 @@ from applier.storage.columns import Count, is_due, time_in
 from applier.storage.compiled import Deferred, Row, word, words
 from applier.storage.database import Database
 from applier.storage.event_rows import needed_from, subscription_of
-from applier.storage.event_statements import NUMBERS, RUNNING, SUBSCRIPTIONS
+from applier.storage.event_statements import RUNNING, SUBSCRIPTIONS
+from applier.storage.kept_events import waiting
 from applier.storage.tables import (
     action_states,
     dead_events,
@@ -162,13 +163,12 @@ def _outboxes(transaction: Transaction) -> Iterator[Outbox]:
     """Yield the outbox of each receiver; ``waiting`` includes events of joins, never delivered."""
     receivers = map(subscription_of, transaction.read(SUBSCRIPTIONS))
     dead = {row["subscription"]: row["number"] for row in transaction.read(DEAD)}
-    [counts] = transaction.read(NUMBERS)
     for receiver in receivers:
         if receiver.until is None:
             oldest = transaction.read(OLDEST_EVENT, {"first": needed_from(receiver)})
             yield Outbox(
                 subscription=receiver.name,
-                waiting=counts["events"] - receiver.delivered,
+                waiting=waiting(transaction, receiver),
                 oldest_at=oldest[0]["at"] if oldest else None,
                 held_back=len(receiver.held_back),
                 dead=dead.get(receiver.name, 0),

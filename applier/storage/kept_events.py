@@ -81,6 +81,15 @@ class KeptEvents:
             lambda found: found.of(_SUBSCRIPTIONS, of_events.SUBSCRIPTIONS, {})
         )
 
+    def events_waiting(self, subscription: Subscription) -> int:
+        """See :meth:`applier.store.subscriptions.EventStore.events_waiting`."""
+
+        def count() -> int:
+            with self._database.read() as transaction:
+                return waiting(transaction, subscription)
+
+        return self._database.tried(count)
+
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
         """See :meth:`applier.store.subscriptions.EventStore.events`."""
         statement = of_events.EVENTS if plan is None else of_events.EVENTS_OF_PLAN
@@ -166,3 +175,14 @@ class KeptEvents:
 def _found(transaction: Transaction, name: str) -> Subscription | None:
     found = transaction.read(of_events.SUBSCRIPTION, {"named": name})
     return event_rows.subscription_of(found[0]) if found else None
+
+
+def waiting(transaction: Transaction, subscription: Subscription) -> int:
+    """Return how many events a receiver has not got: new ones, and those of plans held back."""
+    [counts] = transaction.read(of_events.NUMBERS)
+    number: int = counts["events"] - subscription.delivered
+    for plan, trouble in subscription.held_back.items():
+        held = {"plan_uuid": plan, "first": trouble.number, "last": subscription.delivered}
+        [of_plan] = transaction.read(of_events.NUMBER_OF_PLAN, held)
+        number += of_plan["number"]
+    return number

@@ -91,6 +91,12 @@ class EventStore(Protocol):
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions by name."""
 
+    def events_waiting(self, subscription: Subscription) -> int:
+        """Return how many events a receiver has not got yet, with those of plans held back.
+
+        Events of joins, which are never delivered, count as well.
+        """
+
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
         """List the events with numbers above ``after``, of one plan or of all, oldest first.
 

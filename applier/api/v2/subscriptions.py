@@ -14,7 +14,7 @@ from applier.api.v2.idempotency import once
 from applier.api.v2.operation import Operation, Resource
 from applier.errors import sound_part
 from applier.notifications.schema import SCHEMA
-from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.subscriptions import DeadEvent, EventStore, Subscription, Trouble
 from planner.errors import InvalidInput, Mistake, accepted
 
 #: How many events are listed if the query has no ``limit``.
@@ -61,9 +61,8 @@ class SubscriptionsV2(Resource):
         """List subscriptions."""
         self.query(request)
         store = self._parts.assembly.store
-        page, _ = sound_part(lambda: store.events(limit=1))
         found, damaged = schemas.readable(store.subscriptions)
-        response.media = {"subscriptions": [_of(s, page.newest) for s in found], **damaged}
+        response.media = {"subscriptions": [_of(s, store) for s in found], **damaged}
 
 
 class RemovalV2(Resource):
@@ -119,13 +118,13 @@ class DeadEventsV2(Resource):
         response.media = {"events": [_dead(event) for event in found], **damaged}
 
 
-def _of(subscription: Subscription, newest: int) -> dict[str, Any]:
+def _of(subscription: Subscription, store: EventStore) -> dict[str, Any]:
     is_receiver = subscription.until is None
     return {
         "name": subscription.name,
         "until": None if is_receiver else _text(subscription.until),
         "delivered": subscription.delivered,
-        "waiting": newest - subscription.delivered if is_receiver else 0,
+        "waiting": store.events_waiting(subscription) if is_receiver else 0,
         "held_back": {plan: _trouble(one) for plan, one in subscription.held_back.items()},
         "away": None if subscription.away is None else _trouble(subscription.away),
     }

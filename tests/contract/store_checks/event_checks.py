@@ -155,6 +155,7 @@ class EventChecks:
             plan: back._replace(why="400 Bad Request\N{REPLACEMENT CHARACTER}")
         }
         assert (found.delivered, found.away, found.holder) == (3, back._replace(why="away"), "me")
+        assert store.events_waiting(found) == 2, "held back: the second and the third"
         assert store.dead_events() == store.dead_events(limit=1) == [dead]
         store.unsubscribe("ops")
         assert store.dead_events() == []

@@ -171,7 +171,10 @@ def test_a_plan_that_is_refused_waits_and_others_go_on(store, receiver, mine, no
     happen(store, 1)
     mine.step()
     assert receiver.got == [3]
-    assert list(store.subscriptions()[0].held_back) == [refused]
+    [found] = store.subscriptions()
+    assert list(found.held_back) == [refused]
+    assert store.events_waiting(found) == 2
+    assert [outbox.waiting for outbox in store.figures().outboxes] == [2]
     now[0] += delivery.FIRST_DELAY_S
     mine.step()
     mine.step()

@@ -94,6 +94,32 @@ def test_an_event_that_is_refused_for_too_long_is_given_up_and_the_next_one_foll
     assert made.subscription.held_back["p"].number == 4
 
 
+def test_all_that_is_refused_for_too_long_is_given_up_together():
+    """One clock for all events of a plan: not another day for each that follows."""
+    refusals = Answers(**{f"n{number}": EventRefused("404") for number in range(1, 88)})
+    all_of_it = [event(number) for number in range(1, 88)]
+    now, dead = [NOW], []
+    made = BatchProgress(progress().subscription, give_up=DAY, clock=lambda: now[0])
+    made.deliver_new(page(*all_of_it), refusals, never)
+    while made.subscription.held_back and now[0] < NOW + 5 * DAY:
+        now[0] += timedelta(hours=1)
+        mine = made.subscription
+        made = BatchProgress(mine, give_up=DAY, clock=lambda: now[0])
+        left = [e for e in all_of_it if e["number"] >= mine.held_back["p"].number]
+        made.deliver_held("p", left, refusals, never)
+        dead += [one.event["number"] for one in made.dead]
+    assert dead == list(range(1, 88))
+    assert now[0] == NOW + timedelta(hours=25), "then the plan is held back no more"
+
+
+def test_a_receiver_that_accepts_again_has_a_whole_day_for_what_it_refuses_then():
+    held = {"p": Trouble(number=1, since=NOW, tries=9, why="400")}
+    made = progress(NOW + DAY - timedelta(hours=1), delivered=3, held_back=held)
+    made.deliver_held("p", [event(1), event(3)], Answers(n3=EventRefused("400")), never)
+    assert made.dead == []
+    assert made.subscription.held_back["p"].since == NOW + DAY - timedelta(hours=1)
+
+
 def test_a_receiver_that_is_away_gets_nothing_more_in_this_batch():
     held = {"q": Trouble(number=1, since=NOW, tries=1, why="400")}
     made = progress(delivered=1, held_back=held)
