@@ -23,7 +23,8 @@ LOG = logging.getLogger(__name__)
 
 #: The maximum size of the body of a request, in bytes.
 MOST_BYTES = 16 * 1024 * 1024
-#: The WSGI variable with the body of a request that was not read yet, which has a method ``read``.
+#: The WSGI variable with the body of a request that was not read yet, which has a method
+#: ``read_into``.
 BODY = "actionplan.body"
 #: How many characters of a path are logged.
 _LONGEST_PATH = 200
@@ -96,7 +97,7 @@ class Access:
         if hasattr(resource, f"on_{request.method.lower()}"):
             self._policy.require(request.context.caller, resource.RULES[request.method])
             if BODY in request.env:
-                request.env[BODY].read()
+                request.env[BODY].read_into(request.env)
 
     def process_response(
         self,

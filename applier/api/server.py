@@ -148,20 +148,20 @@ def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
 
 
 class _Body:
-    """The body of a request, of which nothing is read before :meth:`read` is called.
+    """The body of a request, of which nothing is read before :meth:`read_into` is called.
 
     So a caller whom nobody knows costs no memory. The request has its deadline until then.
     """
 
     def __init__(self, environ: dict[str, Any], arrivals: Arrivals) -> None:
-        self._environ, self._arrivals = environ, arrivals
+        self._arrivals = arrivals
         self._input, self._expected = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
         self._is_left = bool(self._expected) or "HTTP_TRANSFER_ENCODING" in environ
         if not self._is_left:
             arrivals.arrived()
 
-    def read(self) -> None:
-        """Read the whole body into ``wsgi.input``.
+    def read_into(self, environ: dict[str, Any]) -> None:
+        """Read the whole body into ``wsgi.input`` of a request, which may be a copy of the first.
 
         Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete, 400
         for a wrong length or wrong chunks.
@@ -170,10 +170,10 @@ class _Body:
         self._copy(pieces.write)
         length = pieces.tell()
         pieces.seek(0)
-        self._environ |= {"wsgi.input": pieces, "CONTENT_LENGTH": str(length)}
+        environ |= {"wsgi.input": pieces, "CONTENT_LENGTH": str(length)}
 
     def discard(self) -> None:
-        """Read what was not read, and keep nothing of it; raises as :meth:`read`."""
+        """Read what was not read, and keep nothing of it; raises as :meth:`read_into`."""
         self._copy(len)
 
     def _copy(self, keep: Callable[[bytes], Any]) -> None:

@@ -30,6 +30,7 @@ OFFERED = (
     "compose.yaml",
     "grafana-dashboard.json",
     "gunicorn.conf.py",
+    "nginx.conf",
     "watcher.conf.sample",
     "worker-accounts.mariadb.sql",
     "worker-accounts.postgresql.sql",

@@ -15,8 +15,7 @@ from taskflow.types import notifier
 from applier import log_fields
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines
-from applier.engines.action_output import ActionOutput
-from applier.engines.environment import ActionEnvironment
+from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.verdict import timeout_s

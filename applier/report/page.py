@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -20,7 +19,6 @@ from markupsafe import Markup
 
 from applier.report import pictures
 from applier.report.values import Listed, ReportContent
-from planner.render.look import LOOKS
 from planner.safe_text import visible
 
 _PACKAGE = "applier.report"
@@ -143,12 +141,10 @@ def live(report: ReportContent, found: Mapping[str, str], **given: Any) -> str:
 
     ``found`` are the :func:`parts` of the report, ``given`` further values for the template.
     """
-    marks = json.dumps({word: look.mark for word, look in LOOKS.items() if look.mark})
     template = environment().get_template("live.html")
     return template.render(
         parts=found,
         names=PARTS,
-        marks=marks,
         uuid=report.uuid,
         title=visible(title(report)),
         **given,
@@ -160,10 +156,10 @@ def title(report: ReportContent) -> str:
     return f"{report.title}: {report.state}"
 
 
-def plans(found: Sequence[Listed], number: int) -> str:
-    """Return the page that lists plans, and reads the events after ``number`` to stay current."""
+def plans(found: Sequence[Listed]) -> str:
+    """Return the page that lists plans."""
     template = environment().get_template("plans.html")
-    return visible(template.render(plans=found, number=number))
+    return visible(template.render(plans=found))
 
 
 def static(name: str) -> str:

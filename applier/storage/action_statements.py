@@ -171,7 +171,8 @@ def _worked() -> Condition:
 def _left_in() -> sa.ColumnElement[str]:
     """Return the process in which an attempt may still be at work; by default the claimant."""
     of_plan = plans.c.uuid == bindparam("plan_uuid")
-    process = plans.c.claimant_host + ":" + sa.cast(plans.c.claimant_pid, sa.String(20))
+    colon = sa.literal_column("':'", sa.String)
+    process = plans.c.claimant_host + colon + sa.cast(plans.c.claimant_pid, sa.String(20))
     named = bindparam("new_left_in", type_=sa.String)
     claimant = sa.select(process).where(of_plan).scalar_subquery()
     is_left = bindparam("given_up", type_=sa.Integer) == sa.literal_column("1", sa.Integer)

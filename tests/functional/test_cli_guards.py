@@ -174,7 +174,7 @@ def test_a_forecast_says_how_many_nights(actionplan: CommandLine) -> None:
     [
         ({"failure_budget": "0"}, "the failure budget", "1 action failed, the last one b, and "),
         ({"on_failure": "pause"}, "on_failure = pause", "b ended FAILED"),
-        ({"health_probe": "test ! -e b"}, "the health probe", "test ! -e b ended with 1"),
+        ({"health_probe": "test ! -e b"}, "the health probe", "test ended with 1"),
     ],
 )
 def test_recap_history_timeline_and_report_say_what_paused_a_plan(

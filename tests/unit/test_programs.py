@@ -116,7 +116,7 @@ def test_what_cannot_be_installed_is_said_in_a_sentence(folder, monkeypatch, apt
     assert said in sentence
     assert sentence.endswith(
         "install by hand: chromium chromium-driver curl erlang-base faketime graphviz groff mount"
-        " openssh-client"
+        " nginx-light openssh-client"
         " openssh-server openssl rabbitmq-server redis-server rsync zsh"
     )
 

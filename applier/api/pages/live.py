@@ -21,8 +21,9 @@ from planner.states import PlanState
 #: latest one: a reader of an older version gets all parts.
 MOST_PLANS, MOST_VERSIONS = 16, 8
 #: The page of a running plan is rendered again after LEAST_S seconds at the earliest, and after
-#: TIMES times the seconds that rendering it took.
-LEAST_S, TIMES = 0.5, 2.0
+#: TIMES times the seconds that rendering it took; if nothing happened, after QUIET_S seconds,
+#: because times on it change.
+LEAST_S, TIMES, QUIET_S = 0.5, 2.0, 5.0
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
@@ -40,13 +41,16 @@ class Rendering(NamedTuple):
 
 
 class _Kept:
-    """The cached page of a plan, and when it may be rendered again (``again_at``, monotonic)."""
+    """The cached page of a plan, and when it may be rendered again (monotonic).
+
+    ``again_at`` is for when something has happened since, ``quiet_until`` for a running plan.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.rendering: Rendering | None = None
         self.runs = False
-        self.again_at = 0.0
+        self.again_at = self.quiet_until = 0.0
         #: Hashes of the parts by version, the latest last.
         self.versions: dict[str, Mapping[str, bytes]] = {}
 
@@ -69,10 +73,12 @@ class LivePages:
         kept = self._kept(uuid)
         with kept.lock:
             number, last = self._feed.newest(), kept.rendering
-            if last is not None and last.number == number and not kept.runs:
-                return last
-            if last is not None and time.monotonic() < kept.again_at:
-                return last
+            if last is not None:
+                is_same, moment = last.number == number, time.monotonic()
+                if is_same and (not kept.runs or moment < kept.quiet_until):
+                    return last
+                if moment < kept.again_at:
+                    return last
             return self._made(uuid, kept, number)
 
     def changed(self, rendering: Rendering, version: str) -> dict[str, str]:
@@ -121,4 +127,5 @@ class LivePages:
         kept.rendering, kept.runs = Rendering(version, number, made, parts), plan.state in _RUNNING
         ended = time.monotonic()
         kept.again_at = ended + max(LEAST_S, TIMES * (ended - began))
+        kept.quiet_until = max(kept.again_at, ended + QUIET_S)
         return kept.rendering

@@ -38,11 +38,15 @@ class PlanList:
     def __init__(self, parts: Parts, feed: EventFeed) -> None:
         self._parts, self._feed = parts, feed
 
-    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Show the latest plans."""
-        number = self._feed.newest()
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Show the latest plans; 304 if nothing has happened since the ETag was given."""
+        number = str(self._feed.newest())
+        response.set_header("ETag", f'"{number}"')
+        if number in (request.if_none_match or ()):
+            response.status = falcon.HTTP_304
+            return
         found = self._parts.assembly.store.list_plans(limit=LISTED)
-        _answer(response, page.plans([listed(plan) for plan in found], number))
+        _answer(response, page.plans([listed(plan) for plan in found]))
 
 
 class PlanPage:
@@ -61,9 +65,7 @@ class PlanPage:
         made = self._live.now(uuid)
         caller, policy = caller_of(request), self._parts.policy
         may = " ".join(rule for rule in _STEERING if policy.allows(caller, rule))
-        shown = page.live(
-            made.report, made.parts, number=made.number, version=made.version, may=may
-        )
+        shown = page.live(made.report, made.parts, version=made.version, may=may)
         _answer(response, shown)
 
 
@@ -80,7 +82,6 @@ class PlanParts:
         made = self._live.now(self._parts.assembly.store.find_plan(plan))
         response.media = {
             "version": made.version,
-            "number": made.number,
             "title": page.title(made.report),
             "parts": self._live.changed(made, request.get_param("version") or ""),
         }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates the page when events arrive, and sends the requests of operators to the API.
+// Asks once a second what has changed on the page, and sends the requests of operators to the API.
 "use strict";
 (() => {
   const page = document.body.dataset;
   const token = new URLSearchParams(location.search).get("token");
   const connection = document.getElementById("connection");
-  const REOPEN_MS = 2000, LEAST_MS = 500, RUNNING_MS = 5000;
-  let source = null, last = Number(page.after), tries = 0;
+  const PAUSE_MS = 1000, HIDDEN_MS = 10000;
 
   // Returns an address of this server with query values, and with the token of this page, if any.
   function address(path, values = {}) {
@@ -63,60 +62,32 @@
     return template.content.firstElementChild;
   }
 
-  // Returns a function that requests a call of read(). Calls do not overlap; the pause between two
-  // calls grows with the time that the last one took. A failed call is repeated.
-  function reader(read) {
-    let timer = null, busy = false, again = false, ended = 0, took = 0;
+  // Calls read() again and again, and returns a function that calls it as soon as possible. Calls do not
+  // overlap; the pause between two grows with the time that the last one took, and while nobody looks.
+  function polled(read) {
+    let timer = null, busy = false, again = false;
     async function run() {
-      timer = null;
+      clearTimeout(timer);
       busy = true;
       again = false;
       const began = performance.now();
       try {
         await read();
+        say("live", false);
       } catch {
-        say("the server does not answer; trying again", true);
-        again = true;
+        say("the connection is cut; what you see may be old", true);
       }
-      ended = performance.now();
-      took = ended - began;
       busy = false;
-      if (again) ask();
+      const took = performance.now() - began;
+      timer = setTimeout(run, again ? 0 : Math.max(document.hidden ? HIDDEN_MS : PAUSE_MS, 2 * took));
     }
     function ask() {
       if (busy) again = true;
-      else timer ??= setTimeout(run, Math.max(0, ended + Math.max(LEAST_MS, 2 * took) - performance.now()));
+      else run();
     }
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+    timer = setTimeout(run, PAUSE_MS);
     return ask;
-  }
-
-  // Opens the stream of events. After a reconnection, refresh() reads the changes that were missed.
-  function open(path, onEvent, refresh) {
-    const filter = page.plan ? { plan: page.plan } : {};
-    source = new EventSource(address(path, { ...filter, after: last, limit: 1000 }));
-    source.onopen = () => {
-      say("live", false);
-      if (tries > 0) refresh();
-      tries = 0;
-    };
-    for (const type of ["plan.state", "action.state", "plan.history"]) {
-      source.addEventListener(type, (message) => {
-        const event = JSON.parse(message.data);
-        last = Math.max(last, event.number);
-        onEvent(event);
-        refresh();
-      });
-    }
-    source.onerror = () => {
-      tries += 1;
-      say("the connection is cut; what you see may be old", true);
-      if (source.readyState !== EventSource.CLOSED) return;
-      // The server refused, for example because events were deleted: refresh, and open again.
-      setTimeout(async () => {
-        refresh();
-        open(path, onEvent, refresh);
-      }, REOPEN_MS);
-    };
   }
 
   async function json(path, values) {
@@ -128,40 +99,29 @@
   // The list of plans.
 
   if (!page.plan) {
+    let tag = "";
     keepTokens();
-    const refresh = reader(async () => {
-      const answer = await fetch(address("/plans"), { headers: { Accept: "text/html" } });
+    polled(async () => {
+      const answer = await fetch(address("/plans"), { headers: { Accept: "text/html", "If-None-Match": tag } });
+      if (answer.status === 304) return;
       if (!answer.ok) throw new Error(String(answer.status));
+      tag = answer.headers.get("ETag");
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       fresh.querySelectorAll("a[href]").forEach(keepToken);
       morph(document.getElementById("plans"), fresh.getElementById("plans"));
     });
-    open("/v2/events", () => {}, refresh);
     return;
   }
 
   // A plan.
 
   const base = `/v2/plans/${page.plan}`;
-  const marks = JSON.parse(page.marks);
   const may = new Set(page.may.split(" "));
   const told = document.getElementById("told");
-  const byUuid = new Map();
   const planState = () => document.querySelector("#top .badge").classList[1];
   const rowState = (row) => row.querySelector(".badge").classList[1];
 
-  function index() {
-    for (const row of document.querySelectorAll("#rows tbody tr")) byUuid.set(row.dataset.u, row);
-  }
-
-  function badge(node, state) {
-    if (node.classList[1] === state) return;
-    node.className = `badge ${state}`;
-    node.textContent = `${marks[state] ?? ""}\u00a0${state}`;
-  }
-
-  const refresh = reader(async () => {
-    const asked = last;
+  const refresh = polled(async () => {
     const found = await json(`/plans/${page.plan}/parts`, { version: page.version });
     for (const [id, html] of Object.entries(found.parts)) {
       const old = document.getElementById(id);
@@ -169,25 +129,11 @@
     }
     page.version = found.version;
     document.title = found.title;
-    index();
     keepTokens();
     window.actionplanRefresh?.(false);
     buttons();
     offerAll();
-    // The server may have answered with parts that it rendered before the event.
-    if (found.number < asked) refresh();
   });
-
-  function onEvent(event) {
-    if (event.type === "plan.state") {
-      badge(document.querySelector("#top .badge"), event.data.state);
-      buttons();
-    } else if (event.type === "action.state") {
-      const row = byUuid.get(event.action);
-      if (row) badge(row.querySelector(".badge"), event.data.state);
-      offerAll();
-    }
-  }
 
   // The requests of operators. The server decides what is allowed; these states only decide which
   // buttons are shown.
@@ -298,10 +244,6 @@
     }
   });
 
-  index();
   keepTokens();
   buttons();
-  open("/v2/events", onEvent, refresh);
-  // While a plan runs, times on the page change without events.
-  setInterval(() => { if (["ONGOING", "CANCELLING"].includes(planState())) refresh(); }, RUNNING_MS);
 })();

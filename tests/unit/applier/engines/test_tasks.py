@@ -17,8 +17,7 @@ from applier import log_fields
 from applier.actions.pause import Pause
 from applier.actions.shell import Shell
 from applier.contracts import Verified
-from applier.engines.action_output import ActionOutput
-from applier.engines.environment import ActionEnvironment
+from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.engines.tasks import task_maker
 from applier.engines.threads import Threads
 from applier.errors import ActionFailed, AlreadyDone, JobLost
