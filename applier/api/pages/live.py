@@ -22,8 +22,9 @@ from planner.states import PlanState
 MOST_PLANS, MOST_VERSIONS = 16, 8
 #: The page of a running plan is rendered again after LEAST_S seconds at the earliest, and after
 #: TIMES times the seconds that rendering it took; if nothing happened, after QUIET_S seconds,
-#: because times on it change.
-LEAST_S, TIMES, QUIET_S = 0.5, 2.0, 5.0
+#: because times on it change, and that of another plan after SURE_S, because events are not
+#: recorded while nobody reads them.
+LEAST_S, TIMES, QUIET_S, SURE_S = 0.5, 2.0, 5.0, 30.0
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
@@ -43,7 +44,7 @@ class Rendering(NamedTuple):
 class _Kept:
     """The cached page of a plan, and when it may be rendered again (monotonic).
 
-    ``again_at`` is for when something has happened since, ``quiet_until`` for a running plan.
+    ``again_at`` is for when something has happened since, ``quiet_until`` for when nothing has.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class LivePages:
             number, last = self._feed.newest(), kept.rendering
             if last is not None:
                 is_same, moment = last.number == number, time.monotonic()
-                if is_same and (not kept.runs or moment < kept.quiet_until):
+                if is_same and moment < kept.quiet_until:
                     return last
                 if moment < kept.again_at:
                     return last
@@ -127,5 +128,5 @@ class LivePages:
         kept.rendering, kept.runs = Rendering(version, number, made, parts), plan.state in _RUNNING
         ended = time.monotonic()
         kept.again_at = ended + max(LEAST_S, TIMES * (ended - began))
-        kept.quiet_until = max(kept.again_at, ended + QUIET_S)
+        kept.quiet_until = max(kept.again_at, ended + (QUIET_S if kept.runs else SURE_S))
         return kept.rendering
