@@ -22,7 +22,8 @@ class DeleteInstance(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is gone.
     RERUN_SAFE = True
-    JOINS_WORK = True
+    #: False, because to undo it is to create an instance, which two attempts at once would do twice.
+    JOINS_WORK = False
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": {**schemas.RESOURCE, "description": "UUID or unique name of the instance"}},

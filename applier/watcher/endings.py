@@ -31,6 +31,8 @@ _FOUND = {
     ActionState.SUCCEEDED: ActionState.SUCCEEDED,
     ActionState.PENDING: ActionState.CANCELLED,
 }
+#: The message of one that is not done. The report's own says that it runs again.
+_NOT_DONE = "it was interrupted; verified: its work is not done"
 
 
 @database.translated
@@ -159,12 +161,13 @@ def _settle_found(
     if new is None:
         return
     mine = sa.update(ACTIONS).where(*_mine(row, BEGUN), ACTIONS.c.uuid == action)
-    told = {"status_message": cut(report.message), "updated_at": claims.naive(now)}
+    message = report.message if new is ActionState.SUCCEEDED else _NOT_DONE
+    told = {"status_message": cut(message), "updated_at": claims.naive(now)}
     if connection.execute(mine.values(state=str(new), **told)).rowcount:
         left = sa.update(attempts).where(
             attempts.c.action_uuid == action, attempts.c.ended_at.is_(None)
         )
-        ended = {"state": str(new), "message": report.message, "ended_at": claims.naive(now)}
+        ended = {"state": str(new), "message": message, "ended_at": claims.naive(now)}
         connection.execute(left.values(outcome=report.outcome and str(report.outcome), **ended))
 
 

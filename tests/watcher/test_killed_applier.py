@@ -103,6 +103,7 @@ def test_what_a_cancelled_plan_was_at_is_verified_as_well(
 ) -> None:
     ended = applier.step(step, applier.killed())
     assert states(ended) == ["CANCELLED", "SUCCEEDED", state, "CANCELLED"]
+    assert "again" not in ended["actions"][1]["status_message"], "nothing of it runs any more"
 
 
 @pytest.mark.parametrize("applier", ["true"], indirect=True)

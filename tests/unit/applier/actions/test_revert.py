@@ -40,6 +40,16 @@ def test_it_undoes_and_can_tell_whether_it_has(cloud):
     assert revert(cloud).execute(threading.Event()) is Outcome.OK
 
 
+@pytest.mark.parametrize(
+    ("name", "joins"),
+    [("change_nova_service_state", True), ("migrate", True), ("delete_instance", False)],
+)
+def test_only_what_two_may_undo_at_once_joins_work_that_is_under_way(name, joins):
+    """To undo a deletion is to create an instance: two attempts would create two."""
+    assert Revert.joins_work({"action_type": name, "parameters": {}}) is joins
+    assert not Revert.joins_work({"action_type": "no such type", "parameters": {}})
+
+
 def test_it_touches_what_the_other_touches_the_other_way_round():
     assert Revert.touches(PARAMETERS) == [Touch("node:compute-1", Effect.ENABLES)]
     assert Revert.describe(PARAMETERS) == "undo: disable compute-1"
