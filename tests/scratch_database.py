@@ -16,8 +16,10 @@ import pytest
 import sqlalchemy as sa
 
 from applier.errors import StoreError
+from applier.storage import schema_version
 from applier.storage.connection import make_engine, parse
 from applier.storage.refusals import translate_errors
+from applier.storage.tables import metadata, turn
 
 POSTGRESQL = "postgresql://postgres@127.0.0.1/postgres"
 MYSQL = "mysql://root@127.0.0.1/test"
@@ -51,3 +53,15 @@ def database_for_tests(variable: str, default: str) -> Iterator[str]:
             say = pytest.fail if os.environ.get("CI") else pytest.skip
             say(f"{error} (set {variable})")
         yield url
+
+
+def empty_record_on(url: str) -> None:
+    """Make the tables of a record on a server, or empty those that are there."""
+    schema_version.upgrade(url)
+    engine = make_engine(parse(url))
+    with engine.begin() as database:
+        for table in reversed(metadata.sorted_tables):
+            if table is not turn:
+                database.execute(sa.delete(table))
+        database.execute(sa.update(turn).values(events=0, events_deleted=0))
+    engine.dispose()

@@ -22,7 +22,7 @@ class DeleteInstance(ActionPlugin):
     USES_MACHINES = False
     #: True, because the precheck finds that the instance is gone.
     RERUN_SAFE = True
-    #: False, because to undo it is to create an instance, which two attempts at once would do twice.
+    #: False, because to undo it is to create an instance: two attempts at once would create two.
     JOINS_WORK = False
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -16,7 +17,6 @@ from oslo_context import context
 from applier.api.authentication import Strategy
 from applier.api.policies import Policy
 from applier.api.rates import Rates
-from applier.api.well_formed import require_well_formed
 from applier.wording import one_line
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Access:
         response.set_header("x-openstack-request-id", request_id)
         # From here on, each log record of this thread has the request id.
         context.RequestContext(request_id=request_id, overwrite=True)
-        require_well_formed(request)
+        _refuse_malformed(request)
         if request.path in self._public:
             return
         _refuse_other_sites(request)
@@ -142,3 +142,21 @@ def _refuse_other_sites(request: falcon.Request) -> None:
         raise falcon.HTTPForbidden(
             title="Other site", description=f"requests from pages of {origin!r} are not accepted"
         )
+
+
+def _refuse_malformed(request: falcon.Request) -> None:
+    """Raise falcon.HTTPBadRequest for a header Host or Origin that is none."""
+    _require_address("Host", lambda: request.port, "HOST or HOST:PORT", request.get_header("Host"))
+    origin = request.get_header("Origin")
+    _require_address("Origin", lambda: urlsplit(origin), "SCHEME://HOST", origin)
+
+
+def _require_address(
+    name: str, read: Callable[[], object], accepted: str, given: str | None
+) -> None:
+    try:
+        read()
+    except ValueError:
+        raise falcon.HTTPBadRequest(
+            title="Invalid header", description=f"{name} is {given!r}; accepted: {accepted}"
+        ) from None

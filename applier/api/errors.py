@@ -48,9 +48,9 @@ _UNSAID = {
     405: "this path does not take this method; the header Allow names those that it takes",
 }
 #: What Watcher's API has below WATCHERS, and ActionPlan has not.
-_WATCHERS_ALONE = frozenset(
-    {"audits", "audit_templates", "goals", "strategies", "scoring_engines", "data_model"}
-    | {"webhooks"}
+_WATCHERS_ALONE = (
+    *("audits", "audit_templates", "goals", "strategies"),
+    *("scoring_engines", "data_model", "webhooks"),
 )
 _RETRY_AFTER_S = "5"
 

@@ -102,7 +102,6 @@ class BatchProgress:
         is_old = self._is_old(event, before.since)
         if is_old:
             self._bury(event, why)
-        if is_old:
             trouble = before._replace(number=event["number"] + 1, tries=0, why="")
         else:
             trouble = before._replace(tries=before.tries + 1, why=why)

@@ -101,7 +101,7 @@ def is_found_there(action: Action, plugin: type[ActionPlugin]) -> bool:
 def found_there(
     plan: ActionPlan, jobs: Collection[str], environment: ActionEnvironment
 ) -> set[str]:
-    """Return the uuids of the actions with ``jobs`` at workers for which that is so."""
+    """Return the actions with ``jobs`` of which only the machine of their worker can tell."""
     plugins, with_jobs = environment.plugins, [a for a in plan.actions if a.uuid in jobs]
     return {a.uuid for a in with_jobs if is_found_there(a, plugins[a.action_type])}
 

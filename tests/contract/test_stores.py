@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
+from scratch_database import empty_record_on
 from store_checks.running_plans import RunStoreUnderTest
 from store_suite import (
     OperatorStoreContract,
@@ -24,10 +24,7 @@ from store_suite import (
 
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict
-from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
-from applier.storage.tables import metadata, turn
 from applier.store import ServiceStore, Store
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.temporary_store import TemporaryStore, empty_record
@@ -50,14 +47,7 @@ def url(request, tmp_path) -> str:
         path.write_bytes(empty_record())
         return f"sqlite:///{path}"
     url = request.getfixturevalue(request.param)
-    schema_version.upgrade(url)
-    engine = make_engine(parse(url))
-    with engine.begin() as database:
-        for table in reversed(metadata.sorted_tables):
-            if table is not turn:
-                database.execute(sa.delete(table))
-        database.execute(sa.update(turn).values(events=0, events_deleted=0))
-    engine.dispose()
+    empty_record_on(url)
     return url
 
 

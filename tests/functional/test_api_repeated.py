@@ -15,16 +15,15 @@ import sqlalchemy as sa
 from api_client import HOST, JSON, client_of, configured
 from command_line import CommandLine
 from falcon.testing import Result, TestClient
+from scratch_database import empty_record_on
 from test_api_archives import administrators
 from test_api_v2 import DOCUMENT, is_problem, post, stored
 
 from applier import configuration
 from applier.api import routing
 from applier.assembly import Assembly
-from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
-from applier.storage.tables import answers, metadata, turn
+from applier.storage.tables import answers
 
 AT_ONCE = 8
 KEY = {"Idempotency-Key": "k1"}
@@ -45,13 +44,7 @@ def api(actionplan: CommandLine) -> TestClient:
 
 def record_on(actionplan: CommandLine, url: str) -> None:
     """Use an empty record on a server."""
-    schema_version.upgrade(url)
-    engine = make_engine(parse(url))
-    with engine.begin() as database:
-        for table in reversed(metadata.sorted_tables):
-            if table is not turn:
-                database.execute(sa.delete(table))
-    engine.dispose()
+    empty_record_on(url)
     own = {"connection": url, "simulator": actionplan.simulator, "simulator_speed": 1000}
     actionplan.configure(actionplan=own)
 

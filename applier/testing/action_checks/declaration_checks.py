@@ -36,8 +36,9 @@ class DeclarationChecks:
         )
 
     def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
-        """RERUN_SAFE is a bool; after a crash, it decides whether the action may run again."""
+        """RERUN_SAFE and JOINS_WORK are bools; they decide whether it may run again, and when."""
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
+        assert isinstance(action.JOINS_WORK, bool), "JOINS_WORK is True or False"
 
     def test_it_says_whether_it_uses_the_cloud(self, action: type[ActionPlugin]) -> None:
         """USES_CLOUD is a bool; if it is true, the type runs only on the cloud of its plan."""
