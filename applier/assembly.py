@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from applier.clouds.simulated import SimulatedCloud
-    from applier.configuration.plugin_options import ActionOptions
     from applier.contracts import ActionPlugin, Claimant, Listener
     from applier.contracts.clouds import Cloud
     from applier.engines import Engine
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from applier.machines import OpenMachines
     from applier.run.runner import Runner
     from applier.run.setup import Pause
-    from applier.run.worker_jobs import LocalRuns
     from applier.scheduling.holding import Breaker, Holding
     from applier.scheduling.verdict import TypePolicy
-    from applier.store import RunStore, Store
+    from applier.storage.sql import SqlStore
+    from applier.store import PlanStore, RunStore
     from applier.workers.remote_runs import RemoteRuns
-    from planner.model import Action, ActionPlan
-    from planner.registry import ActionTypes
+    from planner.making.registry import ActionTypes
+    from planner.plan.model import Action, ActionPlan
 
 Answer = TypeVar("Answer")
 
@@ -49,16 +48,15 @@ class Assembly:
         self._cloud: Cloud | None = None
         self._making_cloud = threading.Lock()
         #: Wraps the store of each run; the service replaces it, to measure the commits.
-        self.measured: Callable[[Store], RunStore] = lambda store: store
+        self.measured: Callable[[SqlStore], RunStore] = lambda store: store
         #: Makes the listener that traces a run; set only within :meth:`traced`.
         self._listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
 
     def close(self) -> None:
         """Close the store, the cloud and the link to the workers; a later use opens them again."""
-        if (runs := self.__dict__.pop("runs_at", None)) is not None:
+        if (runs := self.__dict__.pop("_runs_at", None)) is not None:
             runs.close()
-        store = self.__dict__.pop("store", None)
-        if store is not None:
+        if (store := self.__dict__.pop("store", None)) is not None:
             store.close()
         with self._making_cloud:
             if self._cloud is not None:
@@ -66,18 +64,24 @@ class Assembly:
                 self._cloud = None
 
     @cached_property
-    def store(self) -> Store:
+    def store(self) -> SqlStore:
         """The store, opened at the first use; raises StoreError, and the next use tries again."""
         from applier import configuration
+        from applier.run import plan_cloud
         from applier.storage.sql import SqlStore
 
-        url = configuration.connection(self.conf)
-        return SqlStore(url, synchronous=self.conf.actionplan.synchronous)
+        url, synchronous = configuration.connection(self.conf), self.conf.actionplan.synchronous
+        return SqlStore(url, synchronous=synchronous, overview_of=plan_cloud.overview_and_waves)
+
+    @property
+    def plans(self) -> PlanStore:
+        """The plans that verbs show and explain: those of the store; raises StoreError."""
+        return self.store
 
     @cached_property
     def action_types(self) -> ActionTypes:
         """The installed action plugins by name, each loaded when it is first used."""
-        from planner.registry import ActionTypes
+        from planner.making.registry import ActionTypes
 
         return ActionTypes()
 
@@ -88,17 +92,17 @@ class Assembly:
 
     @cached_property
     def policies(self) -> Mapping[str, TypePolicy]:
-        """The policy of each installed action type; raises ConfigurationError."""
+        """The policy of each installed action type; a section is read on first use."""
         from applier.configuration import plugin_options
 
         return plugin_options.policies(self.conf, self.action_types)
 
     @cached_property
-    def options(self) -> ActionOptions:
+    def options(self) -> Mapping[str, Mapping[str, Any]]:
         """The values of the options that action types declare; a section is read on first use."""
-        from applier.configuration.plugin_options import ActionOptions
+        from applier.configuration import plugin_options
 
-        return ActionOptions(self.conf, self.plugins)
+        return plugin_options.action_options(self.conf, self.plugins)
 
     @cached_property
     def guard(self) -> Guard:
@@ -114,7 +118,7 @@ class Assembly:
         """
         if not self._is_guarded(plan):
             return
-        self.guard.require(plan, self.store, now())
+        self.guard.require(plan, self.store.approvals, now())
         if self.guard.demanded(plan).windows:
             from applier.guarding import windows
 
@@ -138,7 +142,7 @@ class Assembly:
 
     def _node_work(self, plan: ActionPlan) -> NodeWork:
         """Return how long windows must be open for the actions of a plan, by earlier runs."""
-        from applier.run.run_holdings import node_work
+        from applier.run.holdings import node_work
 
         return node_work(plan.actions, self.store.durations, self.policies)
 
@@ -153,22 +157,20 @@ class Assembly:
         return lambda action: windows.waiting(action, times, work, at)
 
     def _holding(
-        self,
-        plan: ActionPlan,
-        pause: Pause,
-        *,
-        tell: Callable[[str], None],
-        in_service: bool,
+        self, plan: ActionPlan, pause: Pause, *, tell: Callable[[str], None], in_service: bool
     ) -> Holding | None:
         """Return the windows, the health probe or both, which delay actions; None without them."""
         times, probe = self.open_times(plan), self.conf.watcher_applier.health_probe
         if times is None and not probe:
             return None
-        from applier.run import run_holdings
+        from applier.guarding.window_holding import WindowHolding
+        from applier.run.holdings import CombinedHolding, HealthProbe, asked
 
-        work = partial(self._node_work, plan)
-        held = run_holdings.by_windows(times, work, now, tell, hands_back=in_service)
-        return run_holdings.of_all([*held, *run_holdings.by_probe(probe, pause)])
+        held: list[Holding] = [HealthProbe(partial(asked, probe), pause)] if probe else []
+        if times is not None:
+            work = self._node_work(plan)
+            held.append(WindowHolding(times, work, now, tell=tell, hands_back=in_service))
+        return CombinedHolding(held)
 
     def _budget(self, plan: ActionPlan) -> Breaker | None:
         """Return the failure budget that pauses a plan after failures; None if none is set."""
@@ -211,24 +213,15 @@ class Assembly:
         """
         from applier.run.plan_cloud import SIMULATED
 
-        is_simulated = self.conf.actionplan.cloud == SIMULATED
-        return SIMULATED if is_simulated else self.cloud().name
+        return SIMULATED if self.conf.actionplan.cloud == SIMULATED else self.cloud().name
 
     def _new_cloud(self) -> Cloud:
         from applier.configuration import plugin_options
         from applier.run.plan_cloud import SIMULATED
-        from planner import registry
-        from planner.errors import BrokenPlugin
 
-        name = self.conf.actionplan.cloud
-        if name == SIMULATED:
+        if self.conf.actionplan.cloud == SIMULATED:
             return self.simulated_cloud()
-        make = registry.load(registry.CLOUDS, name)
-        options = plugin_options.cloud_options(self.conf, name, make)
-        cloud: Cloud = plugin_options.create("cloud", name, make, options)
-        if cloud.name in ("", SIMULATED):
-            raise BrokenPlugin("cloud", name, f"it calls itself {cloud.name!r}")
-        return cloud
+        return plugin_options.new_cloud(self.conf)
 
     def simulated_cloud(self) -> SimulatedCloud:
         """Create the simulated cloud, even if another cloud is configured."""
@@ -279,15 +272,13 @@ class Assembly:
         return self._engine[2].get("workers") == CELERY
 
     @cached_property
-    def runs_at(self) -> LocalRuns | RemoteRuns:
-        """Where the actions of runs are executed: in threads of this process, or at workers.
+    def _runs_at(self) -> RemoteRuns | None:
+        """The workers that execute the actions of runs; None: threads of this process do.
 
         Raises StoreError, ConfigurationError, and the errors of :meth:`cloud`.
         """
         if not self._at_workers:
-            from applier.run.worker_jobs import LocalRuns
-
-            return LocalRuns(self.store)
+            return None
         from applier.workers import workers_section
 
         return workers_section.remote_runs(self.conf, self.store, lambda: self.cloud_name)
@@ -308,7 +299,7 @@ class Assembly:
     def _engine(self) -> tuple[str, type[Engine], Mapping[str, Any]]:
         """The name and the class of the configured engine, and its options."""
         from applier.configuration import plugin_options
-        from planner import registry
+        from planner.making import registry
 
         name = plugin_options.engine_name(self.conf)
         found = registry.load(registry.ENGINES, name)
@@ -362,6 +353,7 @@ class Assembly:
         listeners: Sequence[Listener] = (),
         on_failure: str | None = None,
         max_workers: int | None = None,
+        reason: str | None = None,
         tell: Callable[[str], None] = lambda _: None,
         in_service: bool = False,
     ) -> Runner:
@@ -372,24 +364,28 @@ class Assembly:
 
         Raises StoreError, ConfigurationError, PlannerError.
         """
+        from applier.configuration import plugin_options
+        from applier.run import setup
         from applier.run.runner import Runner
-        from applier.run.setup import RunSetup
-        from applier.scheduling.verdict import OnFailure
 
+        given = max_workers, on_failure, reason
+        jobs_of = setup.jobs_of if self._at_workers else setup.no_jobs_of
         return Runner(
-            RunSetup(
+            setup.RunSetup(
                 store=self.measured(self.store),
                 engine=self.engine(max_workers),
                 environment=self.environment,
                 claimant=self.claimant,
-                on_failure=OnFailure(on_failure or self.conf.watcher_applier.on_failure),
+                on_failure_of=partial(plugin_options.on_failure_of, self.conf, given=on_failure),
+                options_of=partial(plugin_options.run_options, self.conf, *given),
                 listeners=tuple(listeners),
                 listener_of=self._listener_of,
                 heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
                 require_allowed=partial(self.require_allowed, in_service=in_service),
                 holding_of=partial(self._holding, tell=tell, in_service=in_service),
                 budget_of=self._budget,
-                runs_at=self.runs_at,
+                runs_at=self._runs_at,
+                jobs_of=partial(jobs_of, self.store),
                 tell=tell,
             )
         )

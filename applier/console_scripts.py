@@ -7,6 +7,7 @@ the imports, which take most of the start. Nothing of the product is imported be
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -42,12 +43,20 @@ def actionplan_watcher() -> int:
 
 def _run(module: str) -> int:
     try:
+        from applier.errors import shortage_in
         from applier.extras import MissingExtra
 
         try:
             return int(import_module(module).main())
         except MissingExtra as missing:
             sys.stderr.write(f"{missing}\n")
+            return 1
+        except (OSError, RuntimeError) as reason:
+            missed = shortage_in(reason)
+            if missed is None:
+                raise
+            program = os.path.basename(sys.argv[0])
+            sys.stderr.write(f"{program}: this machine, or this user, is short: {missed}\n")
             return 1
     except KeyboardInterrupt:
         sys.stderr.write(INTERRUPTED_TEXT)

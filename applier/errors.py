@@ -14,6 +14,7 @@
     │   └── RequestsUnread    an operator's request is on record that its claimant has not read
     ├── UnknownActionTypes    a plan has action types that no installed plugin offers
     ├── OtherCloud            a plan was made for another cloud than the configured one
+    ├── NoThread              the machine grants no thread that a run needs; nothing has begun
     ├── GuardRefusal          a demand on a plan is not met, such as an approval
     ├── OutOfDate             a saved plan was edited
     │   └── Drift             the cloud has changed since a plan was made
@@ -25,6 +26,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -41,6 +43,23 @@ def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
+
+
+#: The numbers of the errors of a system that has no more files, processes or memory to give.
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
+
+
+def shortage_in(error: BaseException) -> str | None:
+    """Return what this machine, or this process, has no more of; None for any other error.
+
+    >>> shortage_in(OSError(errno.EMFILE, "Too many open files"))
+    'Too many open files'
+    """
+    if isinstance(error, OSError) and error.errno in _SHORTAGES:
+        return error.strerror
+    # Python has no error of its own for a thread that the system refuses.
+    is_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    return "no new thread" if is_thread else None
 
 
 class ApplierError(Exception):
@@ -86,7 +105,7 @@ class PlanNotFound(ApplierError):
         else:
             text = (
                 f"no plan {reference!r}; a plan is named by its uuid, a unique beginning of it, "
-                "a unique name, or 'last' (see: actionplan list)"
+                "a unique name, 'last', or 'last~1' (see: actionplan list)"
             )
         super().__init__(text)
 
@@ -123,8 +142,16 @@ class PlanConflict(ApplierError):
         super().__init__(text)
 
 
+class PlanChanged(PlanConflict):
+    """The plan was changed after it was looked at, so nothing was written."""
+
+    def __init__(self, plan: str, state: str) -> None:
+        text = f"plan {plan[:8]} was changed since: it is {state} now; look at it again"
+        super().__init__(plan, state, text)
+
+
 class RequestsUnread(PlanConflict):
-    """An operator's request is on record that the claimant has not read; nothing was written."""
+    """A request of an operator waits for the claimant to read it, so nothing was written."""
 
 
 class UnknownActionTypes(ApplierError):
@@ -175,6 +202,13 @@ class Drift(OutOfDate):
             f"plan {plan[:8]} is out of date: make a new one, "
             "or run it nevertheless with --accept-drift"
         )
+
+
+class NoThread(ApplierError):
+    """The machine grants no thread that a run needs. Nothing has begun."""
+
+    def __init__(self, what: str, reason: object) -> None:
+        super().__init__(f"no thread can be started for {what}: {reason}; nothing has begun")
 
 
 class GuardRefusal(ApplierError):

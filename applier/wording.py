@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts for durations, numbers, names and lists, as people read them."""
+"""Texts for durations, numbers, names, lists and triggers, as people read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from applier.contracts import Report
-from planner.model import Action, ActionPlan
+from applier.contracts import Report, RunOptions
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 from planner.safe_text import visible
-from planner.states import ActionState, Outcome, PlanState
 
 
 def duration(seconds: float | None) -> str:
@@ -119,6 +119,41 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+def told_once(actions: Iterable[Action]) -> list[list[Action]]:
+    """Group actions that have the same state and message, in the order of the first of each group.
+
+    >>> named = {"a1": "no room", "b": "no route", "a2": "no room"}
+    >>> actions = [Action(uuid=u, action_type="nop", status_message=m) for u, m in named.items()]
+    >>> [[action.uuid for action in same] for same in told_once(actions)]
+    [['a1', 'a2'], ['b']]
+    """
+    found: dict[tuple[ActionState, str | None], list[Action]] = {}
+    for action in actions:
+        found.setdefault((action.state, action.status_message), []).append(action)
+    return list(found.values())
+
+
+def named(actions: Sequence[Action]) -> str:
+    """Return the name of an action, or the number and the first names of several.
+
+    >>> named([Action(uuid=name, action_type="nop", name=name) for name in "abcde"])
+    '5 actions (a, b, c, +2)'
+    """
+    names = [one_line(action.label) for action in actions]
+    many = len(names) > 1
+    return f"{count(len(names), 'action')} ({some(names, 3, ', ')})" if many else names[0]
+
+
+def run_options(options: RunOptions) -> str:
+    """Return how many actions run at once and what a failure does, each with its source.
+
+    >>> run_options(RunOptions(40, "--set", "pause", "the plan"))
+    'at most 40 actions at once (--set), on_failure = pause (the plan)'
+    """
+    at_once = f"at most {count(options.max_workers, 'action')} at once ({options.workers_from})"
+    return f"{at_once}, on_failure = {options.on_failure} ({options.failure_from})"
+
+
 def standing(state: PlanState | None, start_at: datetime | None) -> str:
     """Return the state of a plan, and when it starts if it waits for a time.
 
@@ -162,4 +197,58 @@ def result(action: Action) -> str:
             return "failed"
         case ActionState.UNKNOWN:
             return "in doubt"
+        case ActionState.CANCELLED if action.started_at is not None:
+            return "stopped"
     return "not run"
+
+
+#: The maximum number of actions that a line names.
+_MOST_NAMED = 3
+
+
+def because(action: Action, actions: Mapping[str, Action], outcomes: Mapping[str, Outcome]) -> str:
+    """Return which outcomes of which actions have triggered this one; an empty text if none has.
+
+    ``outcomes`` are those of the actions that have ended.
+
+    >>> one = Action(uuid="u", action_type="nop", name="a")
+    >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
+    >>> because(two, {"u": one, "v": two}, {"u": Outcome.CREATED})
+    'because a was created'
+    """
+    fired = [
+        f"{one_line(actions[uuid].label)} {_OUTCOMES[outcome]}"
+        for uuid, asked in action.triggers
+        if (outcome := outcomes.get(uuid)) is not None and outcome in asked and uuid in actions
+    ]
+    return f"because {some(fired, _MOST_NAMED, ', ')}" if fired else ""
+
+
+def sources(plan: ActionPlan, action: Action) -> list[str]:
+    """Return, for each action that can trigger this one, its outcome and the outcomes that trigger.
+
+    >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.OK)
+    >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
+    >>> sources(ActionPlan(uuid="p", planner="events", actions=(one, two)), two)
+    ['a is ok; it triggers this on created']
+    """
+    known = {a.uuid: a for a in plan.actions}
+    found = [
+        f"{one_line(source.label)} "
+        f"{_OUTCOMES[source.outcome] if source.outcome else f'is {source.state}'}; "
+        f"it triggers this on {' or '.join(outcomes)}"
+        for source, outcomes in ((known[uuid], asked) for uuid, asked in action.triggers)
+    ]
+    return [
+        *found[:_MOST_NAMED],
+        *([f"+{len(found) - _MOST_NAMED}"] if len(found) > _MOST_NAMED else []),
+    ]
+
+
+_OUTCOMES = {
+    Outcome.CHANGED: "changed",
+    Outcome.CREATED: "was created",
+    Outcome.OK: "is ok",
+    Outcome.FAILED: "failed",
+    Outcome.ERROR: "ended in error",
+}

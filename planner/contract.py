@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from planner.errors import Mistake, Path
-from planner.model import ActionPlan, Touch
+from planner.plan.model import Action, ActionPlan, Touch
+from planner.plan.states import PlanState
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -68,6 +69,19 @@ class Surroundings:
         them at random places.
         """
         return sorted([self.new_id() for _ in range(number)])
+
+    def new_plan(
+        self, planner: str, actions: Sequence[Action], uuid: str | None = None, **fields: Any
+    ) -> ActionPlan:
+        """Return a new plan of these actions; one without actions is SUCCEEDED."""
+        return ActionPlan(
+            uuid=uuid or self.new_id(),
+            planner=planner,
+            actions=tuple(actions),
+            state=PlanState.RECOMMENDED if actions else PlanState.SUCCEEDED,
+            created_at=self.now(),
+            **fields,
+        )
 
 
 class Planner(ABC, Generic[Problem]):

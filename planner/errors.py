@@ -167,7 +167,7 @@ class AmbiguousPlugin(PlannerError):
         self.what, self.name, self.targets = what, name, tuple(sorted(targets))
         super().__init__(
             f"{what} {name!r} is offered by {' and '.join(self.targets)}; "
-            "uninstall the distribution of one of them"
+            "only one of them can be used"
         )
 
 

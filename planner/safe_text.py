@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable
 from typing import Any
 
 #: The maximum nesting of lists and mappings: functions that handle them call themselves for each
@@ -125,6 +126,16 @@ def visible(text: str) -> str:
     no route\x1b[2J\u202e
     """
     return HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+#: Writes a value as JSON without spaces. A value that contains itself raises RecursionError.
+compact_json: Callable[[Any], str] = json.JSONEncoder(
+    separators=(",", ":"), check_circular=False
+).encode
+#: Writes a value as :func:`compact_json` does, with sorted keys.
+sorted_json: Callable[[Any], str] = json.JSONEncoder(
+    separators=(",", ":"), check_circular=False, sort_keys=True
+).encode
 
 
 def visible_json(value: Any, **options: Any) -> str:

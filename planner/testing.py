@@ -26,15 +26,15 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from planner import options as planning_options
-from planner import place_rules
 from planner.contract import ActionType, Planner, Surroundings
 from planner.documents import Document
 from planner.errors import InvalidInput, PlannerError
-from planner.graph import validate
-from planner.model import JOIN, Action, ActionPlan, Touch
-from planner.planning import ParameterCheck, parse
-from planner.registry import ActionTypes
+from planner.making import options as planning_options
+from planner.making.planning import ParameterCheck, parse
+from planner.making.registry import ActionTypes
+from planner.plan import place_rules
+from planner.plan.graph import validate
+from planner.plan.model import JOIN, Action, ActionPlan, Touch
 
 #: The time of planning in every test.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

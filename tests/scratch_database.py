@@ -9,20 +9,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
 
 from applier.errors import StoreError
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
-from applier.storage.refusals import translate_errors
-from applier.storage.tables import metadata, turn
+from applier.storage.connection import Connector, parse
+from applier.storage.schema import TABLES
 
 POSTGRESQL = "postgresql://postgres@127.0.0.1/postgres"
 MYSQL = "mysql://root@127.0.0.1/test"
+#: Lets a connection delete and insert rows to which others refer.
+ALONE = {
+    "sqlite": "PRAGMA foreign_keys = OFF",
+    "mysql": "SET foreign_key_checks = 0",
+    "postgresql": "SET session_replication_role = replica",
+}
+
+
+def connected(url: str) -> closing[Any]:
+    """Return a context manager for a new connection, on which each statement is committed."""
+    return closing(Connector(parse(url)).open())
+
+
+def run(url: str, *statements: str) -> list[Any]:
+    """Run statements that foreign keys do not refuse; return the rows of the last one.
+
+    In place of a row with one column, its value is returned.
+    """
+    with connected(url) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute(ALONE[parse(url).kind])
+        for statement in statements:
+            cursor.execute(statement)
+        rows = cursor.fetchall() if cursor.description else ()
+    return [row[0] if len(row) == 1 else row for row in rows]
 
 
 @contextmanager
@@ -30,18 +53,15 @@ def scratch_database(server: str) -> Iterator[str]:
     """Make a database on the server of a URL, yield its URL, drop it; raises StoreError."""
     url = parse(server)
     name = f"actionplan_test_{uuid4().hex}"
-    engine = make_engine(url).execution_options(isolation_level="AUTOCOMMIT")
-    force = " WITH (FORCE)" if url.get_backend_name() == "postgresql" else ""
+    force = " WITH (FORCE)" if url.kind == "postgresql" else ""
     try:
-        with translate_errors(url), engine.connect() as database:
-            database.execute(sa.text(f"CREATE DATABASE {name}"))
-        try:
-            yield url.set(database=name).render_as_string(hide_password=False)
-        finally:
-            with translate_errors(url), engine.connect() as database:
-                database.execute(sa.text(f"DROP DATABASE {name}{force}"))
+        run(server, f"CREATE DATABASE {name}")
+    except Connector(url).driver.Error as error:
+        raise StoreError(f"{server}: {error}") from error
+    try:
+        yield url._replace(database=name).with_password()
     finally:
-        engine.dispose()
+        run(server, f"DROP DATABASE {name}{force}")
 
 
 def database_for_tests(variable: str, default: str) -> Iterator[str]:
@@ -58,10 +78,6 @@ def database_for_tests(variable: str, default: str) -> Iterator[str]:
 def empty_record_on(url: str) -> None:
     """Make the tables of a record on a server, or empty those that are there."""
     schema_version.upgrade(url)
-    engine = make_engine(parse(url))
-    with engine.begin() as database:
-        for table in reversed(metadata.sorted_tables):
-            if table is not turn:
-                database.execute(sa.delete(table))
-        database.execute(sa.update(turn).values(events=0, events_deleted=0))
-    engine.dispose()
+    tables = (name for name in TABLES if name != "actionplan_turn")
+    counted = "UPDATE actionplan_turn SET events = 0, events_deleted = 0"
+    run(url, *(f"DELETE FROM {name}" for name in tables), counted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy on the loopback before a server, which can be away and can hang."""
+"""A TCP proxy before a server, by default on the loopback, which can be away and can hang."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class _Server(socketserver.ThreadingTCPServer):
 class Proxy:
     """Forwards connections to a server; ``port`` stays the same until ``end``."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._target = host, port
+    def __init__(self, host: str, port: int, here: str = "127.0.0.1") -> None:
+        self._target, self._here = (host, port), here
         self._open: set[socket.socket] = set()
         self._opening = threading.Lock()
         self._flows = threading.Event()
         self._flows.set()
         self._server: _Server | None = None
         # Nobody else has the port while this is away.
-        self._kept = ReservedPort()
+        self._kept = ReservedPort(here)
         self.port = self._kept.port
         self.come_back()
 
@@ -42,7 +42,7 @@ class Proxy:
                 def handle(self) -> None:
                     proxy._handle(self.request, self.server)
 
-            self._server = _Server(("127.0.0.1", self.port), Handler)
+            self._server = _Server((self._here, self.port), Handler)
             self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
             self._thread.start()
 

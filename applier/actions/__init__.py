@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action types: one file each, registered under ``actionplan.actions``."""
+"""Action types, registered under ``actionplan.actions``; one kind of thing a file."""

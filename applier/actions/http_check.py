@@ -19,8 +19,8 @@ from applier.actions import schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
-from planner import ranges
-from planner.states import Outcome
+from planner.plan.states import Outcome
+from planner.schemas import ranges
 
 _STATUS = {"type": "integer", "minimum": 100, "maximum": 599}
 #: Seconds that one request may take by default.

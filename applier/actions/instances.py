@@ -1,75 +1,134 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for the action types that work on one instance of a cloud."""
+"""The action types that bring one instance of a cloud into a status, or delete it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from applier.actions import schemas
+from applier.actions.cloud_states import StateChange
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import ActionPlugin, Verified
-from applier.errors import AlreadyDone
-from planner.model import Touch
-
-#: The schema of the parameters of an action type that needs only the instance.
-PARAMETERS: schemas.Schema = schemas.parameters(
-    {"resource_id": schemas.INSTANCE_ID},
-    optional={"resource_name": schemas.RESOURCE_NAME},
-    examples=[
-        {"resource_id": "6a1f0001-0000-4000-8000-000000000001", "resource_name": "web-1"},
-    ],
-)
+from applier.contracts import StopSignal, Verified
+from applier.errors import ActionFailed, AlreadyDone
+from planner.plan.model import Touch
 
 
-def touches(parameters: Mapping[str, Any]) -> Sequence[Touch]:
-    """Return the instance, which the action uses; nothing if its id is missing."""
-    return touch("instance", text(parameters, "resource_id"))
+class InstanceChange(StateChange):
+    """Changes one instance, ``resource_id``."""
 
-
-def described(verb: str, parameters: Mapping[str, Any]) -> str:
-    """Return a description: the verb and the name of the instance.
-
-    >>> described("stop", {"resource_id": "6a1f", "resource_name": "web-1"})
-    'stop web-1'
-    """
-    return one_line(f"{verb} {resource(parameters, 'an instance')}")
-
-
-def must_differ(action: ActionPlugin, status: str) -> None:
-    """Raise AlreadyDone if the instance is gone, or has the status and no task runs on it."""
-    if has_settled(found(action), status):
-        raise AlreadyDone(f"{resource(action.parameters, 'instance')} is {status} already")
-
-
-def has_status(action: ActionPlugin, status: str) -> Verified:
-    """Return DONE if the instance has the status and no task runs on it; IN_DOUBT if it is gone."""
-    instance = action.context.cloud().instance(action.parameters["resource_id"])
-    if instance is None:
-        return Verified.IN_DOUBT
-    return Verified.DONE if has_settled(instance, status) else Verified.NOT_DONE
-
-
-def has_settled(instance: Mapping[str, Any] | None, status: str) -> bool:
-    """Return whether an instance exists, and has the status, and no task runs on it."""
-    return instance is not None and instance["status"] == status and instance["task"] is None
-
-
-def is_built(instance: Mapping[str, Any] | None) -> bool:
-    """Return whether an instance exists, and was created to the end without an error."""
-    return instance is not None and instance["status"] != "ERROR" and instance["task"] is None
-
-
-def found(action: ActionPlugin) -> Mapping[str, Any]:
-    """Return the instance that an action is for. Raises AlreadyDone if it is gone."""
-    instance = action.context.cloud().instance(action.parameters["resource_id"])
-    if instance is None:
-        raise gone(action)
-    return instance
-
-
-def gone(action: ActionPlugin) -> AlreadyDone:
-    """Return the error for an instance that does not exist any more."""
-    return AlreadyDone(
-        f"instance {resource(action.parameters, 'instance')} does not exist any more"
+    #: The schema of a type that needs only the instance.
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"resource_id": schemas.INSTANCE_ID},
+        optional={"resource_name": schemas.RESOURCE_NAME},
+        examples=[
+            {"resource_id": "6a1f0001-0000-4000-8000-000000000001", "resource_name": "web-1"},
+        ],
     )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        return touch("instance", text(parameters, "resource_id"))
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        return one_line(f"{cls.TYPE} {resource(parameters, 'an instance')}")
+
+    def _instance(self) -> Mapping[str, Any] | None:
+        return self.context.cloud().instance(self.parameters["resource_id"])
+
+    def _found(self) -> Mapping[str, Any]:
+        """Return the instance. Raises AlreadyDone if it is gone."""
+        instance = self._instance()
+        if instance is None:
+            raise gone(self.parameters)
+        return instance
+
+
+def gone(parameters: Mapping[str, Any]) -> AlreadyDone:
+    """Return the error for an instance that does not exist any more."""
+    return AlreadyDone(f"instance {resource(parameters, 'instance')} does not exist any more")
+
+
+class InstanceStatus(InstanceChange):
+    """Brings an instance into the status WANTED; BEFORE undoes it, if it can be undone."""
+
+    #: The status that the instance gets.
+    WANTED: ClassVar[str]
+    #: The status that undoes it, of a type that is REVERTIBLE.
+    BEFORE: ClassVar[str]
+
+    def precheck(self) -> None:
+        """Raise AlreadyDone if the instance is gone, or has the status and no task runs on it."""
+        if _has_settled(self._found(), self.WANTED):
+            name = resource(self.parameters, "instance")
+            raise AlreadyDone(f"{name} is {self.WANTED} already")
+
+    def _wanted(self) -> str:
+        return self.WANTED
+
+    def _before(self) -> str:
+        return self.BEFORE
+
+    def _look(self, state: str) -> Verified:
+        instance = self._instance()
+        if instance is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if _has_settled(instance, state) else Verified.NOT_DONE
+
+    def _change(self, state: str, stop: StopSignal) -> None:
+        instance_id = self.parameters["resource_id"]
+        self.context.cloud().set_instance_status(instance_id, state, stop, self.context.output)
+
+
+def _has_settled(instance: Mapping[str, Any], status: str) -> bool:
+    return bool(instance["status"] == status and instance["task"] is None)
+
+
+class Stop(InstanceStatus):
+    """Shut an instance down; it stays on its host."""
+
+    TYPE, WANTED, BEFORE, REVERTIBLE = "stop", "SHUTOFF", "ACTIVE", True
+
+
+class Start(InstanceStatus):
+    """Start an instance that is off, on its host."""
+
+    TYPE, WANTED, BEFORE, REVERTIBLE = "start", "ACTIVE", "SHUTOFF", True
+
+    def precheck(self) -> None:
+        """Raise AlreadyDone if the instance is gone or ACTIVE, ActionFailed if it is SHELVED."""
+        super().precheck()
+        if self._found()["status"] == "SHELVED":
+            name = resource(self.parameters, "instance")
+            raise ActionFailed(f"{name} is SHELVED: it is unshelved, not started")
+
+
+class Shelve(InstanceStatus):
+    """Take an instance off its host, and keep it for later."""
+
+    TYPE, WANTED = "shelve", "SHELVED"
+
+
+class Unshelve(InstanceStatus):
+    """Take an instance that is shelved back to a host, and start it."""
+
+    TYPE, WANTED = "unshelve", "ACTIVE"
+
+
+class Delete(InstanceStatus):
+    """Remove an instance for good."""
+
+    #: No instance has this status: one that is deleted is gone. No UUID is used twice.
+    TYPE, WANTED = "delete", "DELETED"
+
+    def precheck(self) -> None:
+        """Raise AlreadyDone if the instance is gone."""
+        self._found()
+
+    def _look(self, state: str) -> Verified:  # noqa: ARG002
+        return Verified.DONE if self._instance() is None else Verified.NOT_DONE
+
+    def _change(self, state: str, stop: StopSignal) -> None:  # noqa: ARG002
+        instance_id = self.parameters["resource_id"]
+        self.context.cloud().delete_instance(instance_id, stop, self.context.output)

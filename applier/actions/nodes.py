@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for the action types that work on a node: they choose the machine.
+"""What the action types that work on a node share: they choose the machine, and run commands there.
 
 An action without ``node`` and ``address`` runs on this machine, one with an ``address`` over SSH.
 A ``node`` without ``address`` is simulated: the action only waits ``duration_s`` seconds.
@@ -7,19 +7,22 @@ A ``node`` without ``address`` is simulated: the action only waits ``duration_s`
 
 from __future__ import annotations
 
+import re
+import signal
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, text, touch
-from applier.contracts import ActionPlugin, Machine, Machines, StopSignal, Verified
-from applier.errors import ActionFailed
+from applier.contracts import ActionPlugin, Ended, Machine, Machines, StopSignal, Verified
+from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines
 from applier.machines.address import PATTERN, host_of
-from planner import ranges
-from planner.model import Touch
-from planner.states import Outcome
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
+from planner.schemas import ranges
 
 #: The parameters that select the machine of an action.
 WHERE: Mapping[str, schemas.Schema] = {
@@ -39,7 +42,13 @@ WHERE: Mapping[str, schemas.Schema] = {
     **schemas.ANY_RESOURCE,
 }
 #: The machines of an action whose context has none.
-OWN: Machines = OpenMachines()
+_OWN: Machines = OpenMachines()
+#: The maximum length of a command in messages.
+SHOWN = 60
+#: The maximum length of the last line of output in status messages.
+_LAST_LINE = 200
+#: The maximum length of a line of output that is compared with expressions.
+_LINE = 10_000
 
 
 def parameters(
@@ -50,7 +59,7 @@ def parameters(
     """Return the schema of ``input_parameters`` for an action type that works on a node.
 
     A task that names a ``node`` may lack the ``required`` parameters, because published task
-    sets do; :func:`check` refuses such a task unless it is simulated.
+    sets do; the precheck refuses such a task unless it is simulated (``NodeAction.NEEDS``).
     """
     made = schemas.parameters(
         {},
@@ -76,27 +85,6 @@ def is_simulated(given: Mapping[str, Any]) -> bool:
     return text(given, "node") is not None and text(given, "address") is None
 
 
-def touches(parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
-    """Return the touch of the node, so that no two plans work on it at once."""
-    return touch("node", node_of(parameters))
-
-
-def runs_on(parameters: Mapping[str, Any]) -> Sequence[str | None]:
-    """Return the address of the node (None: this machine); nothing if the node is simulated."""
-    return () if is_simulated(parameters) else (text(parameters, "address"),)
-
-
-def works_outside(parameters: Mapping[str, Any]) -> bool:
-    """Return True unless the node is simulated."""
-    return not is_simulated(parameters)
-
-
-def estimate(parameters: Mapping[str, Any]) -> float | None:
-    """Return the seconds that it takes on a simulated node; None for any other."""
-    seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None
-    return float(seconds) if ranges.is_duration(seconds) else None
-
-
 def described(what: str, given: Mapping[str, Any]) -> str:
     """Return a description with the node added.
 
@@ -107,39 +95,164 @@ def described(what: str, given: Mapping[str, Any]) -> str:
     return f"{what} on node {one_line(node, 40)}" if node else what
 
 
-def check(action: ActionPlugin, *required: str) -> None:
-    """Raise ActionFailed if a parameter is missing, unless the node is simulated."""
-    lacking = [name for name in required if action.parameters.get(name) is None]
-    if lacking and not is_simulated(action.parameters):
-        names = " and ".join(map(repr, lacking))
-        raise ActionFailed(f"this {action.TYPE} cannot run: it has no {names}")
+class NodeAction(ActionPlugin):
+    """Works on a node, or on this machine; no two plans work on one node at once."""
 
+    #: Parameters that it cannot do without, unless the node is simulated.
+    NEEDS: ClassVar[tuple[str, ...]] = ()
 
-def perform(action: ActionPlugin, work: Callable[[Machine], Outcome], stop: StopSignal) -> Outcome:
-    """Return the outcome of ``work`` on the machine of the action, or simulate it.
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        return touch("node", node_of(parameters))
 
-    Raises ActionFailed if ``stop`` is set before it begins.
-    """
-    given = action.parameters
-    if stop.is_set():
-        raise ActionFailed("stopped before it began")
-    machines = action.context.machines or OWN
-    if not is_simulated(given):
-        return work(machines.machine(given.get("address"), stop))
-    node = given["node"]
-    task = (action.context.name or action.TYPE).removeprefix(f"{node}/")
-    return machines.simulate(node, task, given.get("duration_s", 0), stop)
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:
+        return not is_simulated(parameters)
 
+    @classmethod
+    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
+        return () if is_simulated(parameters) else (text(parameters, "address"),)
 
-def verified(action: ActionPlugin, look: Callable[[Machine], Verified]) -> Verified:
-    """Return the result of ``look`` on the machine; IN_DOUBT if it cannot be reached.
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Return the seconds that it takes on a simulated node; None for any other."""
+        seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None
+        return float(seconds) if ranges.is_duration(seconds) else None
 
-    A simulated task is NOT_DONE: simulating it again does no harm.
-    """
-    if is_simulated(action.parameters):
-        return Verified.NOT_DONE
-    machines = action.context.machines or OWN
-    try:
-        return look(machines.machine(action.parameters.get("address"), threading.Event()))
-    except (ActionFailed, OSError):
+    def precheck(self) -> None:
+        """Raise ActionFailed if one of NEEDS is missing, unless the node is simulated."""
+        lacking = [name for name in self.NEEDS if self.parameters.get(name) is None]
+        if lacking and not is_simulated(self.parameters):
+            names = " and ".join(map(repr, lacking))
+            raise ActionFailed(f"this {self.TYPE} cannot run: it has no {names}")
+
+    def execute(self, stop: StopSignal) -> Outcome:
+        """Work on the machine, or simulate it. Raises ActionFailed if ``stop`` is set before."""
+        if stop.is_set():
+            raise ActionFailed("stopped before it began")
+        given = self.parameters
+        if not is_simulated(given):
+            return self._work(self._machine(given.get("address"), stop), stop)
+        node = given["node"]
+        task = (self.context.name or self.TYPE).removeprefix(f"{node}/")
+        return self._machines().simulate(node, task, given.get("duration_s", 0), stop)
+
+    def verify(self) -> Verified:
+        """Look at the machine; return IN_DOUBT if it cannot be reached.
+
+        A simulated task is NOT_DONE: simulating it again does no harm.
+        """
+        if is_simulated(self.parameters):
+            return Verified.NOT_DONE
+        try:
+            return self._look(self._machine(self.parameters.get("address")))
+        except (ActionFailed, OSError):
+            return Verified.IN_DOUBT
+
+    @abstractmethod
+    def _work(self, machine: Machine, stop: StopSignal) -> Outcome:
+        """Do the work on the machine of the node."""
+
+    def _look(self, machine: Machine) -> Verified:  # noqa: ARG002
+        """Return whether the work is done, from what the machine shows."""
         return Verified.IN_DOUBT
+
+    def _machines(self) -> Machines:
+        return self.context.machines or _OWN
+
+    def _machine(self, address: str | None, stop: StopSignal | None = None) -> Machine:
+        """Return the machine at an address; None is this machine."""
+        return self._machines().machine(address, stop or threading.Event())
+
+
+class NodeCommand(NodeAction):
+    """Runs a command whose effect is known only to the attempt that saw it end."""
+
+    _ended: Ended | None = None
+
+    def verify(self) -> Verified:
+        """Return NOT_DONE if the command ended in this attempt or is simulated, else IN_DOUBT."""
+        is_known = self._ended is not None or is_simulated(self.parameters)
+        return Verified.NOT_DONE if is_known else Verified.IN_DOUBT
+
+
+def run(
+    machine: Machine,
+    program: Sequence[str],
+    name: str,
+    *,
+    output: Callable[[str], None],
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    timeout_s: float | None = None,
+) -> Ended:
+    """Run a program to its end.
+
+    Raises ActionFailed, with ``name``, if it cannot be started, and JobLost if it could not be
+    ended at a stop or the time-out.
+    """
+    try:
+        ended = machine.run(program, output=output, env=env, cwd=cwd, timeout_s=timeout_s)
+    except ConnectionError:
+        raise
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        raise ActionFailed(f"{name}: cannot be started: {error.strerror}{where}") from error
+    except ValueError as error:
+        raise ActionFailed(f"{name}: cannot be started: {error}") from error
+    if ended.code is None:
+        raise JobLost(str(failure(name, ended, timeout_s)), is_over=False)
+    return ended
+
+
+def failure(name: str, ended: Ended, timeout_s: float | None = None) -> ActionFailed:
+    """Return the error that describes how a program failed."""
+    if ended.why == "timeout":
+        text = f"had not ended after {timeout_s or 0:g} s, and was stopped"
+    elif ended.why == "stop":
+        text = f"stopped after {ended.seconds:.1f} s"
+    elif ended.code is not None and ended.code < 0:
+        text = f"ended by signal {-ended.code} ({signal.strsignal(-ended.code)})"
+    else:
+        text = f"exit code {ended.code}"
+    if ended.code is None:
+        text += "; it could not be ended and goes on"
+    last = one_line(ended.last_line, _LAST_LINE)
+    return ActionFailed(f"{name}: {text}: {last}" if last else f"{name}: {text}")
+
+
+class LineMatcher:
+    r"""Passes output on, and records which expressions match a whole line of it.
+
+    >>> lines = LineMatcher({"ok": re.compile("no changes?")}, lambda text: None)
+    >>> for piece in ("one\nno ch", "ange\ntwo"): lines(piece)
+    >>> lines.close(), lines.found
+    (None, {'ok'})
+    """
+
+    def __init__(
+        self, patterns: Mapping[str, re.Pattern[str]], output: Callable[[str], None]
+    ) -> None:
+        self._patterns, self._output = patterns, output
+        self._line = ""
+        #: Keys of the expressions that matched.
+        self.found: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        """Process a piece of output; a line may come in several pieces."""
+        self._output(text)
+        *whole, last = text.split("\n")
+        for part in whole:
+            self._compare(self._line + part[: _LINE + 1])
+            self._line = ""
+        self._line = (self._line + last[: _LINE + 1])[: _LINE + 1]
+
+    def close(self) -> None:
+        """Compare the last line, if it has no line feed."""
+        if self._line:
+            self._compare(self._line)
+
+    def _compare(self, line: str) -> None:
+        if len(line) <= _LINE:
+            line = line.removesuffix("\r")
+            self.found.update(k for k, p in self._patterns.items() if p.fullmatch(line))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.model import Effect, Touch
+from planner.plan.model import Effect, Touch
 
 
 def text(parameters: Mapping[str, Any], key: str) -> str | None:

@@ -11,9 +11,9 @@ from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.errors import PlannerError
-from planner.model import Effect, Touch
-from planner.registry import ActionTypes
-from planner.states import Outcome
+from planner.making.registry import ActionTypes
+from planner.plan.model import Effect, Touch
+from planner.plan.states import Outcome
 
 #: Maps the effect of the original action on a resource to the effect of undoing it.
 _REVERSED = {
@@ -67,13 +67,11 @@ class Revert(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Return the estimate of the original action."""
         undone, given = _undone(parameters)
         return None if undone is None else undone.estimate(given)
 
     @classmethod
     def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
-        """Return the machines of the original action."""
         undone, given = _undone(parameters)
         return () if undone is None else undone.runs_on(given)
 
@@ -85,7 +83,6 @@ class Revert(ActionPlugin):
 
     @classmethod
     def joins_work(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the original type joins work that is still under way."""
         undone, _ = _undone(parameters)
         return undone is not None and undone.JOINS_WORK
 
@@ -97,12 +94,10 @@ class Revert(ActionPlugin):
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:
-        """Return the action type of the original action."""
         return text(parameters, "action_type") or cls.TYPE
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Return a line such as ``undo: disable compute-1``."""
         undone, given = _undone(parameters)
         if undone is None:
             return one_line(f"undo {text(parameters, 'action_type') or 'an action'}")
@@ -113,17 +108,14 @@ class Revert(ActionPlugin):
         self._work()
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Call ``revert`` of the original action."""
         self._running = self._work()
         return self._running.revert(stop)
 
     def abort(self) -> None:
-        """Forward the abort to the original action."""
         if self._running is not None:
             self._running.abort()
 
     def verify(self) -> Verified:
-        """Call ``verify_revert`` of the original action."""
         return self._work().verify_revert()
 
     #: The original action while it is being undone.
@@ -134,7 +126,7 @@ class Revert(ActionPlugin):
         name = self.parameters["action_type"]
         if undone is None:
             raise ActionFailed(f"nothing can be undone: no action type {name!r} can be used here")
-        if not undone.REVERTIBLE:
+        if not undone.is_revertible(given):
             raise ActionFailed(f"{name} cannot be undone")
         return undone(given, self.context)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner import ranges
+from planner.schemas import ranges
 
 Schema = Mapping[str, Any]
 
@@ -19,13 +19,6 @@ UUID: Schema = {
 TEXT: Schema = {**ranges.ARGUMENT, "minLength": 1}
 RESOURCE: Schema = ranges.RESOURCE
 TEXT_OR_NULL: Schema = {**TEXT, "type": ["string", "null"]}
-
-FILE_MODE: Schema = {
-    "type": "string",
-    "title": "permissions as octal digits",
-    "pattern": "^0?[0-7]{3,4}$",
-    "examples": ["0644"],
-}
 
 INSTANCE_ID: Schema = {**UUID, "description": "UUID of the instance"}
 RESOURCE_NAME: Schema = {**RESOURCE, "description": "name of the resource in messages"}

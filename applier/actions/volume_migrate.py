@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from applier.actions import schemas
+from applier.actions.cloud_states import StateChange
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import ActionPlugin, StopSignal, Verified
+from applier.contracts import StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
-from planner import ranges
-from planner.model import Touch
-from planner.states import Outcome
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
+from planner.schemas import ranges
 
 #: Maps ``migration_type`` to: the parameter with the new value, the changed field of the volume,
 #: the verb in descriptions.
@@ -23,7 +24,7 @@ _WAYS = {
 }
 
 
-class VolumeMigrate(ActionPlugin):
+class VolumeMigrate(StateChange):
     """Move a volume to the pool ``destination_node``, or change its type to ``destination_type``.
 
     ``migrate`` moves it, ``retype`` changes the type of the volume, ``swap`` replaces it by a new
@@ -32,11 +33,6 @@ class VolumeMigrate(ActionPlugin):
     """
 
     TYPE = "volume_migrate"
-    USES_CLOUD = True
-    USES_MACHINES = False
-    #: True, because the precheck finds that the volume has been moved or retyped.
-    RERUN_SAFE = True
-    JOINS_WORK = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
@@ -78,12 +74,10 @@ class VolumeMigrate(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Return the volume."""
         return touch("volume", text(parameters, "resource_id"))
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Return a line such as ``move volume db-1-data to fast``."""
         way = text(parameters, "migration_type") or ""
         key, _, verb = _WAYS.get(way, _WAYS["migrate"])
         name, destination = resource(parameters, ""), text(parameters, key)
@@ -93,72 +87,67 @@ class VolumeMigrate(ActionPlugin):
     def precheck(self) -> None:
         """Raise AlreadyDone if the volume is gone, or has the pool or type and no task runs on it.
 
-        A task that runs is left to :meth:`execute`, which waits for its end.
+        A task that runs is left to :meth:`execute`, which waits for its end. The cloud refuses an
+        unknown pool or type.
         """
-        key, field, _ = _WAYS[self.parameters["migration_type"]]
-        name, destination = resource(self.parameters, "volume"), self.parameters[key]
-        volume = self.context.cloud().volume(self.parameters["resource_id"])
+        name, wanted, volume = resource(self.parameters, "volume"), self._wanted(), self._volume()
         if volume is None:
             raise AlreadyDone(f"volume {name} does not exist any more")
-        if volume[field] == destination and volume["task"] is None:
-            raise AlreadyDone(f"the {field} of {name} is {destination} already")
-
-    def execute(self, stop: StopSignal) -> Outcome:
-        """Move or retype the volume; the cloud refuses an unknown pool or type."""
-        key, field, _ = _WAYS[self.parameters["migration_type"]]
-        destination = self.parameters[key]
-        pool, volume_type = (destination, None) if field == "pool" else (None, destination)
-        self.context.cloud().migrate_volume(
-            self.parameters["resource_id"], pool, volume_type, stop, self.context.output
-        )
-        return Outcome.CHANGED
-
-    def verify(self) -> Verified:
-        """Compare the pool or type of the volume with the requested one.
-
-        While a task runs on the volume, return NOT_DONE: another attempt follows that task.
-        """
-        key, field, _ = _WAYS[self.parameters["migration_type"]]
-        volume = self.context.cloud().volume(self.parameters["resource_id"])
-        if volume is None:
-            return Verified.IN_DOUBT
-        done = volume[field] == self.parameters[key] and volume["task"] is None
-        return Verified.DONE if done else Verified.NOT_DONE
+        if self._has(volume, wanted):
+            raise AlreadyDone(f"the {self._field()} of {name} is {wanted} already")
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Move or retype the volume back to ``source_node`` or ``source_type``."""
-        _, field, _ = _WAYS[self.parameters["migration_type"]]
         before = self._before()
-        name = resource(self.parameters, "volume")
         if before is None:
-            raise ActionFailed(f"the earlier {field} of {name} is not on record")
-        volume = self.context.cloud().volume(self.parameters["resource_id"])
+            return super().revert(stop)
+        name, volume = resource(self.parameters, "volume"), self._volume()
         if volume is None:
-            raise ActionFailed(
-                f"{name} cannot have its earlier {field}: it does not exist any more"
-            )
-        if volume[field] == before and volume["task"] is None:
+            gone = "it does not exist any more"
+            raise ActionFailed(f"{name} cannot have its earlier {self._field()}: {gone}")
+        if self._has(volume, before):
             return Outcome.OK
-        pool, volume_type = (before, None) if field == "pool" else (None, before)
+        self._change(before, stop)
+        return Outcome.CHANGED
+
+    @classmethod
+    def is_revertible(cls, parameters: Mapping[str, Any]) -> bool:
+        return _before(parameters) is not None
+
+    def _key(self) -> str:
+        return _WAYS[self.parameters["migration_type"]][0]
+
+    def _field(self) -> str:
+        return _WAYS[self.parameters["migration_type"]][1]
+
+    def _volume(self) -> Mapping[str, Any] | None:
+        return self.context.cloud().volume(self.parameters["resource_id"])
+
+    def _has(self, volume: Mapping[str, Any], state: str | None) -> bool:
+        """Return whether the volume has this pool or type, and no task runs on it."""
+        return state is not None and volume[self._field()] == state and volume["task"] is None
+
+    def _wanted(self) -> str:
+        destination: str = self.parameters[self._key()]
+        return destination
+
+    def _before(self) -> str | None:
+        return _before(self.parameters)
+
+    def _look(self, state: str | None) -> Verified:
+        volume = self._volume()
+        if volume is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if self._has(volume, state) else Verified.NOT_DONE
+
+    def _change(self, state: str, stop: StopSignal) -> None:
+        pool, volume_type = (state, None) if self._field() == "pool" else (None, state)
         self.context.cloud().migrate_volume(
             self.parameters["resource_id"], pool, volume_type, stop, self.context.output
         )
-        return Outcome.CHANGED
 
-    def verify_revert(self) -> Verified:
-        """Compare the pool or type of the volume with ``source_node`` or ``source_type``.
 
-        While a task runs on the volume, return NOT_DONE: another attempt follows that task.
-        """
-        _, field, _ = _WAYS[self.parameters["migration_type"]]
-        before = self._before()
-        volume = self.context.cloud().volume(self.parameters["resource_id"])
-        if volume is None:
-            return Verified.IN_DOUBT
-        done = before is not None and volume[field] == before and volume["task"] is None
-        return Verified.DONE if done else Verified.NOT_DONE
-
-    def _before(self) -> str | None:
-        """Return the earlier pool or type; None if it is not on record."""
-        key, _, _ = _WAYS[self.parameters["migration_type"]]
-        return text(self.parameters, key.replace("destination", "source"))
+def _before(parameters: Mapping[str, Any]) -> str | None:
+    """Return the earlier pool or type; None if the parameters do not have it."""
+    key = _WAYS.get(text(parameters, "migration_type") or "", ("",))[0]
+    return text(parameters, key.replace("destination", "source"))

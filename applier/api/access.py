@@ -1,23 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Middleware that authenticates, authorizes and rate-limits requests, and sets common headers."""
+"""Who may do what: the policy, and middleware that authenticates, authorizes and rate-limits."""
 
 from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import falcon
+from oslo_config import cfg
 from oslo_context import context
+from oslo_policy import policy
 
-from applier.api.authentication import Strategy
-from applier.api.policies import Policy
-from applier.api.rates import Rates
 from applier.wording import one_line
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """The authenticated user who sends a request, or the anonymous one, and the roles of that user.
+
+    ``address`` is the IP address of the peer of the connection, which may be a proxy.
+    ``request_id`` identifies the request in logs, in the history and in the response. ``project``
+    is None unless Keystone authenticates.
+    """
+
+    user: str
+    roles: frozenset[str]
+    address: str
+    request_id: str
+    project: str | None = None
+
+
+#: Authenticates a request, whose id becomes a field of the caller; raises falcon.HTTPUnauthorized
+#: or HTTPForbidden to reject it.
+Strategy = Callable[[falcon.Request, str], Caller]
+
+
+class Rule(NamedTuple):
+    """A rule of the policy: its name, its default check string (oslo.policy), what it allows."""
+
+    name: str
+    check: str
+    allows: str
+
+
+READ, OPERATE, ADMINISTER = "rule:reader", "rule:operator", "rule:admin"
+RULES = (
+    Rule("admin", "role:admin", "who may do everything"),
+    Rule("operator", "role:operator or rule:admin", "who may make and run plans"),
+    Rule("plan:read", READ, "list and show plans, their actions, output and history"),
+    Rule("plan:create", OPERATE, "make and store plans"),
+    Rule("plan:delete", OPERATE, "remove plans, and bring them back"),
+    Rule("plan:approve", OPERATE, "approve plans"),
+    Rule("plan:run", OPERATE, "start, pause, resume, cancel and roll back plans, change limits"),
+    Rule("action:steer", OPERATE, "skip, abort and settle actions"),
+    Rule("event:read", READ, "read the events of all plans"),
+    Rule("event:administer", ADMINISTER, "remove subscriptions to events"),
+    Rule("record:administer", ADMINISTER, "export, import and purge plans, import durations"),
+    Rule("service:read", READ, "list applier services and workers"),
+    Rule("worker:drain", OPERATE, "tell workers to take no more jobs"),
+    Rule("product:read", READ, "list planners, action types and schemas"),
+    Rule("metrics:read", READ, "read metrics"),
+)
+#: The rule for reading. With Keystone, whose role 'reader' every member of any project has, its
+#: default is the role ``[api] reader_role``, besides those of operators.
+READER = "reader"
+#: The rule for storing plans whose actions run commands or read secrets of the applier. Its default
+#: is the role ``[api] command_role``.
+COMMANDS = "plan:create_with_commands"
+#: For how many seconds decisions are cached; a changed policy.yaml takes effect after that.
+KEPT_S = 5.0
+
+
+class Policy:
+    """Checks callers against the rules of the policy.
+
+    Decisions are cached for KEPT_S seconds, because oslo.policy looks for changed files at each
+    check.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
+        self._enforcer, self._clock = policy.Enforcer(conf), clock
+        self._decisions: dict[tuple[object, ...], bool] = {}
+        self._kept_until = 0.0
+        configured = (
+            Rule(READER, f"{_reader(conf)}rule:operator", "who may look"),
+            Rule(COMMANDS, f"role:{conf.api.command_role}", "store plans that run commands"),
+        )
+        for name, check, allows in (*RULES, *configured):
+            self._enforcer.register_default(policy.RuleDefault(name, check, allows))
+
+    def allows(self, caller: Caller, rule: str) -> bool:
+        """Return whether a rule lets the caller pass."""
+        now = self._clock()
+        if now > self._kept_until:
+            self._decisions, self._kept_until = {}, now + KEPT_S
+        key = rule, caller.user, caller.project, caller.roles
+        decided = self._decisions.get(key)
+        if decided is None:
+            decided = self._decisions[key] = self._decide(caller, rule)
+        return decided
+
+    def _decide(self, caller: Caller, rule: str) -> bool:
+        credentials = {
+            "roles": sorted(caller.roles),
+            "user_name": caller.user,
+            "project_name": caller.project or "",
+        }
+        return bool(self._enforcer.authorize(rule, {}, credentials))
+
+    def require(self, caller: Caller, rule: str) -> None:
+        """Raise falcon.HTTPForbidden if a rule does not let the caller pass."""
+        if not self.allows(caller, rule):
+            raise falcon.HTTPForbidden(
+                title="Forbidden",
+                description=f"{caller.user} may not do that: the rule {rule!r} of the policy "
+                f"does not let the roles {', '.join(sorted(caller.roles)) or 'none'} pass",
+            )
+
+
+def _reader(conf: cfg.ConfigOpts) -> str:
+    """Return the check of the role that may only read, followed by ``or``; else an empty text."""
+    role = conf.api.reader_role if conf.api.auth_strategy == "keystone" else "reader"
+    return f"role:{role} or " if role else ""
+
 
 LOG = logging.getLogger(__name__)
 
@@ -39,13 +151,48 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+#: A caller may send at once the requests that the rate allows for this many seconds.
+BURST_S = 10.0
+#: The number of callers whose buckets are kept. Beyond it, the bucket that was used longest ago is
+#: dropped; its caller begins with a full one again.
+MOST_CALLERS = 10_000
+
+
+class Rates:
+    """A token bucket for each caller, which is refilled at ``per_second``. Safe for threads."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._clock = per_second, clock
+        self._most = max(1.0, per_second * BURST_S)
+        #: The requests left in the bucket of each caller, and the clock time of that count.
+        self._left: dict[str, tuple[float, float]] = {}
+        self._lock = threading.Lock()
+
+    def wait_s(self, caller: str) -> float:
+        """Count a request and return 0.0; if it is too early, return the seconds until it is not.
+
+        A request that is too early is not counted.
+
+        >>> rates = Rates(0.1, clock=lambda: 0.0)
+        >>> rates.wait_s("ada"), rates.wait_s("ada"), rates.wait_s("bob")
+        (0.0, 10.0, 0.0)
+        """
+        now = self._clock()
+        with self._lock:
+            left, since = self._left.pop(caller, (self._most, now))
+            left = min(self._most, left + (now - since) * self._per_second)
+            wait_s = 0.0 if left >= 1 else (1 - left) / self._per_second
+            self._left[caller] = (left if wait_s else left - 1, now)
+            if len(self._left) > MOST_CALLERS:
+                self._left.pop(next(iter(self._left)))
+        return wait_s
 
 
 class Access:
     """Middleware that rejects requests that are not authenticated, not allowed, or too frequent.
 
-    ``public`` are the paths that need no authentication. Every other resource has the attribute
-    ``RULES``: the name of the policy rule for each HTTP method.
+    ``public`` are the paths that need no authentication. Each resource has the attribute ``rules``:
+    the name of the policy rule for each HTTP method.
     """
 
     def __init__(self, strategy: Strategy, policy: Policy, rates: Rates, public: set[str]) -> None:
@@ -94,8 +241,8 @@ class Access:
         if resource is None or request.path in self._public or request.method == "OPTIONS":
             return
         # If the resource does not have the method, falcon responds with 405.
-        if hasattr(resource, f"on_{request.method.lower()}"):
-            self._policy.require(request.context.caller, resource.RULES[request.method])
+        if request.method in resource.rules:
+            self._policy.require(request.context.caller, resource.rules[request.method])
             if BODY in request.env:
                 request.env[BODY].read_into(request.env)
 

@@ -15,7 +15,7 @@ from applier.api.server import Server
 from applier.assembly import Assembly
 from applier.backoff import delays_s
 from applier.errors import ConfigurationError
-from applier.monitoring import passing
+from applier.monitoring import serving
 from applier.service.process import ServiceProcess
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class ApiService(ServiceProcess):
 
     def __init__(self, worker_id: int, conf: cfg.ConfigOpts, listener: socket.socket) -> None:
         super().__init__(worker_id, conf)
-        self._of_runs = partial(passing.fetch_metrics, listener)
+        self._of_runs = partial(serving.fetch_metrics, listener)
         self._server: Server | None = None
 
     def work(self, assembly: Assembly) -> None:

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Authenticates requests by the strategy that the option ``[api] auth_strategy`` names."""
+"""Authenticates requests by the strategy that ``[api] auth_strategy`` names, or by a token."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import ipaddress
 import logging
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import falcon
 from oslo_config import cfg
 
-from applier.api.caller import Caller
-from applier.api.rates import Rates
+from applier.api.access import Caller, Rates, Strategy
 from applier.errors import ConfigurationError
 from applier.extras import MissingExtra
 from applier.wording import one_line
@@ -34,13 +36,6 @@ DEFAULT_ROLE = "reader"
 LOGINS_PER_SECOND = 1.0
 #: The end of a hash that no password has. The cost before it is that of the users.
 _NO_HASH = b"." * 53
-
-
-class Strategy(Protocol):
-    """Authenticates requests; raises falcon.HTTPUnauthorized or HTTPForbidden to reject one."""
-
-    def __call__(self, request: falcon.Request, request_id: str) -> Caller:
-        """Return the caller of a request; ``request_id`` becomes a field of the caller."""
 
 
 def strategy(conf: cfg.ConfigOpts) -> Strategy:
@@ -150,6 +145,7 @@ class PasswordFile:
     def __init__(self, path: Path, roles: Mapping[str, str]) -> None:
         self._path, self._roles = path, roles
         self._right: set[bytes] = set()
+        self._comparing = threading.Lock()
         self._logins = Rates(LOGINS_PER_SECOND)
         if unknown := sorted(roles.keys() - self._users()):
             names = ", ".join(unknown)
@@ -166,10 +162,13 @@ class PasswordFile:
         known = users.get(user) or _costliest(users.values()) + _NO_HASH
         checksum = hashlib.sha256(known + password).digest()
         if checksum not in self._right:
-            self._log_in(user, password, known, address)
-            if len(self._right) >= MOST_REMEMBERED:
-                self._right.clear()
-            self._right.add(checksum)
+            # Of many requests at once with one password, the first is compared for all.
+            with self._comparing:
+                if checksum not in self._right:
+                    self._log_in(user, password, known, address)
+                    if len(self._right) >= MOST_REMEMBERED:
+                        self._right.clear()
+                    self._right.add(checksum)
         roles = frozenset({self._roles.get(user, DEFAULT_ROLE)})
         return Caller(user=user, roles=roles, address=address, request_id=request_id)
 
@@ -241,3 +240,51 @@ def _unauthorized() -> falcon.HTTPUnauthorized:
 
 def _address(request: falcon.Request) -> str:
     return request.remote_addr or ""
+
+
+#: The parameter of the query that has the token.
+PARAMETER = "token"
+_RIGHT = "actionplan.token_is_right"
+#: The WSGI variable with ``?token=TOKEN`` for links and redirects; empty if the token is wrong.
+AGAIN = "actionplan.query"
+
+
+class AddressWithToken:
+    """An authentication strategy, and the WSGI wrapper that checks the token and removes it.
+
+    The strategy accepts only requests that came through the wrapper (:meth:`around`).
+    """
+
+    def __init__(self, token: str, user: str) -> None:
+        self._token, self._user = token.encode(), user
+
+    def around(self, application: Callable[..., Any]) -> Callable[..., Any]:
+        """Return an application that removes the token from the query, and calls the given one."""
+
+        def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+            given = parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True)
+            tokens = [value for name, value in given if name == PARAMETER]
+            right = len(tokens) == 1 and hmac.compare_digest(tokens[0].encode(), self._token)
+            rest = urlencode([(name, value) for name, value in given if name != PARAMETER])
+            # Links and redirects of the application need the token again.
+            again = f"?{urlencode({PARAMETER: tokens[0]})}" if right else ""
+            own = {"QUERY_STRING": rest, _RIGHT: right, AGAIN: again}
+            return application({**environ, **own}, start_response)
+
+        return answer
+
+    def __call__(self, request: falcon.Request, request_id: str) -> Caller:
+        """Return the user, with the role ``admin``; raise falcon.HTTPForbidden without the token.
+
+        The host in the request must be a loopback one.
+        """
+        nobody = anonymous(request, request_id)
+        if not request.env.get(_RIGHT):
+            raise falcon.HTTPForbidden(
+                title="Wrong address",
+                description="use the whole address that 'actionplan watch --web' printed",
+            )
+        roles = frozenset({"admin"})
+        return Caller(
+            user=self._user, roles=roles, address=nobody.address, request_id=nobody.request_id
+        )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
 import falcon
 
 from applier import errors
-from applier.api.words_of_requests import of_api
 from planner.errors import InvalidInput, InvalidTransition, Mistake, PlannerError
 
 LOG = logging.getLogger(__name__)
@@ -28,6 +28,7 @@ MOST_MISTAKES = 20
 _ANSWERS: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.ActionNotFound, 404, "Action not found"),
     (errors.WorkerNotFound, 404, "Worker not found"),
+    (errors.PlanChanged, 412, "Changed meanwhile"),
     (errors.PlanConflict, 409, "Conflict"),
     (errors.OutOfDate, 409, "Out of date"),
     (errors.GuardRefusal, 409, "Refused by a guard"),
@@ -64,6 +65,33 @@ class Problem(falcon.HTTPError):
         super().__init__(status, title=title, description=text, **more)
         self.mistakes = mistakes
         self.differences: tuple[errors.Difference, ...] = ()
+
+
+#: The end of a sentence for people at a command line, and how it ends for a client of the API.
+_INSTEAD = (
+    (r"actionplan approve (\S+) --reason TEXT", r'POST /v2/plans/\1/approve with {"why": TEXT}'),
+    (r"\(create --facts-from\)", "(facts_from of POST /v2/plans)"),
+    (r"apply --set max_workers=N, or limits in the document", "limits in the document"),
+    (
+        r"'create --out' writes all",
+        "send the document that it was made of, or a copy with all of them",
+    ),
+    (
+        r"actionplan action set \S+ (\S+) --state succeeded\|failed --reason TEXT",
+        r'POST /v2/plans/ID/actions/\1/settle with {"state": "SUCCEEDED" or "FAILED", "why": TEXT}',
+    ),
+)
+
+
+def of_api(text: str) -> str:
+    """Return a sentence of an operation with requests in the place of commands that have options.
+
+    >>> of_api("to approve it: actionplan approve 6a1f0001 --reason TEXT")
+    'to approve it: POST /v2/plans/6a1f0001/approve with {"why": TEXT}'
+    """
+    for command, request in _INSTEAD:
+        text = re.sub(command, request, text)
+    return text
 
 
 def add_to(app: falcon.App[Any, Any]) -> None:

@@ -57,6 +57,7 @@ def configured(arguments: Sequence[str], warn: Callable[[str], None]) -> cfg.Con
 def configured_application() -> Callable[..., Any]:
     """Return the WSGI application for a server such as gunicorn; raises ConfigurationError."""
     conf = configured((), LOG.warning)
+    log_file.set_up(conf, NAME)
     return routing.make(Assembly(conf))
 
 

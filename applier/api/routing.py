@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The WSGI application: routes and middleware."""
+"""The WSGI application: endpoints and middleware."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import falcon
 
 from applier.api import authentication, errors, monitoring, pages, v1, v2
-from applier.api.access import Access
-from applier.api.authentication import Strategy
-from applier.api.parts import Parts
-from applier.api.policies import Policy
-from applier.api.rates import Rates
+from applier.api.access import Access, Policy, Rates, Strategy
+from applier.api.endpoints import Parts, resources_of
+from applier.api.feed import EventFeed, LivePages
 from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
+
+#: The endpoints of every configuration, besides those for monitoring.
+ENDPOINTS = (*v1.ENDPOINTS, *v2.ENDPOINTS, *pages.ENDPOINTS)
 
 
 def make(
@@ -28,23 +29,19 @@ def make(
     ``strategy`` replaces the configured authentication strategy. ``of_runs`` returns the metrics of
     the process that runs plans, in the text format of Prometheus.
     """
-    conf = assembly.conf
-    parts = Parts(assembly=assembly, policy=Policy(conf), of_runs=of_runs)
-    routes: Mapping[str, Any] = {
-        **v1.routes(parts),
-        **v2.routes(parts),
-        **monitoring.routes(parts),
-        **pages.routes(parts),
-    }
-    public = {path for path, resource in routes.items() if getattr(resource, "PUBLIC", False)}
+    conf, feed = assembly.conf, EventFeed(lambda: assembly.store, assembly.conf.events.keep_s)
+    policy, live = Policy(conf), LivePages(assembly, feed)
+    parts = Parts(assembly=assembly, policy=policy, feed=feed, live=live)
+    endpoints = (*ENDPOINTS, *monitoring.endpoints(assembly, of_runs))
+    public = {endpoint.path for endpoint in endpoints if endpoint.rule is None}
     chosen = strategy or authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[Heads(), Access(chosen, parts.policy, rates, public), Versions()]
+        middleware=[Heads(), Access(chosen, policy, rates, public), Versions()]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)
-    for path, resource in routes.items():
+    for path, resource in resources_of(parts, endpoints).items():
         application.add_route(path, resource)
     return application if strategy else authentication.guarded(conf, application)
 

@@ -17,7 +17,7 @@ from cheroot.server import HTTPConnection
 from oslo_config import cfg
 
 from applier.api.access import BODY, MOST_BYTES
-from applier.api.v2.events import ENDING
+from applier.api.feed import ENDING
 from applier.errors import ConfigurationError
 
 #: How many requests are answered at once; a thread that waits costs next to nothing.

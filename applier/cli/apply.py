@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan apply``: show a plan, ask for confirmation, run it in this process, show a recap."""
+"""``actionplan apply``: show a plan, ask, run it in this process, show a recap; or only look."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from applier.cli import arguments, deployment_part, foreground
+from applier.cli import arguments, foreground
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.terminal import lasting
-from applier.cli.verb import REFUSED, Verb
+from applier.cli.verb import OUT_OF_DATE, REFUSED, Verb
 from applier.errors import (
     DamagedRecord,
     GuardRefusal,
@@ -23,19 +24,63 @@ from applier.errors import (
 )
 from applier.operations import claim, creation, drift
 from applier.operations.creation import SetOptions, read_settings
-from applier.run.plan_cloud import shown_name
-from applier.wording import count, resources, some
+from applier.operations.drift import dry_run
+from applier.run.plan_cloud import cloud_of, shown_name
+from applier.run.prechecks import Precheck, Prechecked
+from applier.wording import count, one_line, resources, some
 from planner.errors import InvalidInput, Mistake
-from planner.model import JOIN, ActionPlan
-from planner.states import ENDED_PLAN, ActionState
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ENDED_PLAN, ActionState
+
+#: The colours of findings.
+_STYLES = {
+    Precheck.NOT_NEEDED: "cyan",
+    Precheck.REFUSED: "bold red",
+    Precheck.NO_ANSWER: "yellow",
+}
+
+
+def show_dry_run(verb: Verb, plan: ActionPlan) -> int:
+    """Write what the prechecks found, how the cloud differs from the plan, and a refusing guard.
+
+    Return the exit code, OUT_OF_DATE if a run would be refused. Nothing is stored or changed.
+    """
+    found = dry_run(verb.session.assembly, plan)
+    verb.say(f"Cloud: {cloud_of(plan)}")
+    _show(verb, found.checked)
+    if found.moved is not None:
+        verb.say("The cloud is as planned." if not found.moved else "The cloud is not as planned:")
+        for sentence in found.moved:
+            verb.say(f"  {one_line(sentence)}")
+    if found.guard is not None:
+        verb.say(f"A guard refuses it: {found.guard}")
+    verb.say("Nothing was changed, and nothing was stored.")
+    return OUT_OF_DATE if found.is_refused else 0
+
+
+def _show(verb: Verb, found: Sequence[Prechecked]) -> None:
+    from applier.cli.reporters.plan_table import cell, console, put, table_of
+
+    if found:
+        table = table_of("action", "what", "now", "why")
+        for one in found:
+            state = cell(str(one.found))
+            state.stylize(_STYLES.get(one.found, ""))
+            what = cell(one.action.description or one.action.action_type)
+            table.add_row(cell(one.action.label), what, state, cell(one.why or ""))
+        put(console(verb.app.stdout), table)
+    counts = Counter(one.found for one in found)
+    parts = [f"{counts[kind]} {kind}" for kind in Precheck if counts[kind]]
+    verb.say(f"{count(len(found), 'action')}: {', '.join(parts) or 'nothing is left to do'}.")
 
 
 class Apply(Verb):
     """Run a plan in this process: show it, ask, run it, show the results
 
     FILE is a document or a saved plan, PLAN a stored plan. The first Ctrl-C pauses the plan:
-    running actions end, no more start. The second one cancels it. A PAUSED plan continues when it
-    is applied again. If the cloud is not as planned any more, nothing runs: make a new plan.
+    running actions end, no more start. The second one cancels it. A plan that was paused or failed,
+    or whose applier died, goes on: what had begun is verified, what failed runs again. If the cloud
+    is not as planned any more, nothing runs: make a new plan.
     With --dry-run, each action only checks what it would find now; the exit code is 4 if one would
     be refused, or if the cloud is not as planned.
     """
@@ -49,11 +94,10 @@ class Apply(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a file or a plan, and those of create."""
         parser = super().get_parser(prog_name)
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
-        deployment_part.add_part(parser)
+        arguments.add_part(parser)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
         parser.add_argument(
             "--dry-run",
@@ -62,7 +106,7 @@ class Apply(Verb):
         )
         arguments.add_accept_drift(parser)
         arguments.add_events(parser)
-        return parser
+        return arguments.with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan if FILE is a document, ask for confirmation, run it, show a recap.
@@ -79,16 +123,14 @@ class Apply(Verb):
             self.app.stdout = lasting(self.app.stdout)
         if parsed_args.events is None:
             return self._apply(parsed_args, settings, None)
-        from applier.cli import event_output
-
-        with event_output.opened(self, parsed_args.events) as events:
+        with foreground.opened(self, parsed_args.events) as events:
             return self._apply(parsed_args, settings, events)
 
     def _look(self, args: argparse.Namespace, settings: SetOptions) -> int:
-        from applier.cli.dry_run import show_dry_run
 
         plan, _ = self._plan(args, settings)
-        _refuse_what_cannot_run(self, plan)
+        stopped = claim.goes_on(self.session.store, plan)
+        _refuse_what_cannot_run(self, plan, stopped=stopped)
         return show_dry_run(self, plan)
 
     def _apply(
@@ -107,9 +149,10 @@ class Apply(Verb):
         if not arguments.is_file(args.file):
             plan = arguments.stored_plan(self.session, args.file)
             refuse_late_settings(plan, settings, args.planner)
-            deployment_part.refuse(args)
+            arguments.refuse(args)
             return plan, False
-        document = deployment_part.chosen(arguments.opened(args.file), args, self.session)
+        document = arguments.chosen(arguments.opened(args.file), args, self.session)
+        document = creation.with_facts(document, self.session.assembly)
         plan = creation.planned(
             document,
             settings,
@@ -122,7 +165,7 @@ class Apply(Verb):
             try:
                 known = store.load_plan(plan.uuid)
             except PlanNotFound:
-                from planner import saved
+                from planner.making import saved
 
                 saved.require_new(plan, document)
             else:
@@ -146,12 +189,14 @@ def run_shown(
     that ``is_new`` is stored before anything is asked.
     """
     from applier.cli.reporters import plan_table
+    from applier.operations import plans
 
     workers = settings.max_workers or verb.session.max_workers
+    stopped = not is_new and claim.goes_on(verb.session.store, plan)
     with _before_anything_runs():
-        _refuse_what_cannot_run(verb, plan)
+        _refuse_what_cannot_run(verb, plan, stopped=stopped)
         if is_new:
-            verb.session.store.save_plan(plan, history=verb.entry("create"))
+            verb.session.store.save_plan(plan, history=verb.entry("create", args.reason))
         plan_table.show(plan, verb.app.stdout, whole=args.all, max_workers=workers)
         if not plan.actions:
             return 0
@@ -161,10 +206,15 @@ def run_shown(
             drift.require_no_drift(
                 verb.session.assembly, plan, verb.say, accepted=accepted, in_any_case=asks
             )
-    if not args.yes and not verb.agrees(question(plan, workers)):
+        dead = plans.foresee(verb.session.assembly, verb.operator, plan) if stopped else None
+    asked = f"Go on with plan {plan.uuid[:8]}?" if stopped else question(plan, workers)
+    if not args.yes and not verb.agrees(asked):
         verb.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
         return REFUSED
-    return foreground.run(verb, plan, settings, workers, events)
+    if stopped:
+        with _before_anything_runs():
+            plan = plans.go_on(verb.session.assembly, verb.operator, plan, args.reason, dead)
+    return foreground.run(verb, plan, settings, events, args.reason)
 
 
 @contextmanager
@@ -186,10 +236,12 @@ def may_ask(verb: Verb, args: argparse.Namespace) -> bool:
 
 def _require_allowed(verb: Verb, plan: ActionPlan, settings: SetOptions) -> None:
     """Raise GuardRefusal if the plan may not run, or not in this way."""
+    from applier.configuration import plugin_options
+
     assembly = verb.session.assembly
     assembly.require_allowed(plan)
     given = settings.on_failure
-    policy = plan.on_failure or assembly.conf.watcher_applier.on_failure
+    policy = plugin_options.on_failure_of(assembly.conf, plan)
     if given and given != policy and assembly.guard.demanded(plan).approvals:
         text = (
             f"plan {plan.uuid[:8]} is approved with on_failure={policy}: "
@@ -198,16 +250,18 @@ def _require_allowed(verb: Verb, plan: ActionPlan, settings: SetOptions) -> None
         raise GuardRefusal(plan.uuid, text)
 
 
-def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan) -> None:
-    """Raise an error for a plan that cannot run here and now.
+def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan, *, stopped: bool) -> None:
+    """Raise an error for a plan that cannot run here and now, unless it was ``stopped`` before.
 
     That is one that has ended, that another process runs, for which an action type is missing or
     broken, or that was made for another cloud than the configured one.
     """
     session = verb.session
-    if plan.state in claim.RUNNING and (taken := claim.already_running(session.store, plan.uuid)):
-        raise taken
-    if plan.state in ENDED_PLAN and plan.actions:
+    if plan.state in claim.RUNNING and not stopped:
+        taken = claim.already_running(session.store, plan.uuid)
+        if taken is not None:
+            raise taken
+    if plan.state in ENDED_PLAN and plan.actions and not stopped:
         raise claim.wrong_state(plan)
     needed = {a.action_type for a in plan.actions} - {JOIN}
     known = session.action_types

@@ -175,7 +175,7 @@ def _plans(session: Session, _: Sequence[str]) -> list[str]:
 
 
 def _deleted(session: Session, _: Sequence[str]) -> list[str]:
-    from planner.states import PlanState
+    from planner.plan.states import PlanState
 
     return [p.uuid for p in session.store.list_plans(limit=_PLANS, state=PlanState.DELETED)]
 
@@ -185,7 +185,7 @@ def _actions(session: Session, given: Sequence[str]) -> list[str]:
 
 
 def _planners(_: Session, __: Sequence[str]) -> list[str]:
-    from planner import registry
+    from planner.making import registry
 
     return registry.names(registry.PLANNERS)
 
@@ -197,9 +197,7 @@ def _examples(_: Session, __: Sequence[str]) -> list[str]:
 
 
 def _subscriptions(session: Any, _: Sequence[str]) -> Iterable[str]:
-    from applier.errors import sound_part
-
-    return [subscription.name for subscription in sound_part(session.store.subscriptions)[0]]
+    return [subscription.name for subscription in session.store.subscriptions()]
 
 
 #: The kind of candidates for an argument, by its name in the help.

@@ -27,13 +27,11 @@ class ConfigShow(ListVerb):
     EXAMPLES = ("config show", "config show --section actionplan")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a section."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--section", metavar="NAME", help="only options of this section")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Return a row for each option."""
         from applier import configuration
 
         section = parsed_args.section
@@ -49,7 +47,8 @@ class ConfigShow(ListVerb):
         # Invalid values are shown, not refused.
         conf = configuration_of(self.session.config_files, checked=False)
         configuration.register_all(conf)
-        where = _Origins(conf)
+        options += _of_actionplan(conf)
+        where = _Origins(conf, options)
         self._mistakes = _mistakes(self.session.config_files)
         return ("section", "option", "value", "from"), (
             (name, opt.dest, value_of(conf, name, opt), where(name, opt.dest))
@@ -63,6 +62,20 @@ class ConfigShow(ListVerb):
         for mistake in shown(self._mistakes):
             self.note(f"Mistake: {' '.join(str(mistake).split())}")
         return REFUSED if self._mistakes else int(code)
+
+
+def _of_actionplan(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
+    """Return the options of a planner that are set in ``[watcher_planners.actionplan]``."""
+    from planner.errors import PlannerError
+    from planner.making import options, registry
+
+    section = options.SECTION_IN_WATCHER
+    try:
+        known = registry.planner(conf[section].planner).OPTIONS
+    except PlannerError:  # it is one of the mistakes
+        return []
+    conf.register_opts(known, group=section)
+    return [(section, opt) for opt in known if options.is_set(conf, section, opt.dest)]
 
 
 def _mistakes(files: Sequence[str]) -> Sequence[object]:
@@ -104,16 +117,15 @@ def _connection(conf: cfg.ConfigOpts) -> str:
 class _Origins:
     """Finds the source of an option's value: a file, the environment or the default."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        from applier import configuration
-
+    def __init__(self, conf: cfg.ConfigOpts, options: Sequence[tuple[str, cfg.Opt]]) -> None:
         self._conf = conf
         # oslo.config remembers only one file for a section, the last that contains it. So each file
         # is also read alone. A later file takes precedence.
         names: Sequence[str] = conf.config_file or ()
         self._alone = [(name, configuration_of([name], checked=False)) for name in reversed(names)]
         for _, alone in self._alone:
-            configuration.register_all(alone)
+            for section, opt in options:
+                alone.register_opt(opt, group=section)
 
     def __call__(self, group: str, option: str) -> str:
         from oslo_config import cfg

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan create``: make a plan from a document, show it and store it."""
+"""``actionplan create`` and ``rollback``: make plans, of documents and of other plans."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import arguments, deployment_part, plan_files
+from applier.cli import arguments
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.verb import Verb
+from applier.cli.verb import Verb, shown_plan, write_plan
 from applier.errors import GuardRefusal
 from applier.operations import creation
 from applier.operations.creation import read_settings
 from applier.wording import duration
 from planner.errors import PlannerError
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 
 if TYPE_CHECKING:
-    from planner.planning import ReadProblem
+    from planner.making.planning import ReadProblem
+from uuid import uuid4
+
+from applier.cli.arguments import with_plan
 
 #: The orderings of the weight planner, the only one that has several.
 _ORDERINGS = {"weight": ("chunks", "slots")}
@@ -43,10 +46,9 @@ class Create(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a file, planner and options, and an output file."""
         parser = super().get_parser(prog_name)
         add_planning(parser, metavar="FILE", help="document, or saved plan; '-': standard input")
-        deployment_part.add_part(parser)
+        arguments.add_part(parser)
         parser.add_argument(
             "--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"
         )
@@ -58,23 +60,20 @@ class Create(Verb):
         )
         parser.add_argument("--dry-run", action="store_true", help="show the plan, do not store it")
         add_format(parser)
-        return parser
+        return arguments.with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make the plan, store it, and show it."""
         with _without_collector():
             return self._create(parsed_args)
 
     def _create(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import plan_table
         from applier.configuration import shared_file
-        from planner import planning, saved
+        from planner.making import planning, saved
 
         settings = read_settings(parsed_args.set)
         conf = self.session.conf
-        document = deployment_part.chosen(
-            arguments.opened(parsed_args.file), parsed_args, self.session
-        )
+        document = arguments.chosen(arguments.opened(parsed_args.file), parsed_args, self.session)
         document = creation.with_facts(document, self.session.assembly, parsed_args.facts_from)
         problem = None
         if document.is_plan:
@@ -102,14 +101,14 @@ class Create(Verb):
             saved.require_new(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out is not None:
-            plan_files.write(parsed_args.out, plan)
+            write_plan(parsed_args.out, plan)
         differs = self._differs_from_last(plan) if keep and parsed_args.format == "table" else None
         if keep:
-            self.session.store.save_plan(plan, history=self.entry("create"))
+            self.session.store.save_plan(plan, history=self.entry("create", parsed_args.reason))
         if settings.max_workers:
             self._tell_not_stored(workers)
         if parsed_args.format != "table":
-            self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
+            self.app.stdout.write(shown_plan(self.session, plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         expected = None
@@ -125,7 +124,7 @@ class Create(Verb):
 
     def _tell_not_stored(self, workers: int) -> None:
         from applier.configuration.plugin_options import engine_name
-        from planner import registry
+        from planner.making import registry
 
         section = registry.section_of(registry.ENGINES, engine_name(self.session.conf))
         self.note(
@@ -198,3 +197,31 @@ def _without_collector() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+class Rollback(Verb):
+    """Make a plan that undoes another plan in reverse order; show it and store it
+
+    The limits of the other plan apply. No action is run: read the plan, then apply it.
+    """
+
+    EXAMPLES = ("rollback last", "rollback 7f3a91 --all")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier.cli.reporters import plan_table
+        from applier.operations.creation import roll_back
+
+        session = self.session
+        plan = session.plan(parsed_args.plan)
+        made = roll_back(session.assembly, self.operator, plan, lambda: str(uuid4()))
+        plan_table.show(
+            made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
+        )
+        self.say(f"It undoes what plan {plan.uuid[:8]} did.")
+        self.say(f"Next: actionplan apply {made.uuid[:8]}")
+        return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan event list``: the events of plans, recorded while somebody subscribes to them."""
+"""What has happened, and who hears of it: ``event ...``, ``history``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.assembly import now
-from applier.cli.arguments import PLAN_HELP, positive
-from applier.cli.damaged_cells import cells
-from applier.cli.verb import ListVerb
-from applier.errors import DamagedRow, sound_part
+from applier.cli.arguments import PLAN_HELP, positive, time_or_age
+from applier.cli.verb import ListVerb, Verb
+from applier.contracts import HistoryEntry
 from applier.notifications import lines, schema
-from applier.store.subscriptions import DeadEvent
+from applier.store.entries import NO_PLAN
+from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.wording import ago
 from planner.errors import short, shortened
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
 
 #: Printed if there are no subscriptions: how to subscribe, so that events are recorded.
 TO_SUBSCRIBE = (
@@ -25,14 +28,14 @@ TO_SUBSCRIBE = (
     "actionplan-applier, or ask for GET /v2/events, or follow a plan:\n"
     "actionplan watch PLAN -f json"
 )
-#: The default number of listed events.
+#: The default number of listed events and changes.
 _LIMIT = 50
+#: The names of so many plans are shown, those saved last.
+_NAMED = 10_000
 #: The format for people, and those in which every value is text.
 _TABLE, _TEXT = "table", ("csv", "value")
 #: The fields of an event.
 _EVENT = ("version", "type", "number", "at", "plan", "action", "data")
-#: The fields of these columns of a damaged event; None: the column stays empty.
-_EVENT_FIELDS = (None, "type", "number", "at", "plan", "action", None)
 
 
 class EventList(ListVerb):
@@ -50,7 +53,6 @@ class EventList(ListVerb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan, which events, and a limit."""
         parser = super().get_parser(prog_name)
         parser.add_argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all")
         which = parser.add_mutually_exclusive_group()
@@ -70,31 +72,16 @@ class EventList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each event; raises PlanNotFound."""
         plan = self.session.store.find_plan(parsed_args.plan) if parsed_args.plan else None
-        form, whole = parsed_args.formatter, parsed_args.formatter != _TABLE
         if parsed_args.dead:
-            dead, damaged = self._dead(plan, parsed_args.limit)
-            fields: tuple[str | None, ...] = ("at", "number", None, None, "subscription", "why")
-            columns, rows = _dead_rows(dead, form)
-            fields = (*fields, *((None,) if whole else ()))
-            return columns, chain(rows, (cells(row, fields, whole=whole) for row in damaged))
-        events, damaged = self.readable(lambda: self._events(plan, parsed_args))
-        columns, rows = _rows(events, plan, form)
-        fields = _EVENT_FIELDS if whole else ("number", "at", *(() if plan else ("plan",)), "type")
-        fields = fields if whole else (*fields, "data", None)
-        numbered = [
-            *zip((event["number"] for event in events), rows, strict=True),
-            *((row.values.get("number", 0), cells(row, fields, whole=whole)) for row in damaged),
-        ]
-        return columns, (row for _, row in sorted(numbered, key=lambda one: one[0]))
+            return _dead_rows(self._dead(plan, parsed_args.limit), parsed_args.formatter)
+        return _rows(self._events(plan, parsed_args), plan, parsed_args.formatter)
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:
-        """Return why there are no events, and how to have some."""
         of_plan = " of this plan" if parsed_args.plan else ""
         if parsed_args.dead:
             return f"No events{of_plan} were given up."
         at = now()
-        subscriptions, _ = sound_part(self.session.store.subscriptions)
-        if not any(s.until is None or s.until > at for s in subscriptions):
+        if not any(s.until is None or s.until > at for s in self.session.store.subscriptions()):
             return f"No events{of_plan} are kept: nobody subscribes to them.\n{TO_SUBSCRIBE}"
         if parsed_args.after is not None:
             return f"No events{of_plan} follow number {parsed_args.after}."
@@ -106,14 +93,11 @@ class EventList(ListVerb):
             return store.latest_events(limit=args.limit, plan=plan)
         return store.events(args.after, limit=args.limit, plan=plan).events
 
-    def _dead(
-        self, plan: str | None, limit: int
-    ) -> tuple[Sequence[DeadEvent], Sequence[DamagedRow]]:
+    def _dead(self, plan: str | None, limit: int) -> Sequence[DeadEvent]:
         store = self.session.store
         if plan is None:
-            return self.readable(lambda: store.dead_events(limit=limit))
-        dead, damaged = self.readable(store.dead_events)
-        return [d for d in dead if d.event["plan"] == plan][-limit:], damaged
+            return store.dead_events(limit=limit)
+        return [d for d in store.dead_events() if d.event["plan"] == plan][-limit:]
 
 
 def change_and_message(event: schema.Event) -> tuple[str, str]:
@@ -185,3 +169,177 @@ def _event_number(text: str) -> int:
     if not re.fullmatch("[0-9]{1,18}", text):
         raise argparse.ArgumentTypeError(f"{shortened(repr(text))} is not the number of an event")
     return int(text)
+
+
+class SubscriptionList(ListVerb):
+    """List who subscribes to events, and what each receiver has not got
+
+    Readers subscribe until a time, which is prolonged while they read; receivers until they are
+    removed. A plan is held back for a receiver that refuses an event of it; its events wait too.
+    """
+
+    EXAMPLES = ("event subscription list", "event subscription list -f json")
+    NOTHING = f"Nobody subscribes to events.\n{TO_SUBSCRIBE}"
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        store, whole, at = self.session.store, parsed_args.formatter != "table", now()
+        columns = ("name", "kind", "until", "waiting", "held back", "why", "since")
+        empty = None if whole else ""
+        return columns, (
+            tuple(empty if value is None else value for value in _row(s, store, whole, at))
+            for s in store.subscriptions()
+        )
+
+
+class SubscriptionRemove(Verb):
+    """Remove a subscription, with the events that were given up for it
+
+    Nothing more is delivered to it. A receiver that is still configured subscribes again as soon
+    as actionplan-applier runs, and gets the events from then on: remove it from [events] first.
+    """
+
+    EXAMPLES = (
+        "event subscription remove 'webhook ops'",
+        "event subscription remove readers",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        text = "name of a subscription (event subscription list shows them)"
+        parser.add_argument("name", metavar="NAME", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Remove the subscription; raises InvalidInput for an unknown name."""
+        from planner.errors import InvalidInput, Mistake, accepted
+
+        store, name = self.session.store, parsed_args.name
+        history = self.operator.entry("event subscription remove", name)
+        if not store.unsubscribe(name, history=history):
+            known = [subscription.name for subscription in store.subscriptions()]
+            raise InvalidInput(
+                [Mistake(f"no such subscription; {accepted(name, known)}", (), name)]
+            )
+        self.say(f"The subscription {name!r} is removed.")
+        return 0
+
+
+def _row(of: Subscription, store: SqlStore, whole: bool, at: datetime) -> tuple[Any, ...]:
+    is_receiver, trouble = of.until is None, _trouble(of)
+    return (
+        of.name,
+        "receiver" if is_receiver else "reader",
+        _until(of.until, whole=whole),
+        store.events_waiting(of) if is_receiver else None,
+        len(of.held_back) if is_receiver else None,
+        trouble.why if trouble else None,
+        (trouble.since.isoformat() if whole else ago((at - trouble.since).total_seconds()))
+        if trouble
+        else None,
+    )
+
+
+def _trouble(of: Subscription) -> Trouble | None:
+    """Return why nothing is delivered to a receiver; else, why its first event is held back.
+
+    None if neither is the case.
+    """
+    held = sorted(of.held_back.values(), key=lambda trouble: trouble.number)
+    return of.away or next((trouble for trouble in held if trouble.why), None)
+
+
+def _until(at: datetime | None, *, whole: bool) -> str | None:
+    if at is None:
+        return None
+    return at.isoformat() if whole else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+#: Written in place of the plan for a change that is about no single plan, such as a purge.
+_NO_PLAN = "-"
+
+
+class History(ListVerb):
+    """List who changed a plan, or any plan, when and why, latest last
+
+    Each run is an 'apply' by the user who ran it.
+    """
+
+    EXAMPLES = (
+        "history",
+        "history last",
+        "history --since 7d --who ada",
+        "history 7f3a91 -f json",
+        "history --limit 1000",
+    )
+    NOTHING = "No changes are on record."
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all")
+        parser.add_argument(
+            "--limit",
+            metavar="NUMBER",
+            type=positive,
+            default=_LIMIT,
+            help=f"list at most so many, the latest (default: {_LIMIT})",
+        )
+        parser.add_argument(
+            "--since", metavar="TIME", type=time_or_age, help="only what was done at TIME or later"
+        )
+        parser.add_argument("--who", metavar="USER", help="only what USER did")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        """Return a row for each change; raises PlanNotFound."""
+        store, whole = self.session.store, parsed_args.formatter != "table"
+        uuid = store.find_plan(parsed_args.plan) if parsed_args.plan else None
+        entries = store.history(
+            uuid, limit=parsed_args.limit, since=parsed_args.since, who=parsed_args.who
+        )
+        if whole:
+            return _ENTRY, map(_entry, entries)
+        columns = ("at", *(() if uuid else ("plan", "name")), "verb", "action", "who", "why")
+        names, plans = self._names(uuid, entries), None if uuid else store.plan_names(_NAMED)
+        return columns, (_entry_in_short(entry, names, plans) for entry in entries)
+
+    def _names(self, uuid: str | None, entries: Sequence[HistoryEntry]) -> Mapping[str, str]:
+        """Return the names of the actions of a plan by uuid.
+
+        The mapping is empty without a plan, if no entry is about an action, and for a damaged plan.
+        """
+        from applier.errors import DamagedRecord
+
+        if uuid is None or not any(entry.action for entry in entries):
+            return {}
+        try:
+            return {a.uuid: a.label for a in self.session.store.load_plan(uuid).actions}
+        except DamagedRecord:
+            return {}
+
+
+_ENTRY = (
+    *("number", "at", "plan", "verb", "action", "who"),
+    *("project", "address", "request_id", "why"),
+)
+
+
+def _entry(entry: HistoryEntry) -> tuple[Any, ...]:
+    values = {name: getattr(entry, name) for name in _ENTRY}
+    return tuple({**values, "at": entry.at.isoformat()}.values())
+
+
+def _entry_in_short(
+    entry: HistoryEntry, names: Mapping[str, str], plans: Mapping[str, str] | None
+) -> tuple[str, ...]:
+    """Return the row of an entry; ``plans`` are the names of plans, None for those of one plan."""
+    plan = _NO_PLAN if entry.plan == NO_PLAN else entry.plan[:8]
+    action = names.get(entry.action, entry.action[:8]) if entry.action else ""
+    who = f"{entry.who} ({entry.project})" if entry.project else entry.who
+    return (
+        f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        *(() if plans is None else (plan, plans.get(entry.plan, ""))),
+        entry.verb,
+        action,
+        who,
+        entry.why or "",
+    )

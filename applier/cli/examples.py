@@ -35,6 +35,7 @@ OFFERED = (
     "worker-accounts.mariadb.sql",
     "worker-accounts.postgresql.sql",
     "examples/*.yaml",
+    "examples/my_actions.py",
     "examples/events/*.yaml",
     "examples/events/bring",
     "examples/events/conf/*.cnf",
@@ -55,7 +56,6 @@ class ExampleList(ListVerb):
     EXAMPLES = ("example list",)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
-        """Return a row for each file."""
         found = files()
         return ("name", "what it is"), ((name, _about(found[name])) for name in found)
 
@@ -66,7 +66,6 @@ class ExampleShow(Verb):
     EXAMPLES = ("example show host-maintenance.yaml", "example show watcher.conf.sample")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="example list shows them")
         return parser
@@ -96,7 +95,6 @@ class ExampleCopy(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a name and a folder."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "name", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan in this process: signals, progress, recap, exit code."""
+"""Runs a plan in this process: signals, progress, events, recap, exit code."""
 
 from __future__ import annotations
 
@@ -8,26 +8,54 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from applier.assembly import now
 from applier.cli.reporters.progress_lines import ProgressLines
+from applier.cli.terminal import lasting, patient
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
-from applier.errors import DamagedRecord, PlanConflict, StoreError
+from applier.errors import ConfigurationError, DamagedRecord, PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
 from applier.recording import recorder
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 if TYPE_CHECKING:
     from applier.run.runner import Runner
+
+
+@contextmanager
+def opened(verb: Verb, path: str) -> Iterator[TextIO]:
+    """Open the file to which events are appended; raises ConfigurationError if that fails.
+
+    For ``-``, yield standard output, whose writes raise OSError if they fail. The verb then writes
+    its own output to standard error, until that fails.
+    """
+    if path == "-":
+        out = patient(verb.app.stdout)
+        verb.app.stdout = lasting(verb.app.stderr)
+        yield out
+        return
+    try:
+        file = Path(path).open("a", encoding="ascii", newline="\n")  # noqa: SIM115 - closed below
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"--events {path} cannot be written: {why}") from reason
+    try:
+        yield file
+    finally:
+        # What could not be written, the writer of the lines has told; it is still in the buffer.
+        with suppress(OSError):
+            file.close()
+
 
 EXIT_CODES = {
     PlanState.SUCCEEDED: 0,
@@ -55,7 +83,6 @@ class _Starts(Listener):
     seen = False
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Set ``seen`` if one of the reports is a start."""
         self.seen = self.seen or any(r.state is ActionState.ONGOING for r in reports)
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
@@ -77,8 +104,8 @@ def run(
     verb: Verb,
     plan: ActionPlan,
     settings: SetOptions,
-    workers: int,
     events: TextIO | None = None,
+    reason: str | None = None,
 ) -> int:
     """Run a stored plan until it stops; return the exit code. Its events are written to ``events``.
 
@@ -87,7 +114,7 @@ def run(
     """
     told: deque[str] = deque(maxlen=1)
     with warnings_sent_to(_MONITORING_LOG, told.append), verb.session.assembly.traced():
-        code = _run(verb, plan, settings, workers, events)
+        code = _run(verb, plan, settings, events, reason)
     # Below the recap: while the plan runs, only the progress display writes to the terminal.
     for text in told:
         verb.note(text)
@@ -95,7 +122,11 @@ def run(
 
 
 def _run(
-    verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int, events: TextIO | None
+    verb: Verb,
+    plan: ActionPlan,
+    settings: SetOptions,
+    events: TextIO | None,
+    reason: str | None,
 ) -> int:
     """Run a plan, show its progress and a recap; return the exit code."""
     session, store = verb.session, verb.session.store
@@ -108,7 +139,8 @@ def _run(
     runner = session.assembly.runner(
         listeners=listeners,
         on_failure=settings.on_failure,
-        max_workers=workers,
+        max_workers=settings.max_workers,
+        reason=reason,
         tell=shown.tell,
     )
     with signals(runner, plan, shown.tell), lapses(shown.tell):

@@ -4,17 +4,25 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import inspect
 import os
 import shutil
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from applier.cli.verb import USAGE, Verb
+from planner.errors import shortened
 
 #: The column in which the first sentence of each verb begins.
 _INDENT = 21
-#: Verbs by purpose, in the order of the program's help.
+#: The verbs of the first screen: those that most plans need, in the order in which they do.
+FIRST: tuple[str, ...] = (
+    *("create", "apply", "start", "list", "show", "watch"),
+    *("why", "pause", "resume", "cancel", "report"),
+)
+#: All verbs by purpose, in the order of ``help --all``.
 GROUPS = {
     "Plan and apply": ("drain", "undrain", "create", "simulate", "approve", "apply", "start"),
     "Look": (
@@ -60,6 +68,7 @@ GROUPS = {
         "planner show",
         "action type list",
         "action type show",
+        "plugin new",
         "schema",
         "example list",
         "example show",
@@ -101,23 +110,22 @@ refused by a guard, 5 PAUSED, CANCELLED or in doubt.
 
 
 class Help(Verb):
-    """Explain a verb, with examples, or list all verbs"""
+    """Explain a verb, with examples, or list the verbs that most plans need, or all"""
 
-    EXAMPLES = ("help", "help create", "help action")
+    EXAMPLES = ("help --all", "help create", "help action")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: the words of a verb. Further words are ignored."""
         parser = super().get_parser(prog_name)
+        parser.add_argument("--all", action="store_true", help="list all verbs, by purpose")
         parser.add_argument(
             "words", metavar="VERB", nargs=argparse.REMAINDER, help="what to explain"
         )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Print the help of the program, of a verb, or of all verbs that begin with a word."""
         words = [word for word in parsed_args.words if word != "--"]
         if not words:
-            self.app.stdout.write(program_help(self.app))
+            self.app.stdout.write(program_help(self.app, everything=parsed_args.all))
             return 0
         verbs = self.app.command_manager
         try:
@@ -127,10 +135,8 @@ class Help(Verb):
             if begun and len(words) == 1:
                 self.app.stdout.write("".join(_line(self.app, name) for name in begun))
                 return 0
-            from applier.cli import mistyped
-
             names = [name for name, _ in verbs]
-            self.app.stderr.write(mistyped.unknown(words, names, self.app.NAME))
+            self.app.stderr.write(no_such_verb(words, names, self.app.NAME))
             return USAGE
         command = verb(self.app, self.app_args, cmd_name=name)
         self.app.stdout.write(command.get_parser(f"{self.app.NAME} {name}").format_help())
@@ -146,7 +152,6 @@ class Complete(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a shell, or ``--words``, with which its script requests candidates."""
         from applier.cli import completion
 
         parser = super().get_parser(prog_name)
@@ -164,7 +169,6 @@ class Complete(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the script, or the candidates, one in each line."""
         from applier.cli import completion
 
         if parsed_args.words:
@@ -176,13 +180,38 @@ class Complete(Verb):
         return 0
 
 
-def program_help(app: Any) -> str:
-    """Return the help of the program: every verb with its first sentence, by group."""
-    lines = [f"usage: {app.NAME} VERB ...\n\n", f"{app.parser.description}\n"]
-    listed = {name for names in app.GROUPS.values() for name in names}
-    more = {"More": tuple(name for name, _ in app.command_manager if name not in listed)}
-    for title, names in {**app.GROUPS, **(more if more["More"] else {})}.items():
-        lines += [f"\n{title}:\n", *(_line(app, name) for name in names)]
+def no_such_verb(words: Sequence[str], verbs: Sequence[str], program: str) -> str:
+    """Return the message about words that do not begin with a verb, with those that are meant.
+
+    >>> no_such_verb(["lst", "last"], ["list", "action list"], "actionplan")
+    "actionplan: no verb 'lst'; did you mean 'list'? All verbs: actionplan help --all\\n"
+    >>> no_such_verb(["action"], ["list", "action list"], "actionplan")
+    "actionplan: no verb 'action'; did you mean 'action list'? All verbs: actionplan help --all\\n"
+    """
+    begun = [verb for verb in verbs if verb.startswith(f"{words[0]} ")]
+    said = " ".join(words[:2] if begun else words[:1])
+    near = begun if begun and len(words) == 1 else difflib.get_close_matches(said, verbs, n=1)
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    kind = "option" if said.startswith("-") else "verb"
+    text = f"{program}: no {kind} {said!r}{meant} All verbs: {program} help --all"
+    return f"{shortened(text)}\n"
+
+
+def program_help(app: Any, *, everything: bool) -> str:
+    """Return the help of the program: verbs with their first sentences.
+
+    These are the verbs of the first screen, if the program has one, or all of them by group.
+    """
+    lines = [f"usage: {app.NAME} VERB ...\n\n", f"{app.parser.description}\n\n"]
+    if app.FIRST and not everything:
+        lines += [_line(app, name) for name in app.FIRST]
+        lines.append(f"\nAll verbs: {app.NAME} help --all\n")
+    else:
+        listed = {name for names in app.GROUPS.values() for name in names}
+        more = [name for name, _ in app.command_manager if name not in listed]
+        groups = {**app.GROUPS, **({"More": more} if more else {})}
+        for i, (title, names) in enumerate(groups.items()):
+            lines += ["\n" if i else "", f"{title}:\n", *(_line(app, name) for name in names)]
     return "".join([*lines, "\n", app.EXAMPLES])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from applier.cli import terminal
 from applier.console_scripts import INTERRUPTED, INTERRUPTED_TEXT
-from applier.errors import interrupt_in
+from applier.errors import interrupt_in, shortage_in
 
 #: The exit code after the reader of standard output has gone (SIGPIPE).
 UNREAD = 141
@@ -52,7 +52,7 @@ def main(
         code = INTERRUPTED
         sys.stderr.write(INTERRUPTED_TEXT)
     except OSError as reason:
-        if reason.filename is not None or interrupt_in(reason):
+        if reason.filename is not None or interrupt_in(reason) or shortage_in(reason):
             raise
         code = 1
         sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")

@@ -14,7 +14,7 @@ from applier.operations import claim
 from applier.run.plan_cloud import SIMULATED, name_of, shown_name
 from applier.store import TIMES, PlanFilters, PlanSummary, given
 from applier.wording import count
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 #: The default number of listed plans.
 _NEWEST = 25
@@ -39,7 +39,6 @@ class List(ListVerb):
     NOTHING = "No plans. To make one: actionplan create FILE"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: filters and a number of plans."""
         parser = super().get_parser(prog_name)
         states = [str(s) for s in PlanState]
         parser.add_argument(
@@ -69,7 +68,6 @@ class List(ListVerb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Return a row for each plan."""
         limit = None if parsed_args.all else parsed_args.limit
         filters = _filters(parsed_args)
         plans = self.session.store.list_plans(limit=limit, **filters)
@@ -117,7 +115,6 @@ class List(ListVerb):
         )
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:
-        """Return the message in place of a table without rows."""
         if given(_filters(parsed_args)):
             return "No such plan. To list all: actionplan list --all"
         return self.NOTHING
@@ -133,7 +130,7 @@ class List(ListVerb):
         store = self.session.store
         running = [p.uuid for p in plans if p.state in claim.RUNNING and p.damage is None]
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
-        self.below = [f"Continue it: actionplan resume {uuid[:8]}" for uuid in lost]
+        self.below = [f"Continue it: actionplan apply {uuid[:8]}" for uuid in lost]
         return set(lost)
 
     def _say_how_many_more(self, filters: PlanFilters, shown: int, *, whole: bool) -> None:

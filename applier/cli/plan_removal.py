@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from applier.cli import kept_reports
 from applier.cli.arguments import age, with_plan, with_reason, with_yes
-from applier.cli.verb import REFUSED, Verb
+from applier.cli.verb import REFUSED, Verb, make_folder, write_text
 from applier.contracts import Claimant
-from applier.errors import DamagedRecord, PlanConflict
+from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.operations import claim
 from applier.wording import count
 from planner.errors import shown
+
+if TYPE_CHECKING:
+    from applier.cli.session import Session
 
 
 class DeletePlan(Verb):
@@ -28,11 +35,9 @@ class DeletePlan(Verb):
     EXAMPLES = ("delete 7f3a91", "delete 7f3a91 --yes")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan, and whether to ask."""
         return with_yes(with_plan(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Mark the plan DELETED, or remove it if it is damaged."""
         from applier.operations import removal
 
         store = self.session.store
@@ -88,7 +93,6 @@ class UndeletePlan(Verb):
     EXAMPLES = ("undelete 7f3a91c2-51f6-4a3e-9d0c-0d8f9d0b8a11",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan and a reason."""
         parser = super().get_parser(prog_name)
         parser.add_argument("plan", metavar="UUID", help="the whole uuid of the plan")
         return with_reason(parser)
@@ -118,7 +122,6 @@ class Purge(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: an age, and whether to ask."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--older-than",
@@ -128,11 +131,10 @@ class Purge(Verb):
             help="what ended or was deleted longer ago: 12h, 90d, 8w",
         )
         text = "write the report of each plan to DIR/UUID.html before it is deleted"
-        parser.add_argument(kept_reports.OPTION, metavar="DIR", help=text)
+        parser.add_argument(OPTION, metavar="DIR", help=text)
         return with_yes(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Count the plans, ask, and delete them."""
         from applier.operations import removal
 
         before, assembly = parsed_args.older_than, self.session.assembly
@@ -150,7 +152,7 @@ class Purge(Verb):
             removal.purge(assembly, self.operator, before)
             return 0
         left: list[str] = []
-        kept_reports.prepare(path)
+        prepare(path)
         removal.purge(assembly, self.operator, before, partial(self._keep, path, left))
         return REFUSED if left else 0
 
@@ -159,8 +161,66 @@ class Purge(Verb):
 
         If not, add its uuid to ``left``, and write why to standard error.
         """
-        why = kept_reports.keep(self.session, path, uuid)
+        why = keep(self.session, path, uuid)
         if why is not None:
             left.append(uuid)
             self.note(f"Not deleted: {why}")
         return why is None
+
+
+OPTION = "--keep-reports"
+#: The prefix of the name of a report that is not written completely yet.
+_UNFINISHED = ".new-report-"
+
+
+def prepare(path: str) -> None:
+    """Make the folder of the reports, and remove what purges that were killed left unfinished.
+
+    Unfinished reports stay if another purge writes a report now, or if the folder cannot be locked.
+    Raises ConfigurationError.
+    """
+    make_folder(path, OPTION)
+    with suppress(OSError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        for left in Path(path).glob(f"{_UNFINISHED}*"):
+            left.unlink()
+
+
+def keep(session: Session, path: str, uuid: str) -> str | None:
+    """Write the report of a plan to a folder; return None, or why the plan must not be deleted.
+
+    If another purge deletes the plan meanwhile, nothing is written, and None is returned: that one
+    has written the report, and here the plan may have been read in part. Raises ConfigurationError.
+    The folder is locked only while a file is written: it may also be that of the record, which
+    nobody can open meanwhile.
+    """
+    from applier.assembly import now
+    from applier.report import content, page
+
+    try:
+        plan = session.store.load_plan(uuid)
+        made = content.report(
+            session.assembly, plan, session.max_workers, now=now(), is_stored=True
+        )
+        session.store.refresh_plan(plan)
+    except PlanNotFound:
+        return None
+    except DamagedRecord as damaged:
+        return f"{damaged}; no report of it can be made; see: actionplan delete {uuid[:8]}"
+    file = os.path.join(path, f"{uuid}.html")
+    text = page.render(made)
+    with ExitStack() as lock:
+        with suppress(OSError):
+            lock.enter_context(_locked(path, fcntl.LOCK_SH))
+        write_text(file, text, OPTION, unfinished=_UNFINISHED)
+    return None
+
+
+@contextmanager
+def _locked(path: str, operation: int) -> Iterator[None]:
+    """Lock a folder inside the block; raises OSError, BlockingIOError if another has locked it."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, operation)
+        yield
+    finally:
+        os.close(handle)

@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from applier.cli.plan_files import rendered
-from applier.cli.verb import ListVerb, Verb
+from applier.cli.verb import ListVerb, Verb, rendered
 from planner.errors import PlannerError, UnknownPlugin
 
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from planner.registry import ActionTypes
+    from planner.making.registry import ActionTypes
 
 
 class PlannerList(ListVerb):
@@ -25,8 +24,7 @@ class PlannerList(ListVerb):
     EXAMPLES = ("planner list", "planner list -f json")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
-        """Return a row for each planner."""
-        from planner import registry
+        from planner.making import registry
 
         return ("name", "reads", "what it does"), map(
             _planner_row, registry.names(registry.PLANNERS)
@@ -38,7 +36,7 @@ class PluginVerb(Verb):
 
     def say_wrapped(self, text: str) -> None:
         """Write a text; on a terminal, lines that are wider are broken, with their indent kept."""
-        from applier.cli.reporters.column_widths import wrapped
+        from applier.cli.reporters.formatting import wrapped
         from applier.cli.reporters.plan_table import console
 
         out = console(self.app.stdout)
@@ -66,21 +64,23 @@ class PlannerShow(PluginVerb):
     EXAMPLES = ("planner show weight",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="planner list shows them")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the docstring and the options of the planner."""
-        from planner import registry
+        from planner.making import options, registry
 
-        planner = registry.planner(parsed_args.name)
-        section = registry.section_of(registry.PLANNERS, parsed_args.name)
+        planner, conf = registry.planner(parsed_args.name), self.session.conf
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
         self.say_wrapped(inspect.getdoc(planner) or "")
-        self.say_options(section, planner.OPTIONS)
+        own, *others = options.sections_of(parsed_args.name, conf)
+        self.say_options(own, planner.OPTIONS)
+        for section in others:
+            conf.register_opts(planner.OPTIONS, group=section)
+            changed = [o for o in planner.OPTIONS if options.is_set(conf, section, o.dest)]
+            self.say_options(section, changed)
         return 0
 
 
@@ -90,7 +90,6 @@ class ActionTypeList(ListVerb):
     EXAMPLES = ("action type list",)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
-        """Return a row for each type."""
         known = self.session.action_types
         return ("name", "what it does"), ((name, _what_it_does(known, name)) for name in known)
 
@@ -101,15 +100,13 @@ class ActionTypeShow(PluginVerb):
     EXAMPLES = ("action type show migrate",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="action type list shows them")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the docstring, the parameters and the options."""
         from applier.configuration import plugin_options
-        from planner import registry
+        from planner.making import registry
 
         found = self.session.plugins[parsed_args.name]
         self.say(parsed_args.name)
@@ -136,14 +133,12 @@ class Schema(Verb):
     EXAMPLES = ("schema solution", "schema plan", "schema migrate")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", nargs="?", help="what to print")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Print one schema, or the names of all."""
-        from planner import registry, saved_schema
+        from planner.making import registry, saved_schema
 
         planners = (registry.planner(n) for n in registry.names(registry.PLANNERS))
         documents = {"plan": saved_schema.SCHEMA, **{p.KIND: p.SCHEMA for p in planners}}
@@ -162,7 +157,7 @@ class Schema(Verb):
 
 def _planner_row(name: str) -> tuple[str, str, str]:
     """Return the row of a planner. One that cannot be imported has the reason in its row."""
-    from planner import registry
+    from planner.making import registry
 
     try:
         planner = registry.planner(name)

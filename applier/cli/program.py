@@ -15,12 +15,12 @@ from typing import Any
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from applier.cli.help import EXAMPLES, GROUPS, Complete, Help
+from applier.cli.help import EXAMPLES, FIRST, GROUPS, Complete, Help, no_such_verb
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError, GuardRefusal, OtherCloud, OutOfDate
-from planner import registry
 from planner.errors import PlannerError, shortened, shown
+from planner.making import registry
 from planner.safe_text import VisibleRecord, with_visible_errors
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
@@ -75,8 +75,8 @@ class Program(App):
     #: The entry points of the verbs.
     VERBS = "actionplan.cli"
     DESCRIPTION = DESCRIPTION
-    #: Verbs by purpose, and the end of the help.
-    GROUPS, EXAMPLES = GROUPS, EXAMPLES
+    #: The verbs of the first screen, all verbs by purpose, and the end of the help.
+    FIRST, GROUPS, EXAMPLES = FIRST, GROUPS, EXAMPLES
 
     def __init__(self, **streams: Any) -> None:
         super().__init__(
@@ -142,21 +142,15 @@ class Program(App):
         self.session = self.new_session(self.options.config_file)
         if self.options.deferred_help or not words:
             words.insert(0, "help")
-        return self.run_subcommand(words, argv)
+        return self.run_subcommand(words)
 
-    def run_subcommand(self, argv: Sequence[str], whole: Sequence[str] = ()) -> int:
-        """Run one verb, and return its exit code.
-
-        For an unknown verb, write the nearest command line that works, and return USAGE. ``whole``
-        is the command line with the global options, for that message.
-        """
+    def run_subcommand(self, argv: Sequence[str]) -> int:
+        """Run one verb, and return its exit code; USAGE for an unknown verb."""
         try:
             verb, name, words = self.command_manager.find_command(list(argv))
         except ValueError:
-            from applier.cli import mistyped
-
             names = [name for name, _ in self.command_manager]
-            self.stderr.write(mistyped.unknown(whole or argv, names, self.NAME))
+            self.stderr.write(no_such_verb(argv, names, self.NAME))
             return USAGE
         command = verb(self, self.options, cmd_name=name)
         arguments = command.get_parser(f"{self.NAME} {name}").parse_args(words)
@@ -170,10 +164,8 @@ class Program(App):
                 traceback.print_exc(file=self.stderr)
             self.stdout.flush()
             self.stderr.write(refusal(reason))
-            # A verb may derive from Command only, such as ``resume`` of actionplan-watcher.
-            refused: int = getattr(command, "REFUSAL", REFUSED)
             stale = isinstance(reason, OutOfDate | OtherCloud | GuardRefusal)
-            return OUT_OF_DATE if stale else refused
+            return OUT_OF_DATE if stale else int(command.REFUSAL)
         finally:
             self.session.close()
 

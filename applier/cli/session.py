@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from applier.contracts import ActionPlugin
     from applier.contracts.clouds import Cloud
+    from applier.guarding.open_times import OpenTimes
     from applier.scheduling.verdict import TypePolicy
-    from applier.store import Store
-    from planner.model import ActionPlan
-    from planner.registry import ActionTypes
+    from applier.storage.sql import SqlStore
+    from applier.store import PlanStore
+    from planner.making.registry import ActionTypes
+    from planner.plan.model import ActionPlan
 
 Answer = TypeVar("Answer")
 
@@ -47,9 +49,14 @@ class Session:
         return Assembly(self.conf)
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqlStore:
         """The record; raises StoreError."""
         return self.assembly.store
+
+    @property
+    def plans(self) -> PlanStore:
+        """The plans that verbs show and explain; raises StoreError."""
+        return self.assembly.plans
 
     @property
     def record(self) -> str:
@@ -84,6 +91,10 @@ class Session:
         """How many actions of a plan may run at once, as configured."""
         return self.assembly.max_workers
 
+    def open_times(self, plan: ActionPlan) -> OpenTimes | None:
+        """Return the times at which actions of a plan may start; None for any time."""
+        return self.assembly.open_times(plan)
+
     def cloud(self) -> Cloud:
         """Return the configured cloud; raises ConfigurationError, PlannerError."""
         return self.assembly.cloud()
@@ -110,7 +121,7 @@ class Session:
 
         Raises PlanNotFound, DamagedRecord.
         """
-        return self.store.load_plan(self.store.find_plan(reference))
+        return self.plans.load_plan(self.plans.find_plan(reference))
 
 
 def warn(text: str) -> None:

@@ -1,27 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan simulate``: how long a plan takes, also for several settings."""
+"""``actionplan simulate``: how long a plan takes, for several settings, and with faults."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from applier.cli import arguments, deployment_part, plan_files, rehearsing, set_ranges
-from applier.cli.arguments import PLAN_HELP, add_format, add_planning
-from applier.cli.verb import Verb
+from applier.cli import arguments
+from applier.cli.arguments import PLAN_HELP, add_format, add_planning, positive
+from applier.cli.verb import Verb, rendered
 from applier.operations import creation
 from applier.operations.creation import read_settings
 from applier.store.worker_jobs import unserved
 from applier.wording import duration
-from planner.model import ActionPlan
+from planner.errors import InvalidInput, Mistake
+from planner.plan.model import ActionPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from applier.guarding.nights import Night
     from applier.operations.predictions import Prediction
+    from applier.run.durations import PastDurations
     from applier.scheduling.forecast import Forecast
     from planner.documents import Document
+
+#: The maximum number of combinations; a longer table would not be readable.
+MOST_COMBINATIONS = 200
+
+
+def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the keys with several values, and all combinations of settings, the last key fastest.
+
+    Raises InvalidInput for a range that runs backwards and for too many combinations.
+
+    >>> expand(["ordering=slots", "migrate.parallelization=1..3"])[0]
+    ['migrate.parallelization']
+    >>> expand(["a=1..2", "b=x,y"])[1]
+    [('a=1', 'b=x'), ('a=1', 'b=y'), ('a=2', 'b=x'), ('a=2', 'b=y')]
+    """
+    keys, choices, wrong = [], [], []
+    for text in texts:
+        key, _, value = text.partition("=")
+        found = list(_values(value))
+        if not found:
+            wrong.append(
+                Mistake(f"{value!r} is not a range from low to high", place=f"--set {text}")
+            )
+        if len(found) > 1:
+            keys.append(key)
+        choices.append([f"{key}={one}" for one in found])
+    number = 1
+    for choice in choices:
+        number *= len(choice)
+    if number > MOST_COMBINATIONS:
+        text = (
+            f"more than {MOST_COMBINATIONS} combinations: at most {MOST_COMBINATIONS} are accepted"
+        )
+        wrong.append(Mistake(text, place="--set"))
+    if wrong:
+        raise InvalidInput(wrong)
+    return keys, list(itertools.product(*choices))
+
+
+def chosen_values(keys: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Return the value of each key in a combination of settings.
+
+    >>> chosen_values(["b"], ["a=1", "b=x"])
+    ['x']
+    """
+    given = dict(setting.split("=", 1) for setting in settings)
+    return [given[key] for key in keys]
+
+
+def _values(text: str) -> Iterator[str]:
+    between = re.fullmatch(r"([0-9]{1,6})\.\.([0-9]{1,6})", text)
+    if between:
+        return map(
+            str,
+            range(int(between[1]), min(int(between[2]), int(between[1]) + MOST_COMBINATIONS) + 1),
+        )
+    return iter(text.split(",")) if "," in text and ":" not in text else iter([text])
+
+
+#: The highest number of rehearsals and the highest seed.
+_MOST_REHEARSALS = 100_000
+
+
+def add_faults(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a rehearsal."""
+    group = parser.add_argument_group(
+        "a rehearsal",
+        "Windows and the health probe are not rehearsed: actions never wait for them.",
+    )
+    group.add_argument(
+        "--inject",
+        metavar="FAULT,...",
+        action="append",
+        help="faults: fail:TARGET[=PERCENT%%], slow:TARGET=FACTORx, hang:TARGET[=PERCENT%%]; "
+        "TARGET is an action type, an action, or a resource (node:compute-3, node:*)",
+    )
+    group.add_argument("--times", metavar="N", type=_times, help="how many runs (default: 200)")
+    group.add_argument(
+        "--seed", metavar="N", type=_times, help="the same seed meets the same chances (default: 1)"
+    )
+
+
+def has_rehearsal_options(args: argparse.Namespace) -> bool:
+    """Return whether the command line has one of the options of a rehearsal."""
+    return any(given is not None for given in (args.inject, args.times, args.seed))
+
+
+def rehearse(
+    verb: Verb,
+    args: argparse.Namespace,
+    keys: Sequence[str],
+    combinations: Sequence[tuple[str, ...]],
+    plans: Sequence[tuple[ActionPlan, int]],
+    known: PastDurations,
+) -> None:
+    """Rehearse each plan with its number of workers, and write the figures.
+
+    ``plans`` has one pair for each of ``combinations``. Without ``keys``, there is only one.
+    """
+    from applier.cli.reporters import forecasts
+    from applier.cli.reporters.forecasts import progress_bar
+    from applier.configuration import plugin_options
+    from applier.operations import rehearsals
+    from applier.rehearsal import faults
+
+    settings = rehearsals.Settings(
+        faults=tuple(faults.read(",".join(args.inject)) if args.inject else ()),
+        times=args.times or rehearsals.TIMES,
+        seed=args.seed or 1,
+    )
+    with progress_bar("rehearsing", settings.times * len(plans)) as advance:
+        found = [
+            replace(
+                rehearsals.rehearsed(
+                    verb.session,
+                    plan,
+                    known,
+                    settings,
+                    max_workers=workers,
+                    on_failure=plugin_options.on_failure_of(verb.session.conf, plan),
+                    failure_budget=verb.session.assembly.guard.demanded(plan).failure_budget,
+                    advise=not keys,
+                    progress=advance,
+                ),
+                not_rehearsed=rehearsals.left_out(verb.session.assembly, plan),
+            )
+            for plan, workers in plans
+        ]
+    if args.format != "table":
+        written = [rehearsals.as_dict(one) for one in found]
+        value = {"combinations": _with_keys(keys, combinations, written)} if keys else written[0]
+        verb.app.stdout.write(rendered(value, args.format))
+    elif keys:
+        rows = [
+            (chosen_values(keys, each), one) for each, one in zip(combinations, found, strict=True)
+        ]
+        forecasts.compare_rehearsals(keys, rows, verb.app.stdout)
+    else:
+        forecasts.show_rehearsals(found[0], verb.app.stdout, whole=args.all)
+
+
+def _with_keys(
+    keys: Sequence[str], combinations: Sequence[tuple[str, ...]], written: list[dict[str, object]]
+) -> list[dict[str, object]]:
+    return [
+        {"set": dict(zip(keys, chosen_values(keys, each), strict=True)), **one}
+        for each, one in zip(combinations, written, strict=True)
+    ]
+
+
+def _times(text: str) -> int:
+    number = positive(text)
+    if number > _MOST_REHEARSALS:
+        raise argparse.ArgumentTypeError(f"{text} is more than {_MOST_REHEARSALS}")
+    return number
 
 
 class Simulate(Verb):
@@ -47,39 +206,38 @@ class Simulate(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments of create; FILE may also be a stored plan."""
         parser = super().get_parser(prog_name)
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
-        deployment_part.add_part(parser)
+        arguments.add_part(parser)
         parser.add_argument(
             "--split-by-window",
             action="store_true",
             help="also say how many of its windows the plan needs, and what runs in each",
         )
         add_format(parser)
-        rehearsing.add_faults(parser)
+        add_faults(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the forecast, or the figures of rehearsals, for each combination of settings."""
-        from applier.cli.reporters import timeline
+        from applier.cli.reporters import forecasts
         from applier.operations import predictions
         from applier.operations.predictions import past_durations, predicted, sentence
         from applier.run.durations import RECORD
 
-        keys, combinations = set_ranges.expand(parsed_args.set)
+        keys, combinations = expand(parsed_args.set)
         document = None
         if arguments.is_file(parsed_args.file):
-            document = deployment_part.chosen(
+            document = arguments.chosen(
                 arguments.opened(parsed_args.file), parsed_args, self.session
             )
+            document = creation.with_facts(document, self.session.assembly)
         else:
-            deployment_part.refuse(parsed_args)
+            arguments.refuse(parsed_args)
         known = past_durations(self.session)
         plans = [self._planned(parsed_args, document, each) for each in combinations]
-        if rehearsing.has_rehearsal_options(parsed_args):
-            rehearsing.rehearse(self, parsed_args, keys, combinations, plans, known)
+        if has_rehearsal_options(parsed_args):
+            rehearse(self, parsed_args, keys, combinations, plans, known)
             return 0
         made = [
             (plan, predicted(self.session, plan, known.of(plan), workers))
@@ -87,7 +245,7 @@ class Simulate(Verb):
         ]
         if keys:
             rows = [
-                (set_ranges.values(keys, each), found.forecast)
+                (chosen_values(keys, each), found.forecast)
                 for each, (_, found) in zip(combinations, made, strict=True)
             ]
             self._compare(keys, rows, parsed_args.format)
@@ -96,7 +254,7 @@ class Simulate(Verb):
             return 0
         (plan, found), workers = made[0], plans[0][1]
         if parsed_args.format == "table":
-            timeline.show(plan, found.forecast, self.app.stdout, whole=parsed_args.all)
+            forecasts.show_forecast(plan, found.forecast, self.app.stdout, whole=parsed_args.all)
             if found.durations.known_from.get(RECORD):
                 self.say(f"If each takes as long as 9 in 10 did: {duration(found.cautious_s)}.")
             self.say(sentence(found.durations))
@@ -107,25 +265,25 @@ class Simulate(Verb):
         else:
             value = predictions.as_dict(plan, found)
             if parsed_args.split_by_window:
-                from applier.operations import split_by_window
+                from applier.operations import predictions
 
-                value["nights"] = split_by_window.as_list(self._split(plan, found, workers))
-            self.app.stdout.write(plan_files.rendered(value, parsed_args.format))
+                value["nights"] = predictions.windows_as_list(self._split(plan, found, workers))
+            self.app.stdout.write(rendered(value, parsed_args.format))
         return 0
 
     def _nights(
         self, args: argparse.Namespace, plan: ActionPlan, found: Prediction, workers: int
     ) -> list[str]:
-        from applier.operations import split_by_window
+        from applier.operations import predictions
 
         if not args.split_by_window:
             return []
-        return list(split_by_window.lines(plan, self._split(plan, found, workers)))
+        return list(predictions.window_lines(plan, self._split(plan, found, workers)))
 
     def _split(self, plan: ActionPlan, found: Prediction, workers: int) -> Sequence[Night]:
-        from applier.operations import split_by_window
+        from applier.operations import predictions
 
-        return split_by_window.split(self.session.assembly, plan, found, workers)
+        return predictions.split_by_window(self.session.assembly, plan, found, workers)
 
     def _planned(
         self, args: argparse.Namespace, document: Document | None, texts: tuple[str, ...]
@@ -147,12 +305,12 @@ class Simulate(Verb):
         return plan, settings.max_workers or self.session.max_workers
 
     def _compare(self, keys: list[str], rows: list[tuple[list[str], Forecast]], form: str) -> None:
-        from applier.cli.reporters import timeline
+        from applier.cli.reporters import forecasts
 
         best = min(found.timeline.makespan_s for _, found in rows)
         knee = next(i for i, (_, f) in enumerate(rows) if f.timeline.makespan_s <= 1.05 * best)
         if form == "table":
-            timeline.compare(keys, rows, knee, self.app.stdout)
+            forecasts.compare_forecasts(keys, rows, knee, self.app.stdout)
             return
         value = [
             {
@@ -163,4 +321,4 @@ class Simulate(Verb):
             }
             for i, (values, found) in enumerate(rows)
         ]
-        self.app.stdout.write(plan_files.rendered({"combinations": value}, form))
+        self.app.stdout.write(rendered({"combinations": value}, form))

@@ -1,20 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs that start and stop plans: ``start``, ``pause``, ``resume``, ``cancel``."""
+"""Verbs that change plans and their actions: ``start``, ``pause``, ``action skip`` and others."""
 
 from __future__ import annotations
 
 import argparse
+from abc import abstractmethod
+from typing import ClassVar
 
 from applier.cli.arguments import (
     add_accept_drift,
+    positive,
     time_or_span,
+    with_action,
     with_now,
     with_plan,
     with_reason,
 )
 from applier.cli.verb import Verb
 from applier.operations import claim
+from applier.operations.lookup import find_action
 from applier.run.plan_cloud import cloud_of
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState
+from planner.schemas.ranges import whole_number
+
+#: Key of the number of workers in the limits of a request.
+_WORKERS = "max_workers"
+
+
+class SetLimits(Verb):
+    """Change the limits of a running plan
+
+    They apply to actions that start from now on; running actions continue. A limit for all nodes
+    applies to each node separately.
+    """
+
+    EXAMPLES = (
+        "set last --limit type:migrate=1 --max-workers 2",
+        "set 7f3a91 --limit 'node:*=1' --reason 'the network is slow'",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument(
+            "--limit",
+            metavar="TOKEN=N",
+            action="append",
+            default=[],
+            help="how many at once may hold a token (type:migrate, node:compute-1, 'node:*')",
+        )
+        parser.add_argument(
+            "--max-workers", type=positive, metavar="N", help="how many actions may run at once"
+        )
+        return with_reason(parser)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier.operations import plans
+
+        plan = self.session.plan(parsed_args.plan)
+        limits = parse_limits(plan, parsed_args.limit)
+        if parsed_args.max_workers:
+            limits[_WORKERS] = parsed_args.max_workers
+        if not limits:
+            text = "one of them is needed, such as --limit type:migrate=1, or --max-workers 2"
+            raise InvalidInput([Mistake(text, place="--limit, --max-workers")])
+        plans.set_limits(self.session.assembly, self.operator, plan, limits, parsed_args.reason)
+        return 0
+
+
+def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
+    """Parse limits; raises InvalidInput for wrong syntax, and for tokens that no action holds."""
+    tokens = {token for action in plan.actions for token in action.tokens}
+    known = tokens | {f"{token.partition(':')[0]}:*" for token in tokens} | plan.places.keys()
+    limits: dict[str, int] = {}
+    wrong = []
+    for text in texts:
+        token, _, value = text.rpartition("=")
+        number = whole_number(value)
+        if not token or number is None:
+            text_of = "TOKEN=N is expected, N from 1 up, such as type:migrate=1"
+            wrong.append(Mistake(text_of, place=f"--limit {text}"))
+        elif token not in known:
+            kinds = [t for t in known if t.endswith(":*") or t.startswith(("type:", "serial:"))]
+            text_of = f"no action of the plan holds {token!r}; {accepted(token, kinds)}"
+            wrong.append(Mistake(text_of, place=f"--limit {text}"))
+        else:
+            limits[token] = number
+    if wrong:
+        raise InvalidInput(wrong)
+    return limits
+
+
+class ActionVerb(Verb):
+    """A verb that changes one action; ``NEEDS_REASON`` is None if it takes no reason."""
+
+    NEEDS_REASON: ClassVar[bool | None] = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_action(super().get_parser(prog_name))
+        if self.NEEDS_REASON is None:
+            return parser
+        return with_reason(parser, required=self.NEEDS_REASON)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        plan = self.session.plan(parsed_args.plan)
+        self.change(plan, find_action(plan, parsed_args.action), parsed_args)
+        return 0
+
+    @abstractmethod
+    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+        """Change an action of a plan; raises PlanConflict."""
 
 
 class StartPlan(Verb):
@@ -30,7 +126,6 @@ class StartPlan(Verb):
     EXAMPLES = ("start last", "start 7f3a91 --at 2026-11-28T22:00+01:00", "start last --in-window")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan, and when it starts."""
         parser = with_plan(super().get_parser(prog_name))
         when = parser.add_mutually_exclusive_group()
         when.add_argument(
@@ -43,18 +138,17 @@ class StartPlan(Verb):
             "long enough, with the next one",
         )
         add_accept_drift(parser)
-        return parser
+        return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make the plan PENDING, or change when it starts."""
         from applier.operations import plans, services, start_times
 
         session, operator = self.session, self.operator
         plan, store = session.plan(parsed_args.plan), session.store
         at, in_window = parsed_args.at, parsed_args.in_window
         at = start_times.wanted(session.assembly, operator, plan, at, in_window=in_window)
-        accepted = parsed_args.accept_drift
-        plans.start(session.assembly, operator, plan, accept_drift=accepted, at=at)
+        accepted, why = parsed_args.accept_drift, parsed_args.reason
+        plans.start(session.assembly, operator, plan, accept_drift=accepted, at=at, why=why)
         self.say(f"Cloud: {cloud_of(plan)}")
         found = services.present(store, session.cloud_needed_by(plan))
         if found:
@@ -80,7 +174,6 @@ class PausePlan(Verb):
     EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'", "pause last --now")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan and a reason."""
         return with_now(with_reason(with_plan(super().get_parser(prog_name))))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -104,20 +197,18 @@ class ResumePlan(Verb):
     EXAMPLES = ("resume last --dry-run", "resume 7f3a91 --reason 'db-1 has room again'")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan and a reason."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
         return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show what will be verified and run; without ``--dry-run``, make the plan PENDING."""
-        from applier.operations import resuming
+        from applier.operations import plans
 
         assembly, plan = self.session.assembly, self.session.plan(parsed_args.plan)
         if parsed_args.dry_run:
-            resuming.foresee(assembly, self.operator, plan)
+            plans.foresee(assembly, self.operator, plan)
         else:
-            resuming.resume(assembly, self.operator, plan, parsed_args.reason)
+            plans.resume(assembly, self.operator, plan, parsed_args.reason)
         self.say(f"Cloud: {cloud_of(plan)}")
         return 0
 
@@ -133,14 +224,107 @@ class CancelPlan(Verb):
     EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'", "cancel last --now")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan and a reason."""
         return with_now(with_reason(with_plan(super().get_parser(prog_name))))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Cancel the plan if nobody runs it; otherwise send a request to the claimant."""
         from applier.operations import plans
 
         plan = self.session.plan(parsed_args.plan)
         why, at_once = parsed_args.reason, parsed_args.now
         plans.cancel(self.session.assembly, self.operator, plan, why, at_once=at_once)
         return 0
+
+
+class Approve(Verb):
+    """Approve a plan, for others to run it
+
+    What must be approved is configured (approvals, approvals_for), or demanded by the part
+    'guards' of a document. An approval is of the plan as it is: it is void when anything of the
+    plan differs. 'show' tells who approved a plan, 'history' as well.
+    """
+
+    EXAMPLES = ("approve last --reason 'looked at with the network team'",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        return with_reason(with_plan(super().get_parser(prog_name)), required=True)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Record the approval; raises GuardRefusal if it would not count."""
+        from applier.operations import approving
+
+        plan = self.session.plan(parsed_args.plan)
+        approving.approve(self.session.assembly, self.operator, plan, parsed_args.reason)
+        return 0
+
+
+_SETTLED = {"succeeded": ActionState.SUCCEEDED, "failed": ActionState.FAILED}
+
+
+class ActionSkip(ActionVerb):
+    """Skip an action that has not started
+
+    It counts as done for the actions that need it. Actions that depend on it are shown first.
+    """
+
+    EXAMPLES = ("action skip last db-1 --reason 'moved by hand'",)
+
+    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+        from applier.operations import actions
+
+        actions.skip(self.session.store, self.operator, plan, action, args.reason)
+
+
+class ActionAbort(ActionVerb):
+    """Tell a running action to stop; the plan continues without it
+
+    Actions that need it do not run. Its action type decides whether it stops, and how soon.
+    """
+
+    EXAMPLES = ("action abort last db-1 --reason 'it hangs'",)
+
+    NEEDS_REASON = False
+
+    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+        from applier.operations import actions
+
+        actions.abort(self.session.store, self.operator, plan, action, args.reason)
+
+
+class ActionForceComplete(ActionVerb):
+    """Let the cloud end a running migration at once, by pausing the instance
+
+    For a live migration that does not converge. The action then ends as any other does. Not every
+    cloud can do it.
+    """
+
+    EXAMPLES = ("action force-complete last move-db-1",)
+
+    NEEDS_REASON = None
+
+    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
+        from applier.operations import actions
+
+        actions.force_complete(self.session.assembly, self.operator, plan, action)
+
+
+class ActionSet(ActionVerb):
+    """Set the state of an action in doubt, or of a failed one finished by hand
+
+    Possible only while nobody runs the plan. To continue the plan: actionplan apply PLAN.
+    """
+
+    EXAMPLES = (
+        "action set last db-1 --state succeeded --reason 'looked: it is on compute-4'",
+        "action set last db-1 --state failed --reason 'looked: it never moved'",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--state", choices=sorted(_SETTLED), required=True, help="what it is")
+        return parser
+
+    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+        from applier.operations import actions
+
+        new = _SETTLED[args.state]
+        actions.settle(self.session.store, self.operator, plan, action, new, args.reason)

@@ -64,13 +64,15 @@ def lasting(stream: TextIO) -> TextIO:
 class _Patient:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.encoding, self.errors = stream.encoding, stream.errors
+        self.fileno, self.isatty, self.flush = stream.fileno, stream.isatty, stream.flush
 
     def write(self, text: str) -> int:
         try:
             file = self._stream.fileno()
         except io.UnsupportedOperation:
             return self._stream.write(text)
-        left = text.encode(self._stream.encoding, self._stream.errors or "strict")
+        left = text.encode(self.encoding, self.errors or "strict")
         while left:
             try:
                 left = left[os.write(file, left) :]
@@ -78,11 +80,12 @@ class _Patient:
                 select.select([], [file], [])
         return len(text)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
 
 class _Lasting(_Patient):
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self.flush = self._flush
+
     def write(self, text: str) -> int:
         try:
             return super().write(text)
@@ -90,7 +93,7 @@ class _Lasting(_Patient):
             self._drop()
             return len(text)
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         try:
             self._stream.flush()
         except (OSError, ValueError):

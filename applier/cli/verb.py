@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base classes of all verbs, and their parser, whose help and usage errors have examples."""
+"""The base classes of all verbs, their parser, and the files that they write."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
@@ -16,14 +17,73 @@ from cliff.lister import Lister
 from stevedore import NamedExtensionManager
 from stevedore.extension import Extension
 
+from applier import whole_files
 from applier.assembly import now
 from applier.cli.session import Session
+from applier.errors import ConfigurationError
 from applier.operations import Operator
 from applier.run.this_process import user
+from planner.plan.model import ActionPlan
+from planner.safe_text import HIDDEN, visible_json
 
 if TYPE_CHECKING:
     from applier.contracts import HistoryEntry
-    from applier.errors import DamagedRow
+
+
+def rendered(value: Mapping[str, Any], form: str) -> str:
+    """Return a value as JSON or YAML text."""
+    if form == "json":
+        return visible_json(value, indent=1) + "\n"
+    import yaml
+
+    # A copy through JSON has no shared objects, which YAML would write as anchors.
+    text = json.dumps(value, ensure_ascii=False)
+    shown_as_it_is = not HIDDEN.search(text)
+    return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=shown_as_it_is)
+
+
+def shown_plan(session: Session, plan: ActionPlan, form: str) -> str:
+    """Return a plan as JSON or YAML text without its hidden values.
+
+    The digest is that of the plan with its hidden values, so reading the text as a plan fails if
+    a value is left out. While a process runs the plan, ``limits_now`` has the limits that apply,
+    if operators have changed some.
+    """
+    from applier.operations import claim, lookup
+
+    value = lookup.without(plan, session.action_types).to_dict()
+    changed = claim.holding_now(session.plans, plan)
+    now = {"limits_now": {**plan.limits, **changed}} if changed else {}
+    return rendered({**value, **now, "digest": plan.digest}, form)
+
+
+def write_plan(path: str, plan: ActionPlan) -> None:
+    """Write a plan, with all values, to the file of ``--out``; raises ConfigurationError."""
+    write_text(path, rendered(plan.to_dict(), "json"))
+
+
+def write_text(
+    path: str, text: str, option: str = "--out", *, unfinished: str = whole_files.UNFINISHED
+) -> None:
+    """Write text to the file that an option names; raises ConfigurationError.
+
+    ``unfinished`` is the prefix of the temporary file: see :func:`applier.whole_files.write`.
+    """
+    try:
+        whole_files.write(path, text.encode(), unfinished=unfinished)
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"{option} {path} cannot be written: {why}") from reason
+
+
+def make_folder(path: str, option: str) -> None:
+    """Make the folder that an option names, unless it exists; raises ConfigurationError."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"{option} {path} cannot be made: {why}") from reason
+
 
 Result = TypeVar("Result")
 #: Exit codes.
@@ -106,7 +166,6 @@ class Verb(Command):
         self._hooks = []
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Make a parser that keeps the lines of descriptions and examples as they are written."""
         program = prog_name.partition(" ")[0]
         examples = "\n".join(["Examples:", *(f"  {program} {line}" for line in self.EXAMPLES)])
         parser = VerbParser(
@@ -129,23 +188,17 @@ class Verb(Command):
         """Write a line to standard output."""
         self.app.stdout.write(f"{text}\n")
 
+    def write(self, text: str, path: str | None = None) -> None:
+        """Write a text to the file of ``--out``, or else to standard output."""
+        if path is not None:
+            write_text(path, text)
+        else:
+            self.app.stdout.write(text)
+
     def note(self, text: str) -> None:
         """Write a line to standard error, so that it does not mix with output for programs."""
         self.app.stdout.flush()
         self.app.stderr.write(f"{text}\n")
-
-    def readable(self, read: Callable[[], Result]) -> tuple[Result, Sequence[DamagedRow]]:
-        """Return what a method of the store lists without damaged rows, and the damaged rows.
-
-        A line about each of these is written to standard error.
-        """
-        from applier.errors import sound_part
-        from planner.errors import shown
-
-        sound, damaged = sound_part(read)
-        for text in shown([f"{row}; see: actionplan db check" for row in damaged]):
-            self.note(text[:1].upper() + text[1:])
-        return sound, damaged
 
     @property
     def operator(self) -> Operator:
@@ -197,7 +250,7 @@ class ListVerb(Lister, Verb):
     def _load_formatter_plugins(self) -> Any:
         """Load the installed formats, with our own table in place of cliff's."""
         from applier.cli.reporters.table import RowTable
-        from planner import registry
+        from planner.making import registry
 
         # prettytable, which cliff's own table needs, is not imported.
         space = self.formatter_namespace

@@ -1,32 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan watch``: follow a running plan from any terminal."""
+"""``actionplan watch``: follow a running plan from any terminal, as events, or on a page."""
 
 from __future__ import annotations
 
 import argparse
+import logging
+import secrets
+import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from applier.assembly import now
 from applier.cli import foreground
 from applier.cli.arguments import with_plan
 from applier.cli.verb import PAUSED, Verb
 from applier.console_scripts import INTERRUPTED
-from applier.contracts import Report
-from applier.errors import PlanConflict
-from applier.operations import claim, worker_lines
+from applier.contracts import MAX_WORKERS, Report
+from applier.errors import ConfigurationError, PlanConflict
+from applier.extras import MissingExtra
+from applier.notifications import schema
+from applier.operations import claim, services
+from applier.operations.events import read_on
 from applier.operations.services import nobody_present, present
 from applier.run.plan_cloud import cloud_of
+from applier.run.this_process import user
 from applier.store.worker_jobs import ALL_SERVED
 from applier.wording import planned_and_taken
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 if TYPE_CHECKING:
     from applier.run.liveness import SilenceWatch
+    from applier.storage.sql import SqlStore
+
+#: The length of the subscription. It is prolonged when less than half of that is left.
+LASTS = timedelta(minutes=5)
+#: How many events are read at once.
+PAGE = 200
+
+
+class PlanEvents:
+    """Reads the events of a plan, from the oldest that is kept, in the order of their numbers.
+
+    Repeat three calls: :meth:`subscribe`, load the plan, :meth:`read`. If the recorded events do
+    not lead to the state of the plan, because some were deleted or not recorded before the
+    subscription, an additional event with that state is returned. It has the number of the last
+    event before it, or 0 if there is none.
+    """
+
+    def __init__(
+        self,
+        store: SqlStore,
+        plan: str,
+        *,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store, self._plan, self._clock = store, plan, clock
+        self._until: datetime | None = None
+        self._after = 0
+        #: Whether the record had more events than the last read returned.
+        self.has_more = False
+        #: The state of the plan in the last event that was returned.
+        self._told: str | None = None
+
+    def subscribe(self) -> None:
+        """Subscribe as a reader; prolong that when half of it has passed. Raises StoreError."""
+        now = self._clock()
+        if self._until is None or self._until < now + LASTS / 2:
+            self._until = now + LASTS
+            read_on(self._store, now=now, keep_s=LASTS.total_seconds())
+
+    def read(self, plan: ActionPlan) -> Sequence[schema.Event]:
+        """Return the next events, none if there are no more.
+
+        ``plan`` must have been loaded after :meth:`subscribe`. So the event of its state, if it was
+        recorded, is in the record before this call.
+        """
+        page = self._store.events(self._after, limit=PAGE, plan=self._plan)
+        self._after, self.has_more = page.last, page.last < page.newest
+        for event in page.events:
+            if event["type"] == schema.PLAN_STATE:
+                self._told = event["data"]["state"]
+        if page.events or self._told == plan.state:
+            return page.events
+        self._told = plan.state
+        at, message = self._clock(), plan.status_message
+        return [schema.of_plan(plan.uuid, plan.state, message, number=page.last, at=at)]
+
+
+#: The address of the server, which only programs on this machine can reach.
+HOST = "127.0.0.1"
+
+
+def show_page(verb: Verb, uuid: str) -> int:
+    """Print the address of the page, and serve it until Ctrl-C or SIGTERM; return 0.
+
+    The address has a random token. Raises ConfigurationError, for example if actionplan[api] is not
+    installed.
+    """
+    try:
+        from applier.api import routing
+        from applier.api.authentication import PARAMETER, AddressWithToken
+        from applier.api.server import Server
+    except ImportError:
+        raise ConfigurationError(str(MissingExtra("watch --web", "api"))) from None
+    logging.getLogger("cheroot").setLevel(logging.ERROR)
+    assembly = verb.session.assembly
+    token = secrets.token_urlsafe(24)
+    strategy = AddressWithToken(token, user())
+    application = strategy.around(routing.make(assembly, strategy))
+    server = Server(assembly.conf, application, (HOST, 0))
+    server.open()
+    verb.say(f"Open {server.url}/plans/{uuid}?{PARAMETER}={token}")
+    verb.say("Whoever has this address may do what you may. Ctrl-C ends the page, not the plan.")
+    verb.app.stdout.flush()
+
+    def end(_number: int, _frame: Any) -> None:
+        # In a thread of its own: ``end`` waits for the server, and a signal handler must not block.
+        threading.Thread(target=server.end, name="end").start()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        server.serve()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
 
 #: Seconds between two reads of the record.
 INTERVAL_S = 1.0
@@ -49,7 +153,6 @@ class Watch(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan, the format of events, and whether to show a page instead."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument(
             "-f",
@@ -66,16 +169,11 @@ class Watch(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show the stored progress, or the events, until the plan has stopped."""
         if parsed_args.web:
-            from applier.cli import web_page
-
-            return web_page.show(self, self.session.store.find_plan(parsed_args.plan))
+            return show_page(self, self.session.store.find_plan(parsed_args.plan))
         if parsed_args.format is None:
             return self._watch(parsed_args.plan, self._followed)
-        from applier.cli import event_output
-
-        with event_output.opened(self, "-") as events:
+        with foreground.opened(self, "-") as events:
             return self._watch(parsed_args.plan, partial(self._told, events=events))
 
     def _watch(self, reference: str, follow: Callable[[ActionPlan], ActionPlan]) -> int:
@@ -98,12 +196,14 @@ class Watch(Verb):
             return INTERRUPTED
         if plan.state in _GOING:
             self.say(f"{claim.headline(self.session.store, plan) or claim.named(plan)}.")
-            self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
+            self.say(f"Nobody runs it any more. Continue it: actionplan apply {plan.uuid[:8]}")
             return PAUSED
         from applier.cli.reporters import recap
         from applier.operations.last_run import last_run, next_steps
 
-        run = last_run(self.session, self.session.store, plan, self.session.max_workers)
+        own = claim.of_last_run(self.session.store, plan)
+        workers = own.get(MAX_WORKERS, self.session.max_workers)
+        run = last_run(self.session, self.session.store, plan, workers)
         recap.show(plan, run.taken_s, self.app.stdout)
         if run.planned_s is not None:
             self.say(f"{planned_and_taken(run.planned_s, run.taken_s).capitalize()}.")
@@ -113,14 +213,14 @@ class Watch(Verb):
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
         """Show changes until the plan stops or its claimant has died; return the plan read last."""
-        from applier.operations.last_run import first_start
+        from applier.operations import last_run
         from applier.run import liveness
 
         if plan.state not in _GOING:
             return plan
         # The starts of a plan that is PENDING again are those of an earlier run.
         runs = plan.state in claim.RUNNING
-        first = first_start(self.session.store, plan) if runs else None
+        first = last_run.began(self.session.store, plan) if runs else None
         # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
         silence, told = liveness.SilenceWatch(), ""
@@ -135,7 +235,7 @@ class Watch(Verb):
                     progress.on_plan(plan.state, plan.status_message)
                 if not goes or self._is_lost(plan, silence):
                     return plan
-                if (text := worker_lines.waits_in_vain(self.session.store, plan)) != told:
+                if (text := services.waits_in_vain(self.session.store, plan)) != told:
                     progress.tell(text or ALL_SERVED)
                     told = text
                 never.wait(INTERVAL_S)
@@ -143,12 +243,11 @@ class Watch(Verb):
 
     def _told(self, plan: ActionPlan, *, events: TextIO) -> ActionPlan:
         """Write events until the plan stops or its claimant has died; return the plan read last."""
-        from applier.cli.plan_events import PlanEvents
         from applier.notifications.lines import line
         from applier.run import liveness
 
         never, silence, store = threading.Event(), liveness.SilenceWatch(), self.session.store
-        reader = PlanEvents(store, plan.uuid, clock=now, tell=self.note)
+        reader = PlanEvents(store, plan.uuid, clock=now)
         while True:
             reader.subscribe()
             plan = store.refresh_plan(plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from applier.clouds.simulated_schema import ROOM, World
+from applier.clouds.simulated_document import ROOM, World
 from applier.errors import ActionFailed
 
 _UNITS = {"vcpus": "vcpus", "ram_mb": "MB of memory", "disk_gb": "GB of disk", "size_gb": "GB"}

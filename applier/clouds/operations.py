@@ -19,7 +19,7 @@ from applier.clouds.capacity import (
     must_have_room,
     room_needed,
 )
-from applier.clouds.simulated_schema import ROOM, World
+from applier.clouds.simulated_document import ROOM, World
 from applier.errors import ActionFailed
 
 #: Maps a requested status to: the operation, its name in messages, the statuses from which it is

@@ -17,7 +17,7 @@ from typing import Any
 
 from applier.clouds import capacity, operations, simulated_document
 from applier.clouds.operations import CloudOperation
-from applier.clouds.simulated_schema import ONGOING, ROOM, World
+from applier.clouds.simulated_document import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
 from applier.contracts import Print, StopSignal, silent
 from applier.contracts.clouds import Cloud
@@ -93,10 +93,6 @@ class SimulatedCloud(Cloud):
         return instance and {**instance, "task": None}
 
     def instance_named(self, name: str) -> str | None:
-        """Return the uuid of the only instance of that name, or None.
-
-        Raises ActionFailed if there are several.
-        """
         return operations.named(self._file.read(), name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
@@ -105,7 +101,6 @@ class SimulatedCloud(Cloud):
         return volume and {**volume, "task": None}
 
     def service(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``status, reason`` of the compute service on a host."""
         return self._look("services", host)
 
     def host(self, host: str) -> Mapping[str, Any] | None:
@@ -113,7 +108,6 @@ class SimulatedCloud(Cloud):
         return self._look("hosts", host)
 
     def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        """Return ``name, vcpus, ram_mb, disk_gb``."""
         found = self._look("flavors", flavor)
         return found and {"name": flavor, **found}
 
@@ -131,6 +125,7 @@ class SimulatedCloud(Cloud):
                 name: {**service, "state": "up" if hosts[name]["power"] == "on" else "down"}
                 for name, service in world["services"].items()
             },
+            "volumes": {uuid: {**v, "task": None} for uuid, v in world["volumes"].items()},
             "flavors": world["flavors"],
             "server_groups": world["server_groups"],
         }
@@ -143,7 +138,6 @@ class SimulatedCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,
     ) -> str:
-        """Move an instance; return its new host."""
         work = self._do(lambda w: operations.migrate(w, instance_id, destination, live), stop)
         moved = work.result["instances"][instance_id] or {}
         return str(moved["host"])
@@ -151,13 +145,11 @@ class SimulatedCloud(Cloud):
     def resize(
         self, instance_id: str, flavor: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Change the flavor of an instance."""
         self._do(lambda w: operations.resize(w, instance_id, flavor), stop)
 
     def set_instance_status(
         self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Start, stop or shelve an instance: ACTIVE, SHUTOFF or SHELVED."""
         self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
 
     def create_instance(
@@ -169,19 +161,16 @@ class SimulatedCloud(Cloud):
         return fresh
 
     def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
-        """Delete an instance."""
         self._do(lambda w: operations.delete_instance(w, instance_id), stop)
 
     def set_service_status(
         self, host: str, status: str, reason: str | None, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Enable or disable the compute service of a host."""
         self._do(lambda w: operations.set_service_status(w, host, status, reason), stop)
 
     def set_host_power(
         self, host: str, power: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Switch a host on or off, or suspend it."""
         self._do(lambda w: operations.set_host_power(w, host, power), stop)
 
     def migrate_volume(
@@ -192,7 +181,6 @@ class SimulatedCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,
     ) -> None:
-        """Move a volume to another pool, or change its type."""
         self._do(lambda w: operations.migrate_volume(w, volume_id, pool, volume_type), stop)
 
     def _look(self, table: str, key: str) -> Mapping[str, Any] | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from applier import whole_files
 from applier.clouds import simulated_document
-from applier.clouds.simulated_schema import SCHEMA, World
+from applier.clouds.simulated_document import SCHEMA, World
 from applier.errors import ConfigurationError
 
 

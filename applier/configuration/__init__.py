@@ -22,8 +22,9 @@ from platformdirs import user_config_path, user_state_path
 from applier.configuration import check, plugin_options
 from applier.configuration.options import OWN
 from applier.errors import ConfigurationError
-from planner import registry
-from planner.errors import PlannerError
+from planner.errors import Mistake, PlannerError
+from planner.making import registry
+from planner.making.configuration_files import place_of
 
 #: The name of the configuration file; it may be the one of Watcher's services.
 FILE = "watcher.conf"
@@ -107,6 +108,7 @@ def load(
         ) from reason
     except cfg.Error as reason:
         raise ConfigurationError(str(reason)) from reason
+    _load_plugin_files(conf)
     if checked:
         for text in check.check(conf, _by_section(), os.environ):
             warn(text)
@@ -135,6 +137,32 @@ def _require_readable(file: str) -> None:
         if found.st_size > MOST_BYTES:
             text = f"it has {found.st_size} bytes, at most {MOST_BYTES} are read"
             raise ConfigurationError(f"configuration {file}: {text}")
+
+
+def _load_plugin_files(conf: cfg.ConfigOpts) -> None:
+    """Load the files that ``[actionplan] plugins`` names.
+
+    A relative path counts from the folder of the configuration file. Raises one ConfigurationError
+    that names each file that cannot be loaded.
+    """
+    mistakes: list[Mistake] = []
+    files: Sequence[str] = ()
+    with suppress(cfg.Error, RecursionError):  # the check below tells it
+        files = conf.actionplan.plugins
+    for given in files:
+        path, found = Path(given).expanduser(), conf.get_location("plugins", "actionplan")
+        if found and found.location == cfg.Locations.user:
+            path = Path(found.detail).absolute().parent / path
+        try:
+            if not path.is_absolute():
+                raise ConfigurationError(f"{given} is not an absolute path")
+            if not path.is_file():
+                raise ConfigurationError(f"there is no file {path}")
+            registry.load_file(path.resolve())
+        except (ConfigurationError, PlannerError) as reason:
+            mistakes.append(Mistake(str(reason), place=place_of(conf, "actionplan", "plugins")))
+    if mistakes:
+        raise ConfigurationError("; ".join(map(str, mistakes)), mistakes)
 
 
 def _by_section() -> dict[str, Sequence[cfg.Opt]]:

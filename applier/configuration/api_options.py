@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from planner import ranges
+from planner.schemas import ranges
 
 API = cfg.OptGroup("api", title="The HTTP API")
 

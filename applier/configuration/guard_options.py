@@ -10,8 +10,10 @@ from oslo_config import cfg, types
 
 from applier.configuration import option_types
 from applier.configuration.option_types import CheckedText
-from planner import blast_radius, failure_budget, guards, ranges, windows
-from planner.blast_radius import Bounds
+from planner import guards
+from planner.guards import blast_radius, failure_budget, windows
+from planner.guards.blast_radius import Bounds
+from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.guarding.guard import Guard

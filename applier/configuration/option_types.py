@@ -49,7 +49,8 @@ class Webhooks(types.Dict):
         found: dict[str, str] = super().__call__(value)
         wrong = [name for name, address in found.items() if not is_url(address, WEB)]
         if wrong:
-            raise ValueError(f"{', '.join(wrong)}: accepted: http://... or https://...")
+            accepted = "NAME:http://... or NAME:https://..., with a name of your choice"
+            raise ValueError(f"{', '.join(wrong)}: accepted: {accepted}")
         return found
 
 

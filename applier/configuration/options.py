@@ -9,20 +9,20 @@ from oslo_config import cfg
 
 from applier.configuration import option_types
 from applier.configuration.api_options import API, API_OPTIONS
-from applier.configuration.event_options import EVENT_OPTIONS, EVENTS
 from applier.configuration.guard_options import GUARD_OPTIONS
-from applier.configuration.option_types import CheckedText
+from applier.configuration.option_types import CheckedText, Webhooks
 from applier.configuration.plugin_options import DEFAULT_ENGINE, InstalledCloud
-from applier.configuration.worker_options import WORKER_OPTIONS, WORKERS
 from applier.run.plan_cloud import SIMULATED
-from applier.watcher import options as watcher
-from planner import options as planning_options
-from planner import ranges
+from applier.watcher import engine_options
+from planner.making import options as planning_options
+from planner.schemas import ranges
 
 ACTIONPLAN = cfg.OptGroup("actionplan", title="The record, and the cloud that actions work on")
 APPLIER = cfg.OptGroup("watcher_applier", title="How plans are applied")
 SSH = cfg.OptGroup("ssh", title="How nodes that have an address are reached")
 SIMULATED_NODES = cfg.OptGroup("simulated_nodes", title="What becomes of nodes without an address")
+EVENTS = cfg.OptGroup("events", title="Where the events of plans are delivered")
+WORKERS = cfg.OptGroup("workers", title="One plan over many machines: actions run at workers")
 
 ACTIONPLAN_OPTIONS = (
     cfg.Opt(
@@ -30,7 +30,7 @@ ACTIONPLAN_OPTIONS = (
         type=CheckedText(option_types.record),
         secret=True,
         sample_default="sqlite:////var/lib/actionplan/actionplan.sqlite",
-        help="SQLAlchemy URL of the record, the database in which plans are stored. "
+        help="URL of the record, the database in which plans are stored. "
         "Default: a SQLite file in the user's state folder. For a server: "
         "postgresql://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME. It must not be "
         "the database of Watcher.",
@@ -51,6 +51,12 @@ ACTIONPLAN_OPTIONS = (
         help="The cloud that actions work on: an entry point of actionplan.clouds, such as "
         "'simulated', which touches nothing real. A plan runs only on the cloud that it was made "
         "for. The options of another cloud are in the section of its name.",
+    ),
+    cfg.ListOpt(
+        "plugins",
+        default=[],
+        help="Python files with action types and planners that need not be installed, such as "
+        "./my_actions.py: absolute paths, or relative to the configuration file that names them.",
     ),
     cfg.StrOpt(
         "simulator",
@@ -180,6 +186,92 @@ APPLIER_OPTIONS = (
     ),
     *GUARD_OPTIONS,
 )
+EVENT_OPTIONS = (
+    cfg.Opt(
+        "webhooks",
+        secret=True,
+        type=Webhooks(),
+        default={},
+        sample_default="ops:https://ops.example.org/hooks/actionplan",
+        help="Addresses to which actionplan-applier posts each event as a CloudEvent, as "
+        "NAME:URL, separated by commas. With another name, it is another receiver.",
+    ),
+    cfg.DictOpt(
+        "secret_files",
+        default={},
+        sample_default="ops:/etc/actionplan/ops.secret",
+        help="Files with the keys by which requests to webhooks are signed, as NAME:FILE.",
+    ),
+    cfg.StrOpt(
+        "file",
+        sample_default="/var/log/actionplan/events.jsonl",
+        help="File to which actionplan-applier appends each event as a line of JSON.",
+    ),
+    cfg.BoolOpt(
+        "notifications",
+        default=False,
+        help="Whether actionplan-applier sends events as the notifications of Watcher, by the "
+        "options that Watcher has for that: [DEFAULT] transport_url, "
+        "[oslo_messaging_notifications] and [oslo_messaging_rabbit].",
+    ),
+    cfg.FloatOpt(
+        "give_up_after_s",
+        default=86400.0,
+        min=1,
+        max=ranges.LONGEST_S,
+        help="Seconds for which an event is delivered again before it is given up; those are "
+        "listed by: actionplan event list --dead.",
+    ),
+    cfg.FloatOpt(
+        "keep_s",
+        default=86400.0,
+        min=60,
+        max=ranges.LONGEST_S,
+        help="Seconds for which events are kept for readers, who ask for them over HTTP. Readers "
+        "count as gone when they have not asked for that long.",
+    ),
+)
+WORKER_OPTIONS = (
+    cfg.Opt(
+        "broker",
+        type=CheckedText(option_types.broker),
+        secret=True,
+        sample_default="amqp://actionplan:SECRET@broker.example//",
+        help="Address of the message broker between appliers and workers: amqp:// or amqps:// for "
+        "RabbitMQ, redis:// or rediss:// for Redis. Needs the extra workers.",
+    ),
+    cfg.StrOpt(
+        "broker_ca_file",
+        sample_default="/etc/ssl/certs/broker-ca.pem",
+        help="File with the certificates of the authorities by which a broker at amqps:// or "
+        "rediss:// is known. Without it, those of the system count. The certificate always has to "
+        "be of the host that 'broker' names.",
+    ),
+    cfg.ListOpt(
+        "queues",
+        default=["default"],
+        sample_default="site-b,default",
+        help="The queues that a worker serves. Actions that no route leads elsewhere are in the "
+        "queue 'default'.",
+    ),
+    cfg.FloatOpt(
+        "lease_s",
+        default=30.0,
+        min=1,
+        max=ranges.LONGEST_S,
+        help="Seconds after which a worker that was not heard of counts as lost. A shorter outage "
+        "of the record, of the broker or of a link costs no action. The same value for appliers "
+        "and workers.",
+    ),
+    cfg.ListOpt(
+        "route",
+        item_type=CheckedText(option_types.token_kind),
+        default=[],
+        sample_default="region",
+        help="Kinds of tokens that name the queue of an action: with 'region', an action with the "
+        "token region:site-b is in the queue site-b. The first kind of which it has one counts.",
+    ),
+)
 
 #: The sections that belong to no plugin.
 OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
@@ -191,5 +283,5 @@ OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
     (API, API_OPTIONS),
     (EVENTS, EVENT_OPTIONS),
     (WORKERS, WORKER_OPTIONS),
-    *watcher.SECTIONS,
+    *engine_options.SECTIONS,
 )

@@ -9,23 +9,27 @@ read or listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oslo_config import cfg, types
 
+from applier.contracts import RunOptions
 from applier.contracts.clouds import Cloud
 from applier.errors import ConfigurationError
 from applier.run.plan_cloud import SIMULATED
-from planner import ranges, registry
-from planner.configuration_files import place_of
 from planner.errors import BrokenPlugin, PlannerError, UnknownPlugin
-from planner.registry import ACTIONS, CLOUDS, ENGINES, section_of
+from planner.making import registry
+from planner.making.configuration_files import place_of
+from planner.making.registry import ACTIONS, CLOUDS, ENGINES, section_of
+from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.contracts import ActionPlugin
-    from applier.scheduling.verdict import TypePolicy
+    from applier.scheduling.verdict import OnFailure, TypePolicy
+    from planner.plan.model import ActionPlan
 
+T = TypeVar("T")
 #: The options of every section ``[watcher_actions.TYPE]``, which the engine uses.
 OF_EVERY_TYPE = (
     cfg.IntOpt(
@@ -152,11 +156,38 @@ def create(what: str, name: str, plugin: Any, options: Mapping[str, Any]) -> Any
         raise BrokenPlugin(what, name, str(reason)) from reason
 
 
-def policies(conf: cfg.ConfigOpts, types: Iterable[str]) -> dict[str, TypePolicy]:
-    """Return retries, delay, time-out and estimate by type; raises ConfigurationError."""
+class OnFirstUse(Mapping[str, T]):
+    """Values by action type; ``read`` reads each when it is first accessed.
+
+    An access may raise what ``read`` raises. ``types`` are read when one is needed.
+    """
+
+    def __init__(self, types: Collection[str], read: Callable[[str], T]) -> None:
+        self._types, self._read = types, read
+        self._known: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._known:
+            if name not in list(self._types):
+                raise KeyError(name)
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+
+def policies(conf: cfg.ConfigOpts, types: Collection[str]) -> Mapping[str, TypePolicy]:
+    """Return retries, delay, time-out and estimate by type; an access raises ConfigurationError."""
     from applier.scheduling.verdict import TypePolicy
 
-    return {n: TypePolicy(**read(conf, section_of(ACTIONS, n), OF_EVERY_TYPE)) for n in types}
+    def policy(name: str) -> TypePolicy:
+        return TypePolicy(**read(conf, section_of(ACTIONS, name), OF_EVERY_TYPE))
+
+    return OnFirstUse(types, policy)
 
 
 def engine_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, Any]:
@@ -164,38 +195,91 @@ def engine_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, An
     return _complete(conf, section_of(ENGINES, name), of_engine(name, plugin))
 
 
+def on_failure_of(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None = None) -> OnFailure:
+    """Return the effect of a failed action: as the plan says, as given, or as configured.
+
+    In the configuration, ``action_execution_rule`` may have a rule for the plan's strategy.
+    """
+    return _policy(conf, plan, given)[0]
+
+
+def run_options(
+    conf: cfg.ConfigOpts,
+    max_workers: int | None,
+    on_failure: str | None,
+    reason: str | None,
+    plan: ActionPlan,
+) -> RunOptions:
+    """Return the options of a run of a plan; what is given takes precedence."""
+    section, values = _engine(conf)
+    policy, policy_from = _policy(conf, plan, on_failure)
+    workers_from = "--set" if max_workers else _source(conf, section, "max_workers")
+    workers = max_workers or values["max_workers"]
+    return RunOptions(workers, workers_from, str(policy), policy_from, reason)
+
+
+def _policy(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None) -> tuple[OnFailure, str]:
+    """Return the effect of a failed action, and where it comes from."""
+    from applier.scheduling.verdict import OnFailure
+
+    if known := plan.on_failure or given:
+        return OnFailure(known), "the plan" if plan.on_failure else "--set"
+    section, values = _engine(conf)
+    rule = (values.get("action_execution_rule") or {}).get(plan.strategy_name or "")
+    if rule:
+        return OnFailure.by_rule(rule), f"[{section}] action_execution_rule"
+    configured = OnFailure(conf.watcher_applier.on_failure)
+    return configured, _source(conf, "watcher_applier", "on_failure")
+
+
+def _engine(conf: cfg.ConfigOpts) -> tuple[str, dict[str, Any]]:
+    """Return the section of the configured engine, and the values of its options."""
+    name = engine_name(conf)
+    return section_of(ENGINES, name), engine_options(conf, name, registry.load(ENGINES, name))
+
+
+def _source(conf: cfg.ConfigOpts, section: str, option: str) -> str:
+    """Return where a value of the configuration comes from: ``default``, or its section."""
+    found = conf.get_location(option, section)
+    is_default = found is None or found.location.name.endswith("default")
+    return "default" if is_default else f"[{section}]"
+
+
+def new_cloud(conf: cfg.ConfigOpts) -> Cloud:
+    """Create the configured cloud, if that is not the simulated one.
+
+    Raises ConfigurationError, PlannerError.
+    """
+    name = conf.actionplan.cloud
+    make = registry.load(CLOUDS, name)
+    cloud: Cloud = create("cloud", name, make, cloud_options(conf, name, make))
+    if cloud.name in ("", SIMULATED):
+        raise BrokenPlugin("cloud", name, f"it calls itself {cloud.name!r}")
+    return cloud
+
+
 def cloud_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, Any]:
     """Return the values of the options of a cloud; raises ConfigurationError, BrokenPlugin."""
     return _complete(conf, section_of(CLOUDS, name), of_cloud(name, plugin))
 
 
-class ActionOptions(Mapping[str, Mapping[str, Any]]):
-    """The values of the options that action types declare, by action type.
+def action_options(
+    conf: cfg.ConfigOpts, plugins: Mapping[str, type[ActionPlugin]]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the values of the options that action types declare, by action type.
 
-    A section is read when it is first accessed, which may raise ConfigurationError or BrokenPlugin.
-    ``plugins`` are the installed ones; one that cannot be imported has no options.
+    An access may raise ConfigurationError or BrokenPlugin. ``plugins`` are the installed ones; one
+    that cannot be imported has no options.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, plugins: Mapping[str, type[ActionPlugin]]) -> None:
-        self._conf, self._plugins = conf, plugins
-        self._known: dict[str, Mapping[str, Any]] = {}
+    def values(name: str) -> Mapping[str, Any]:
+        try:
+            plugin = plugins[name]
+        except PlannerError as reason:
+            raise KeyError(name) from reason
+        return _complete(conf, section_of(ACTIONS, name), of_action_type(name, plugin))
 
-    def __getitem__(self, name: str) -> Mapping[str, Any]:
-        """Return the values for one action type; raises KeyError if it cannot be imported."""
-        if name not in self._known:
-            try:
-                plugin = self._plugins[name]
-            except PlannerError as reason:
-                raise KeyError(name) from reason
-            options = of_action_type(name, plugin)
-            self._known[name] = _complete(self._conf, section_of(ACTIONS, name), options)
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._plugins)
-
-    def __len__(self) -> int:
-        return len(self._plugins)
+    return OnFirstUse(plugins, values)
 
 
 def listed() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:

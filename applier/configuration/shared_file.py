@@ -9,7 +9,8 @@ from oslo_config import cfg
 
 from applier.configuration import watcher_options
 from applier.configuration.options import OWN
-from planner.configuration_files import SetOption, entries, files_of
+from planner.making.configuration_files import SetOption, entries, files_of
+from planner.making.options import SECTION_IN_WATCHER
 
 #: The options by section that Watcher's own planner of that name reads in another way.
 _TWO_MEANINGS = {
@@ -48,5 +49,5 @@ def two_meanings(conf: cfg.ConfigOpts, planner: str) -> list[str]:
     return [
         f"{places}: here, the values are merged over the defaults and compared as numbers; "
         "Watcher's own planner takes them in place of all its defaults, and compares weights as "
-        "texts"
+        f"texts. What is meant for this product alone stands in [{SECTION_IN_WATCHER}]"
     ]

@@ -18,6 +18,7 @@ from applier.contracts.requests import (
     Once,
     Request,
     RequestVerb,
+    RunOptions,
 )
 from applier.contracts.stopping import Print, StopSignal, silent
 
@@ -43,6 +44,7 @@ __all__ = (
     "Report",
     "Request",
     "RequestVerb",
+    "RunOptions",
     "StopSignal",
     "Verified",
     "silent",

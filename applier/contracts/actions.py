@@ -16,8 +16,8 @@ from applier.contracts.machines import Ended, Machines
 from applier.contracts.reports import ActionOf
 from applier.contracts.stopping import Print, StopSignal
 from applier.errors import ActionFailed
-from planner.model import Action, Touch
-from planner.states import Outcome
+from planner.plan.model import Action, Touch
+from planner.plan.states import Outcome
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -144,6 +144,11 @@ class ActionPlugin(ABC):
     def joins_work(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
         """Return JOINS_WORK; for ``revert``, that of the undone type."""
         return cls.JOINS_WORK
+
+    @classmethod
+    def is_revertible(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return REVERTIBLE; a type may need a parameter that says what was there before."""
+        return cls.REVERTIBLE
 
     @classmethod
     def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from applier.contracts.stopping import StopSignal
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 
 class Ended(NamedTuple):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from planner.states import ActionState, Outcome, PlanState, StateReason
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 
 
 class ActionOf(NamedTuple):

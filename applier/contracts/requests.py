@@ -9,6 +9,19 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
+class RunOptions(NamedTuple):
+    """The options with which a run began, where each came from, and why it was begun.
+
+    A source is ``default``, ``--set``, a section of the configuration, or ``the plan``.
+    """
+
+    max_workers: int
+    workers_from: str
+    on_failure: str
+    failure_from: str
+    reason: str | None = None
+
+
 class Claimant(NamedTuple):
     """The process that runs a plan.
 
@@ -16,8 +29,8 @@ class Claimant(NamedTuple):
     ``heartbeat_interval_s`` the seconds between two. ``requests_before`` is the number of the last
     request that was made before it claimed the plan, and ``claimed_at`` is when it did so. ``jobs``
     is the folder in which its commands leave their output and exit codes on its host; None if it is
-    not known. The store sets ``heartbeat_at``, ``requests_before`` and ``claimed_at``, the claimant
-    the others.
+    not known. ``options`` are those of its run; None if they are not known. The store sets
+    ``heartbeat_at``, ``requests_before`` and ``claimed_at``, the claimant the others.
     """
 
     host: str
@@ -28,6 +41,7 @@ class Claimant(NamedTuple):
     requests_before: int = 0
     claimed_at: datetime | None = None
     jobs: str | None = None
+    options: RunOptions | None = None
 
 
 class RequestVerb(StrEnum):
@@ -99,8 +113,8 @@ class HistoryEntry(NamedTuple):
 
     ``verb`` names the change or the request. ``project``, ``address`` and ``request_id`` are None
     unless it came over HTTP. ``number`` and ``plan`` are set by the store; the numbers of the
-    entries of a plan are in the order of its changes. A change whose ``once`` has a key of an
-    earlier change is refused by the store.
+    entries of a plan are in the order of its changes. The store refuses a change whose ``once`` has
+    a key of an earlier change, and one to a plan that has a later entry than the number ``after``.
     """
 
     verb: str
@@ -114,6 +128,7 @@ class HistoryEntry(NamedTuple):
     number: int = 0
     plan: str = ""
     once: Once | None = None
+    after: int | None = None
 
 
 class Approval(NamedTuple):

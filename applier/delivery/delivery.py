@@ -12,7 +12,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from applier import log_fields
 from applier.backoff import delays_s
@@ -21,7 +23,11 @@ from applier.delivery.receivers import Away, Receiver
 from applier.errors import DamagedRecord, StoreError, sound_part
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
-from applier.store.subscriptions import EventPage, EventStore, Subscription, Trouble
+from applier.store.subscriptions import EventPage, Subscription, Trouble
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +48,7 @@ class EventDelivery:
 
     def __init__(
         self,
-        store: EventStore,
+        store: SqlStore,
         receiver: Receiver,
         *,
         holder: str,
@@ -83,6 +89,9 @@ class EventDelivery:
                     LOG.exception("%s: events cannot be delivered; retrying", self._name)
                 self._mine, wait_s, is_broken = None, BEAT_S, True
             self._ending.wait(wait_s)
+        if self._mine is not None:
+            with suppress(StoreError, DamagedRecord):
+                self._store.release(self._name, self._holder)
 
     def step(self) -> float:
         """Deliver and record a batch; return the seconds until the next step. Raises StoreError."""
@@ -136,7 +145,7 @@ class EventDelivery:
             # The block as a whole has failed, such as a write to a file: nothing was delivered.
             progress = self._progress(mine)
             progress.note_away(str(reason))
-        progress.give_up_old(page.events)
+        progress.give_up_old(page.events, held)
         self._schedule(mine, progress.subscription)
         more = progress.subscription.delivered < page.newest
         return progress, more and progress.subscription.away is None

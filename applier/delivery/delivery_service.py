@@ -5,17 +5,29 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from oslo_config import cfg
+
 from applier.assembly import Assembly
-from applier.delivery import configured_receivers
 from applier.delivery.delivery import EventDelivery
-from applier.errors import DamagedRecord, StoreError
+from applier.delivery.receivers import EventFile, Receiver
+from applier.delivery.webhook import Webhook
+from applier.errors import ConfigurationError, DamagedRecord, StoreError
+from applier.extras import MissingExtra
+from applier.run.this_process import this_host
 from applier.service.opening import opened
 from applier.service.process import ServiceProcess
-from applier.store import Store
+from planner.making.configuration_files import place_of
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 LOG = logging.getLogger(__name__)
 
@@ -29,12 +41,11 @@ class DeliveryService(ServiceProcess):
     name = "actionplan-events"
 
     def work(self, assembly: Assembly) -> None:
-        """Deliver events until ``ending`` is set; wait for the store as long as it takes."""
         store = opened(lambda: assembly.store, self.ending)
         if store is not None:
             self._deliver(store)
 
-    def _deliver(self, store: Store) -> None:
+    def _deliver(self, store: SqlStore) -> None:
         holder = str(uuid4())
         threads = [
             threading.Thread(
@@ -48,7 +59,7 @@ class DeliveryService(ServiceProcess):
                 ).run,
                 name=receiver.name,
             )
-            for receiver in configured_receivers.receivers(self.conf)
+            for receiver in receivers(self.conf)
         ]
         for thread in threads:
             thread.start()
@@ -58,7 +69,7 @@ class DeliveryService(ServiceProcess):
             thread.join()
 
 
-def clean(store: Store, keep: timedelta) -> None:
+def clean(store: SqlStore, keep: timedelta) -> None:
     """Delete events older than ``keep`` that were delivered to, or given up for, every receiver.
 
     An error of the store is logged.
@@ -68,3 +79,42 @@ def clean(store: Store, keep: timedelta) -> None:
         store.delete_events(before=now - keep, now=now)
     except (StoreError, DamagedRecord) as reason:
         LOG.warning("Old events could not be deleted: %s", reason)
+
+
+def receivers(conf: cfg.ConfigOpts) -> list[Receiver]:
+    """Return the receivers of a configuration; raises ConfigurationError."""
+    unknown = sorted(conf.events.secret_files.keys() - conf.events.webhooks.keys())
+    if unknown:
+        place = place_of(conf, "events", "secret_files")
+        raise ConfigurationError(f"{place}: {unknown[0]}: no webhook has this name")
+    return list(_receivers(conf))
+
+
+def _receivers(conf: cfg.ConfigOpts) -> Iterator[Receiver]:
+    for name, address in conf.events.webhooks.items():
+        yield Webhook(name, address, _secret(conf, name))
+    if conf.events.file:
+        yield EventFile(conf.events.file, this_host())
+    if conf.events.notifications:
+        yield _notifications(conf)
+
+
+def _notifications(conf: cfg.ConfigOpts) -> Receiver:
+    try:
+        from applier.delivery.messaging import Notifications
+    except ImportError:
+        missing = MissingExtra("[events] notifications", "notifications")
+        raise ConfigurationError(str(missing)) from None
+    return Notifications(conf)
+
+
+def _secret(conf: cfg.ConfigOpts, name: str) -> str | None:
+    path = conf.events.secret_files.get(name)
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8"
+        place = place_of(conf, "events", "secret_files")
+        raise ConfigurationError(f"{place}: {name}: {path}: {why}") from reason

@@ -107,7 +107,7 @@ class Notifications:
                 thread.call(send, ANSWER_S)
             except TimeoutError:
                 raise Away(f"the broker does not answer within {ANSWER_S:g} s") from None
-            except Exception as reason:
+            except Exception as reason:  # noqa: BLE001
                 # Its libraries raise errors of many classes, none of them because of the event.
                 raise Away(str(reason) or type(reason).__name__) from None
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from applier.delivery.receivers import Away, Deliver, EventRefused
@@ -78,17 +78,32 @@ class BatchProgress:
         self.subscription = self.subscription._replace(away=away)
         self._is_stopped = True
 
-    def give_up_old(self, events: Iterable[Event]) -> None:
-        """Make dead events of new ones that have waited too long for a receiver that is away."""
+    def give_up_old(self, events: Iterable[Event], held: Mapping[str, Sequence[Event]]) -> None:
+        """Make dead events of new and of held ones that have waited too long for one that is away.
+
+        ``held`` are those of plans that are held back.
+        """
         away = self.subscription.away
         if away is None:
             return
+        for plan, waiting in held.items():
+            self._give_up_held(plan, waiting, away.why)
         for event in events:
             if not self._is_old(event, away.since):
                 return
             if event["plan"] not in self.subscription.held_back:
                 self._bury(event, away.why)
             self.subscription = self.subscription._replace(delivered=event["number"])
+
+    def _give_up_held(self, plan: str, events: Iterable[Event], why: str) -> None:
+        """Make dead events of the first ones of a plan, as long as they are too old."""
+        for event in events:
+            trouble = self.subscription.held_back[plan]
+            if not self._is_old(event, trouble.since):
+                return
+            if event["number"] >= trouble.number:
+                self._bury(event, why)
+                self._hold_back(plan, trouble._replace(number=event["number"] + 1, tries=0, why=""))
 
     def _refuse(self, event: Event, why: str) -> bool:
         """Hold back the plan of an event; return False if the event is too old and became dead."""

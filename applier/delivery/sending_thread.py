@@ -33,13 +33,13 @@ class SendingThread(threading.Thread):
             call, done = asked
             try:
                 call()
-            except Exception as reason:  # raised where somebody waits for the call
+            except Exception as reason:  # noqa: BLE001 -- raised where somebody waits for the call
                 done.set_exception(reason)
             else:
                 done.set_result(None)
         try:
             self._close()
-        except Exception as reason:  # libraries raise anything, and nobody waits any more
+        except Exception as reason:  # noqa: BLE001 -- libraries raise anything, and nobody waits any more
             LOG.debug("A connection was not closed: %s", reason)
 
     def call(self, call: _Call, patience_s: float) -> None:

@@ -13,7 +13,7 @@ from applier.contracts.attempt_machines import AttemptMachines, RunMachines
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, UnknownActionTypes
 from applier.scheduling.verdict import TypePolicy
-from planner.model import JOIN, Action, ActionPlan
+from planner.plan.model import JOIN, Action, ActionPlan
 
 #: The maximum size of an action's kept output, in bytes of UTF-8; the end is kept.
 KEPT_BYTES = 64 * 1024
@@ -83,10 +83,12 @@ class ActionEnvironment:
         found = replace(self, plan=plan.uuid, plugins={name: self.plugins[name] for name in needed})
         types = {found._options_type(a) for a in plan.actions if a.action_type != JOIN}
         options = {name: self.options.get(name, {}) for name in types}
+        policies = {name: self.policies[name] for name in needed if name in self.policies}
         uses_machines = any(plugin.USES_MACHINES for plugin in found.plugins.values())
         if self.open_machines is None or not uses_machines:
-            return replace(found, options=options)
-        return replace(found, options=options, machines=self.open_machines())
+            return replace(found, options=options, policies=policies)
+        machines = self.open_machines()
+        return replace(found, options=options, policies=policies, machines=machines)
 
     def _options_type(self, action: Action) -> str:
         return self.plugins[action.action_type].options_type(action.input_parameters)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from taskflow import exceptions, flow, states, storage
@@ -20,18 +20,14 @@ from taskflow.patterns import graph_flow
 from taskflow.types import graph as graphs
 
 from applier.contracts import Report, Request, RequestVerb
-from applier.engines import Event, PlanRun, ReservationsChanged
-from applier.engines.executor import Executor
-from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.threads import Threads, Timer, Timers
+from applier.engines import Event, Executor, PlanRun, ReservationsChanged
+from applier.engines.attempts import AttemptsInProgress, Threads, Timer, Timers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, HaltReason
 from applier.scheduling.holding import Holding
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
-from applier.scheduling.verdict import FailureRules
 from applier.store import Reservation
-from planner.states import WELL, ActionState
+from planner.plan.states import WELL, ActionState
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -139,30 +135,17 @@ class LinearEngine(base.Engine):
             after: dict[str, list[str]] = {name: [] for name in self._tasks}
             for task, later, _ in self._flow.iter_links():
                 after[task.name].append(later.name)
-            self._scheduler = self._schedule(after)
+            run, max_workers = self._run, self._options["max_workers"]
+            self._scheduler = Scheduler(
+                run.plan.actions,
+                after,
+                replace(run.concurrency, max_workers=max_workers),
+                run.failures,
+                run.ranks,
+                run.holding,
+                run.given_up,
+            )
         return self._scheduler
-
-    def _schedule(self, after: Mapping[str, Sequence[str]]) -> Scheduler:
-        run = self._run
-        return Scheduler(
-            run.plan.actions,
-            after,
-            Concurrency(
-                limits=run.plan.limits,
-                places=run.plan.places,
-                max_workers=self._options["max_workers"],
-                workerless=run.workerless,
-            ),
-            FailureRules(
-                on_failure=run.on_failure,
-                policies=run.policies,
-                tolerances=run.plan.tolerances,
-                breaker=run.breaker,
-            ),
-            run.ranks,
-            run.holding,
-            run.given_up,
-        )
 
     def prepare(self) -> None:
         """Do nothing: taskflow's own engines save their tasks here, this one saves none."""
@@ -216,6 +199,7 @@ class LinearEngine(base.Engine):
             if self._run.holding is not None:
                 self._await_opening(scheduler, self._run.holding)
             self._gather(running)
+            running.grow()
             incoming, self._incoming = self._incoming, _Incoming()
             if self._run.holding is not None and self._recorder.incoming:
                 self._run.holding.ended()

@@ -4,33 +4,36 @@
 from __future__ import annotations
 
 import gc
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import ClassVar
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from applier.engines import PlanRun
 from applier.scheduling import order
 from applier.scheduling.decisions import Halt
 from applier.scheduling.verdict import ends
-from planner import ranges
+from planner.schemas import ranges
 
 #: The number of seconds that an action may run after its stop signal; then it is given up.
 GRACE_S = 30.0
 #: Where actions run: the values of the option ``workers``.
 THREADS, CELERY = "threads", "celery"
+#: The rules of ``action_execution_rule``.
+RULES = ["ALWAYS", "ANY"]
 
 
 class TaskFlowEngine:
-    """Runs the open actions of a plan, up to ``max_workers`` at once (default: number of CPUs).
+    """Runs the open actions of a plan, up to ``max_workers`` at once (default: 10).
 
     The plan becomes a ``taskflow.patterns.graph_flow.Flow`` (:mod:`applier.engines.linear`), which
     ``taskflow.engines`` loads together with the engine ``actionplan``
     (:class:`applier.engines.linear.LinearEngine`): taskflow's own takes hours for large plans.
-    An action that still runs ``grace_s`` seconds after its stop signal is given up. ``workers`` is
-    only stored: the caller reads it, and puts a matching ``make_executor`` into the run.
+    An action that still runs ``grace_s`` seconds after its stop signal is given up. ``workers`` and
+    ``action_execution_rule`` are only stored: the caller reads them, and puts a matching
+    ``make_executor`` and matching ``failures`` into the run.
     """
 
     NAME: ClassVar[str] = "taskflow"
@@ -38,11 +41,10 @@ class TaskFlowEngine:
     OPTIONS: ClassVar[tuple[cfg.Opt, ...]] = (
         cfg.IntOpt(
             "max_workers",
-            default=os.cpu_count() or 1,
+            default=ranges.WORKERS,
             min=1,
             max=ranges.MOST,
-            sample_default=4,
-            help="Number of actions of a plan that may run at once. Default: the number of CPUs.",
+            help="Number of actions of a plan that may run at once.",
         ),
         cfg.StrOpt(
             "workers",
@@ -53,16 +55,27 @@ class TaskFlowEngine:
             default=THREADS,
             help="Where the actions of a plan run.",
         ),
+        cfg.Opt(
+            "action_execution_rule",
+            type=types.Dict(value_type=types.String(choices=RULES)),
+            default={},
+            sample_default="host_maintenance:ALWAYS, my_strategy:ANY",
+            help="What a failed action means in plans of a strategy, by its name, as Watcher reads "
+            "it. ALWAYS: all actions run. ANY: an action runs only if the first of those before it "
+            "failed. Strategies without a rule have [watcher_applier] on_failure.",
+        ),
     )
 
     def __init__(
         self,
         *,
-        max_workers: int | None = None,
+        max_workers: int = ranges.WORKERS,
         workers: str = THREADS,
+        action_execution_rule: Mapping[str, str] = MappingProxyType({}),
         grace_s: float = GRACE_S,
     ) -> None:
-        self.max_workers, self.workers = max_workers or os.cpu_count() or 1, workers
+        self.max_workers, self.workers = max_workers, workers
+        self.action_execution_rule = action_execution_rule
         self.grace_s = grace_s
 
     def run(self, run: PlanRun) -> Halt | None:
@@ -70,8 +83,8 @@ class TaskFlowEngine:
         # Imported here, because the import takes long, and the options are also read without a run.
         from taskflow import engines
 
+        from applier.engines.attempts import within_room
         from applier.engines.linear import PlanFlow
-        from applier.engines.threads import within_room
 
         runs_here = run.make_executor is None
         actions = run.plan.actions

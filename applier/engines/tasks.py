@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from taskflow import task
-from taskflow.types import notifier
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, Report, Verified
@@ -21,8 +20,8 @@ from applier.scheduling.resumption import in_doubt
 from applier.scheduling.verdict import timeout_s
 from applier.secrets import NO_SECRETS, resolve
 from applier.secrets.blotting import BlottedOutput, Blotting
-from planner.model import Action
-from planner.states import ActionState, Outcome, StateReason
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
 
@@ -117,7 +116,7 @@ class ActionTask(task.Task):
             with log_fields.about(action=self.action.uuid):
                 try:
                     self.work.abort()
-                except BaseException:
+                except BaseException:  # noqa: BLE001
                     # A plugin may raise anything. Only execute reports the end of the action.
                     LOG.error(
                         "Action %s: its abort raised an unexpected error\n%s",
@@ -141,7 +140,7 @@ class ActionTask(task.Task):
         output = ActionOutput()
         try:
             end = self._perform(output)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001
             # A plugin may raise anything, even SystemExit. Caught here, it fails only this action;
             # if it ended the worker, the action would stay ONGOING for ever.
             LOG.error(
@@ -287,7 +286,7 @@ def verified(look: Callable[[], Verified], blotting: Blotting) -> Verified:
     """Return the result of ``look``, a plugin's verify; IN_DOUBT if it raises an error."""
     try:
         found = look()
-    except BaseException:
+    except BaseException:  # noqa: BLE001
         # A plugin may raise anything, even SystemExit.
         trace = blotting(traceback.format_exc())
         LOG.error("An action cannot be verified\n%s", trace)
@@ -302,19 +301,8 @@ class JoinTask(task.Task):
         """Do nothing."""
 
 
-_ACTION_TASK = ActionTask("action")
-_JOIN_TASK = JoinTask("join")
-
-
-def _like(other: task.Task, name: str) -> Any:
-    """Copy a task, with another name and its own notifier.
-
-    The constructor would inspect the signatures of the class, which takes twenty times as long.
-    """
-    made = object.__new__(type(other))
-    own = notifier.RestrictedNotifier(task.Task.TASK_EVENTS)
-    made.__dict__.update(other.__dict__, name=name, _notifier=own)
-    return made
+# Tasks are copies of these two: to make one inspects its class, which takes thirty times as long.
+_ACTION_TASK, _JOIN_TASK = ActionTask("action"), JoinTask("join")
 
 
 def needs_permit(action: Action, plugin: type[ActionPlugin]) -> bool:
@@ -344,12 +332,23 @@ def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugi
     }
 
 
+def only_waiting(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugin]]) -> set[str]:
+    """Return the uuids of actions that only wait, for which no worker is needed anywhere."""
+    return {
+        action.uuid
+        for action in actions
+        if action.action_type != JOIN
+        and (plugin := plugins.get(action.action_type)) is not None
+        and waits_s(action, plugin) is not None
+    }
+
+
 def task_maker(
     actions: Iterable[Action],
     environment: ActionEnvironment,
     cut_off: Collection[str] = (),
     continued: Mapping[str, float] | None = None,
-) -> Callable[[str], task.Task]:
+) -> Callable[[str], Any]:
     """Return a function that makes a task, given the uuid of an action or the name of a join.
 
     An action without a plugin, which is a join of the plan, gets a JoinTask. ``cut_off`` are the
@@ -360,9 +359,10 @@ def task_maker(
     plugins = environment.plugins
     known = {a.uuid: a for a in actions if a.action_type in plugins}
 
-    def make(name: str) -> task.Task:
+    def make(name: str) -> Any:
         action = known.get(name)
-        made = _like(_JOIN_TASK if action is None else _ACTION_TASK, name)
+        made: Any = (_JOIN_TASK if action is None else _ACTION_TASK).copy(retain_listeners=False)
+        made.name = name
         if action is not None:
             made.action, made.plugin = action, plugins[action.action_type]
             made.environment, made.stop = environment, threading.Event()

@@ -8,11 +8,11 @@ from datetime import datetime, tzinfo
 
 from applier.contracts import Approval
 from applier.guarding import approved_content
-from applier.store.approvals import GivenApprovals
+from applier.store.entries import GivenApprovals
 from applier.wording import count, duration, one_line
 from planner.errors import short
 from planner.guards import Guards
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 
 #: By so much the clocks of two machines may differ, in seconds.
 CLOCKS_DIFFER_S = 300.0

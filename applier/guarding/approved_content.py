@@ -6,8 +6,8 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, StateReason
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, StateReason
 
 #: Separates the digest of a plan from that of the actions that are left out.
 _BETWEEN = "+"

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from applier.contracts import HistoryEntry
 from applier.wording import count, one_line
-from planner.failure_budget import Budget, budget
-from planner.model import JOIN, Action
-from planner.states import ActionState
+from planner.guards.failure_budget import Budget, budget
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState
 
 #: The states of actions that count.
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from planner.blast_radius import AT_ONCE
 from planner.errors import short
 from planner.guards import Guards
-from planner.model import ActionPlan
+from planner.guards.blast_radius import AT_ONCE
+from planner.plan.model import ActionPlan
 
 
 class Raised(NamedTuple):

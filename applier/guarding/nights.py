@@ -15,8 +15,8 @@ from applier.scheduling import order
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
-from planner.model import Action
-from planner.states import ActionState, Outcome
+from planner.plan.model import Action
+from planner.plan.states import ActionState, Outcome
 
 #: A prediction ends after so many windows.
 MOST_NIGHTS = 1000

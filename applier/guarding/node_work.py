@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from planner.model import Action
-from planner.place_rules import HeldPlace
-from planner.states import OPEN, ActionState
+from planner.plan.model import Action
+from planner.plan.place_rules import HeldPlace
+from planner.plan.states import OPEN, ActionState
 
 
 class NodeWork:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from dateutil.rrule import WEEKLY, rrule
 
-from planner.windows import Window, window
+from planner.guards.windows import Window, window
 
 #: Windows repeat each week; in that many days each of them opens, on both sides of a change of
 #: clocks.
@@ -52,7 +52,7 @@ class OpenTimes:
         return found if found and found.start <= moment else None
 
     def next(self, moment: datetime) -> OpenWindow | None:
-        """Return the interval that a moment is in, or the next one; None if there is none."""
+        """Return the interval that contains a moment, else the next one; None if none follows."""
         return next((i for i in self.intervals(moment) if i.end > moment), None)
 
     def opens_after(self, moment: datetime) -> datetime | None:

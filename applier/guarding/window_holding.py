@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from applier.guarding.node_work import NodeWork
 from applier.wording import count
-from planner.model import Action
+from planner.plan.model import Action
 
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes

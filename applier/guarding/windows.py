@@ -12,8 +12,8 @@ from applier.guarding.node_work import NodeWork
 from applier.guarding.window_holding import awaited
 from applier.wording import duration, one_line
 from planner.errors import short
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import OPEN, ActionState, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, ActionState, PlanState
 
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes

@@ -21,7 +21,7 @@ from applier.machines.local import Local
 from applier.machines.permit import Permit, origin
 from applier.machines.settings import SimulationSettings, SshSettings
 from applier.machines.simulated_nodes import NodeSimulation
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 if TYPE_CHECKING:
     from applier.machines.connections import Connections

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import asyncssh
 
 from applier.errors import ActionFailed
-from applier.machines import host_keys
 from applier.machines.address import Address
 from applier.machines.job_scripts import REMOVE, with_arguments
 from applier.machines.settings import SshSettings
@@ -35,6 +34,8 @@ SHELL = "exec /bin/sh -s"
 ANSWER_S = 15.0
 #: The seconds that connections have to close before they are aborted.
 _CLOSE_S = 2.0
+
+_SSH_PORT = 22
 
 T = TypeVar("T")
 Work = Callable[[asyncssh.SSHClientConnection], Awaitable[T]]
@@ -144,7 +145,7 @@ class Connections:
 
     async def _connect(self, address: Address) -> asyncssh.SSHClientConnection:
         settings = self._settings
-        expected = host_keys.readable(address, settings.known_hosts_path)
+        expected = _readable(address, settings.known_hosts_path)
         given: dict[str, Any] = {"known_hosts": expected}
         given |= {"port": address.port} if address.port else {}
         given |= {"username": address.user} if address.user else {}
@@ -160,7 +161,7 @@ class Connections:
                 **given,
             )
         except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as reason:
-            raise host_keys.refusal(address, expected, reason) from reason
+            raise _key_refusal(address, expected, reason) from reason
         except asyncssh.PermissionDenied as reason:
             text = f"{address} accepts none of the keys: {reason.reason}"
             raise ActionFailed(text) from reason
@@ -216,3 +217,48 @@ def sentence(reason: Exception) -> str:
     if isinstance(reason, OSError) and reason.errno and reason.errno > 0:
         return os.strerror(reason.errno)
     return str(reason) or type(reason).__name__
+
+
+def _readable(address: Address, known_hosts: str) -> str:
+    """Return the path ``known_hosts``. Raises ActionFailed if the file cannot be read."""
+    if not os.path.isfile(known_hosts):
+        raise _unknown_key(address, known_hosts)
+    if not os.access(known_hosts, os.R_OK):
+        raise ActionFailed(f"the host keys in {known_hosts} cannot be read: Permission denied")
+    return known_hosts
+
+
+def _key_refusal(address: Address, known_hosts: str, reason: Exception) -> Exception:
+    """Return the error for a host whose key was refused."""
+    keys, authorities, revoked, *_ = asyncssh.match_known_hosts(
+        known_hosts, address.host, "", address.port or _SSH_PORT
+    )
+    if isinstance(reason, asyncssh.KeyExchangeFailed) and not keys:
+        return ConnectionError(f"no connection to {address}: {reason}")
+    if not (keys or authorities or revoked):
+        return _unknown_key(address, known_hosts)
+    name = _name(address)
+    return ActionFailed(
+        f"the host key of {address} is not the one that {known_hosts} expects: either the node was "
+        "installed anew, or another machine answers in its place. If its new key is right, "
+        f"ssh-keygen -R '{name}' -f {known_hosts} removes the old one, and {_scan(address)} "
+        f">> {known_hosts} adds the new one"
+    )
+
+
+def _unknown_key(address: Address, known_hosts: str) -> ActionFailed:
+    """Return the error for a host without a key on file, with the command that adds one."""
+    return ActionFailed(
+        f"{known_hosts} has no host key of {address}: compare the fingerprint with the node's own, "
+        f"then {_scan(address)} >> {known_hosts} adds it"
+    )
+
+
+def _name(address: Address) -> str:
+    port = address.port or _SSH_PORT
+    return address.host if port == _SSH_PORT else f"[{address.host}]:{port}"
+
+
+def _scan(address: Address) -> str:
+    port = f"-p {address.port} " if address.port else ""
+    return f"ssh-keyscan {port}{address.host}"

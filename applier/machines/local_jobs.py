@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import shutil
@@ -14,17 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
 
 from applier.backoff import delays_s
 from applier.contracts import Ended, StopSignal
-from applier.errors import ActionFailed, JobLost
+from applier.errors import ActionFailed, JobLost, shortage_in
 from applier.machines import found_jobs, job_scripts
 from applier.machines.attempt_jobs import ENDED, LET_GO, AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import REMOVED, VARIABLE, JobName, unnamed
-from applier.machines.local_job_process import Process
+from applier.machines.local_job_process import Process, check_program, once_granted
 from applier.machines.output_tail import Tail
 
 LOG = logging.getLogger(__name__)
@@ -134,25 +134,26 @@ class LocalJob:
         timeout_s: float | None,
     ) -> Ended:
         """Start the job unless it has begun, and follow it to its end; see :func:`run`."""
-        found = self._begin(program, env, cwd, stop)
+        try:
+            found = once_granted(partial(self._begin, program, env, cwd, stop), stop)
+        except OSError as reason:
+            if self._is_let_go():
+                raise JobLost(LET_GO, is_over=False) from reason
+            raise
         began = time.monotonic() - (found.age_s or 0.0)
         deadline = None if timeout_s is None else began + timeout_s
         # A job that has not begun is one that a stop has found while its wrapper started.
         why = "stop" if found.state is JobState.NONE else None
         try:
             if why is None:
-                why = self._follow(tail, stop, deadline)
-            if why is None and self._is_run_by_another(stop):
-                why = self._follow(tail, stop, deadline)
-            if why is None:
-                why = self._follow_processes(tail, stop, deadline)
-            if why == "stop" and self._jobs is not None and self._jobs.let_go.is_set():
+                why = once_granted(partial(self._followed, tail, stop, deadline), stop)
+            if why == "stop" and self._is_let_go():
                 raise JobLost(LET_GO, is_over=False)
             if why:
                 end(self._folder, self._name.mark)
                 self._follow(tail, threading.Event(), time.monotonic() + GRACE_S)
             tail.close()
-            code = self._code(why)
+            code = once_granted(partial(self._code, why), stop)
         except JobLost:
             raise
         except BaseException as reason:  # whatever happened here, the command does not outlive it
@@ -161,6 +162,9 @@ class LocalJob:
         finally:
             self._reap()
         return Ended(code, why, time.monotonic() - began, tail.last_line())
+
+    def _is_let_go(self) -> bool:
+        return self._jobs is not None and self._jobs.let_go.is_set()
 
     def _end_after(self, reason: BaseException) -> None:
         """End the job after an error; raise JobLost for an OSError, or if that is not possible."""
@@ -181,13 +185,13 @@ class LocalJob:
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._makes_folder():
             try:
-                found = self._begun(stop)
+                found = once_granted(partial(self._begun, stop), stop)
             except OSError as reason:
                 raise _may_go_on(reason) from reason
             if found.state is not JobState.NONE or found.left:
                 return found
         try:
-            _check(program, env, cwd)
+            check_program(program, env, cwd)
             self._check_may_begin()
         except (ActionFailed, OSError, ValueError):
             with suppress(OSError):  # it is not empty if another applier was about to begin
@@ -231,6 +235,13 @@ class LocalJob:
             self._jobs.begin()
             if not self._folder.with_name(self._jobs.first).is_dir():
                 raise ActionFailed(f"not started: {ENDED}")
+
+    def _followed(self, tail: Tail, stop: StopSignal, deadline: float | None) -> str | None:
+        """Pass output on until no process of the job runs; may be repeated; as :meth:`_follow`."""
+        why = self._follow(tail, stop, deadline)
+        if why is None and self._is_run_by_another(stop):
+            why = self._follow(tail, stop, deadline)
+        return why or self._follow_processes(tail, stop, deadline)
 
     def _follow(self, tail: Tail, stop: StopSignal, deadline: float | None) -> str | None:
         """Pass output on until the wrapper has ended; return None, or why it must be ended.
@@ -314,7 +325,9 @@ class LocalJob:
             return None
         try:
             return int((self._folder / "pid").read_text(encoding="ascii").split()[0])
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError, IndexError) as reason:
+            if isinstance(reason, OSError) and shortage_in(reason):
+                raise
             return None
 
     def _code(self, why: str | None) -> int | None:
@@ -379,20 +392,3 @@ def _shell(script: str, *arguments: object) -> str:
         text = f"the shell that looks for commands here has failed: exit code {done.returncode}"
         raise JobLost(text, is_over=False)
     return done.stdout.decode(errors="replace")
-
-
-def _check(program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:
-    """Raise the error that starting the program directly would raise."""
-    job_scripts.check(program, {}, cwd)
-    if cwd is not None and not os.path.isdir(cwd):
-        os.stat(cwd)
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), cwd)
-    name = program[0]
-    if "/" not in name:
-        if shutil.which(name, path=env.get("PATH", os.defpath)) is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        return
-    path = os.path.join(cwd or "", name)
-    os.stat(path)
-    if os.path.isdir(path) or not os.access(path, os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from applier.contracts import StopSignal
 from applier.errors import ActionFailed, ConfigurationError
 from applier.machines.settings import SimulationSettings
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 
 class NodeSimulation:

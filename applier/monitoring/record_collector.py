@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from applier.errors import DamagedRecord, StoreError
 from applier.store.figures import Heartbeat, StoreFigures
 from applier.store.worker_jobs import WorkerJobState
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 #: For how many seconds the figures of the record are cached: many scrapers cost one query.
 KEPT_S = 5.0

@@ -10,7 +10,7 @@ from functools import partial
 
 from applier.contracts import Listener
 from applier.extras import MissingExtra
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 
 LOG = logging.getLogger(__package__)
 

@@ -17,8 +17,8 @@ from opentelemetry.trace.propagation import set_span_in_context
 
 from applier.contracts import Report
 from applier.storage.rows import storable
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 #: A plan in one of these still runs.
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)

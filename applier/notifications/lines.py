@@ -10,8 +10,8 @@ from typing import TextIO
 
 from applier.contracts import Report
 from applier.notifications import schema
-from planner.model import JOIN, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import PlanState
 
 
 class EventLines:

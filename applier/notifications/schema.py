@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from applier.contracts import Approval, HistoryEntry, Report
-from planner.model import Action
-from planner.states import ActionState, Outcome, PlanState, StateReason
+from planner.plan.model import Action
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 
 VERSION = "1.0"
 #: The types of events: a plan, or an action of it, has entered a state; an entry was written into

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from applier.notifications.schema import ACTION_STATE, PLAN_APPROVED, PLAN_STATE, Event
 from applier.notifications.watcher_words import action_word, plan_word, with_own_word
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 INFO, ERROR = "INFO", "ERROR"
 #: The type without ``action_plan.`` or ``action.``, and the class of the payload, by state.

@@ -6,7 +6,7 @@ A state that Watcher does not have is written as the closest one, and the messag
 
 from __future__ import annotations
 
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 _PLANS = {PlanState.PAUSED: PlanState.PENDING}
 _ACTIONS = {

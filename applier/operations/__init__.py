@@ -23,7 +23,8 @@ class Operator(NamedTuple):
 
     ``name`` is written into the history. ``say`` is called with each sentence about what was done,
     ``note`` with each one about a delay or a problem meanwhile. ``project``, ``address`` and
-    ``request_id`` are set for requests over HTTP; with ``once``, the change happens once.
+    ``request_id`` are set for requests over HTTP; with ``once``, the change happens once, and with
+    ``after``, only if the history of the plan has no later entry than that number.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Operator(NamedTuple):
     address: str | None = None
     request_id: str | None = None
     once: Once | None = None
+    after: int | None = None
 
     def entry(self, verb: str, why: str | None = None, action: str | None = None) -> HistoryEntry:
         """Return the entry for the history about a change that this operator makes now."""
@@ -48,4 +50,5 @@ class Operator(NamedTuple):
             address=self.address,
             request_id=self.request_id,
             once=self.once,
+            after=self.after,
         )

@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.contracts import Request, undone_by
 from applier.errors import PlanConflict
 from applier.operations import Operator, claim
 from applier.run import plan_cloud
-from applier.store import Store
-from planner.graph import order_graph
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState, StateReason
+from planner.plan.graph import order_graph
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState, StateReason
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: The kinds of edges of the order graph to actions that need what is before them.
 _NEEDS = frozenset({"need", "any"})
 
 
-def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
+def skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
     """Skip a PENDING action; if its plan is ONGOING, store that as a request for the claimant.
 
     The operator first gets lines about the actions that need it. Raises PlanConflict for an action
@@ -33,7 +37,7 @@ def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why
     claim.retried(store, plan, lambda p: _skip(store, operator, p, action, why))
 
 
-def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
+def _skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
     if plan.state is PlanState.ONGOING:
         request = Request(verb="skip", who=operator.name, why=why, action=action.uuid)
         asked = operator.entry("skip", why, action.uuid)
@@ -48,7 +52,7 @@ def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, wh
 
 
 def reword_skip(
-    store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str
+    store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str
 ) -> None:
     """Replace the reason of an action that an operator skipped; raises PlanConflict for others."""
     if action.state_reason is not StateReason.OPERATOR:
@@ -82,7 +86,7 @@ def _needed_by(action: Action) -> set[str]:
 
 
 def abort(
-    store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str | None
+    store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str | None
 ) -> None:
     """Store the request to stop an ONGOING action, which the claimant of the plan follows later.
 
@@ -121,7 +125,7 @@ def force_complete(
 
 
 def settle(
-    store: Store,
+    store: SqlStore,
     operator: Operator,
     plan: ActionPlan,
     action: Action,
@@ -153,4 +157,4 @@ def settle(
         history=is_set,
     )
     operator.say(f"{claim.named(plan)}: {action.label} is {new}.")
-    operator.say(f"Continue the plan: actionplan resume {plan.uuid[:8]}")
+    operator.say(f"Continue the plan: actionplan apply {plan.uuid[:8]}")

@@ -9,13 +9,13 @@ from typing import Any
 
 from applier.assembly import Assembly, now
 from applier.contracts import Approval
-from applier.errors import GuardRefusal, PlanConflict, sound_part
+from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding import approval as approved
 from applier.guarding.approved_content import approvable, is_left_out
 from applier.operations import Operator, claim
 from applier.wording import one_line, some
-from planner.model import ActionPlan
-from planner.states import ENDED_PLAN, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ENDED_PLAN, PlanState
 
 #: How many skipped actions are named.
 _MOST = 6
@@ -58,17 +58,20 @@ def _over(plan: ActionPlan, why: str) -> PlanConflict:
     return PlanConflict(plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}: {why}")
 
 
+def concerns(assembly: Assembly, plan: ActionPlan) -> bool:
+    """Return whether a plan may need approvals, or has some: these depend on all its actions."""
+    guard = assembly.guard
+    needed = guard.approvals_for or guard.demanded(plan).approvals
+    return bool(needed or assembly.store.approvals(plan.uuid).approvals)
+
+
 def lines(assembly: Assembly, plan: ActionPlan, zone: tzinfo | None = UTC) -> Iterator[str]:
     """Yield lines about the approvals that a plan needs and has; none if there are neither.
 
     Times are in ``zone``; None is the local time zone.
     """
     demanded = assembly.guard.demanded(plan)
-    given, damaged = sound_part(lambda: assembly.store.approvals(plan.uuid))
-    yield from approved.lines(plan, demanded, given, zone)
-    for row in damaged:
-        text = f"{row}; it does not count"
-        yield text[:1].upper() + text[1:]
+    yield from approved.lines(plan, demanded, assembly.store.approvals(plan.uuid), zone)
 
 
 def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
@@ -78,7 +81,7 @@ def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
     none.
     """
     demanded = assembly.guard.demanded(plan)
-    given, damaged = sound_part(lambda: assembly.store.approvals(plan.uuid))
+    given = assembly.store.approvals(plan.uuid)
     counted = approved.counting(plan, demanded, given)
     missing = approved.refusal(plan, demanded, given, now()) if demanded.approvals else None
     return {
@@ -96,5 +99,4 @@ def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
             }
             for one in given.approvals
         ],
-        **({"damaged": [str(row) for row in damaged]} if damaged else {}),
     }

@@ -6,21 +6,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, sound_part
 from applier.operations import Operator
-from applier.store import Attempt, Store
-from applier.store.archives import PlanArchive
+from applier.store import Attempt
+from applier.store.entries import PlanArchive
 from applier.wording import count, one_line
-from planner import checking, ranges, saved
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, Path
-from planner.model import ActionPlan
-from planner.ranges import COUNT_OF_ONE_OR_MORE, NAME, TIME, UUID
-from planner.saved_schema import SCHEMA as PLAN
-from planner.states import ActionState, Outcome, PlanState
+from planner.making import saved
+from planner.making.saved_schema import SCHEMA as PLAN
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
+from planner.schemas import checking, ranges
+from planner.schemas.ranges import COUNT_OF_ONE_OR_MORE, NAME, TIME, UUID
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: The version of the format.
 VERSION = "1"
@@ -87,7 +92,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def exported(store: Store, uuid: str) -> dict[str, Any]:
+def exported(store: SqlStore, uuid: str) -> dict[str, Any]:
     """Return a plan with its attempts, history and requests, as JSON types.
 
     No parameter value is hidden. If attempts, entries or requests are damaged, they are left out,
@@ -119,7 +124,7 @@ def exported(store: Store, uuid: str) -> dict[str, Any]:
 
 
 def import_from(
-    store: Store,
+    store: SqlStore,
     document: Document,
     operator: Operator,
     require_allowed: Callable[[ActionPlan], None] = lambda _: None,

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages about who runs a plan, and about possible commands; retries of refused changes."""
+"""Messages about who runs a plan, with which limits, and about other commands; retries changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from applier.contracts import Claimant, Request
-from applier.errors import PlanConflict, sound_part
-from applier.store import Store
-from applier.wording import ago, one_line
+from applier.contracts import MAX_WORKERS, Claimant, Request, RequestVerb
+from applier.errors import PlanConflict
+from applier.store import PlanStore, RunStore
+from applier.wording import ago, one_line, run_options
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
+#: The verb in the history of the beginning of a run.
+BEGINS = "apply"
 #: States of a plan that has a claimant.
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 #: The reason why a plan in one of these states cannot be started or removed.
@@ -30,8 +36,8 @@ _INSTEAD = {
     PlanState.PENDING: "run it here: actionplan apply {}",
     PlanState.ONGOING: "look: actionplan show {}",
     PlanState.CANCELLING: "look: actionplan show {}",
-    PlanState.FAILED: "go on with it: actionplan resume {}",
-    PlanState.CANCELLED: "go on with it: actionplan resume {}",
+    PlanState.FAILED: "go on with it: actionplan apply {}",
+    PlanState.CANCELLED: "go on with it: actionplan apply {}",
 }
 
 
@@ -58,7 +64,7 @@ def is_gone(claimant: Claimant | None) -> bool:
     return claimant is not None and liveness.is_gone(claimant)
 
 
-def headline(store: Store, plan: ActionPlan) -> str | None:
+def headline(store: SqlStore, plan: ActionPlan) -> str | None:
     """Return a sentence about who runs a plan; None if nobody does."""
     claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
     return run_by(claimant) if claimant else None
@@ -70,25 +76,37 @@ def run_by(claimant: Claimant) -> str:
     return f"Run by {words(claimant)}{lost}"
 
 
-def claimant_lines(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
+def claimant_lines(store: PlanStore, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
     """Yield lines about who runs a plan, the last heartbeat, and the requests to this run.
 
-    ``record`` names the database. Yields nothing for a plan that nobody runs.
+    ``record`` names the database. For a plan that nobody runs, yields only the options of its last
+    run.
     """
     claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
-    if claimant is None:  # it may have ended after the plan was read
+    if claimant is not None:  # it may have ended after the plan was read
+        yield run_by(claimant)
+    if options := run_with(store, plan):
+        yield f"Run with {options}"
+    if claimant is None:
         return
-    yield run_by(claimant)
     heard = claimant.heartbeat_at
     since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
     yield f"{since}, in the record {record}"
     names = {a.uuid: a.label for a in plan.actions}
-    requests, damaged = sound_part(
-        lambda: store.requests(plan.uuid, after=claimant.requests_before)
-    )
-    for request in requests:
+    for request in store.requests(plan.uuid, after=claimant.requests_before):
         yield asked_for(request, names)
-    yield from map(str, damaged)
+
+
+def run_with(store: PlanStore, plan: ActionPlan) -> str | None:
+    """Return the options of the last run of a plan in words; None without a run.
+
+    Of a run in another record, from which the plan was imported, the history has them.
+    """
+    last = store.last_claimant(plan.uuid)
+    if last is not None:
+        return run_options(last.options) if last.options else None
+    runs = [entry for entry in store.history(plan.uuid) if entry.verb == BEGINS]
+    return (runs[-1].why or "").partition(" runs it: ")[2] or None if runs else None
 
 
 def asked_for(request: Request, names: Mapping[str, str]) -> str:
@@ -104,7 +122,21 @@ def asked_for(request: Request, names: Mapping[str, str]) -> str:
     return f"Requested: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
 
 
-def already_running(store: Store, uuid: str) -> PlanConflict | None:
+def goes_on(store: SqlStore, plan: ActionPlan) -> bool:
+    """Return whether a plan has stopped and can go on: paused, failed, or without a living applier.
+
+    Whether the applier on another host still lives is found out by waiting for its heartbeat.
+    """
+    from applier.run import resume, this_process
+
+    if plan.state in RUNNING:
+        claimant = store.claimant(plan.uuid)
+        here = claimant is not None and claimant.host == this_process.this_host()
+        return not here or is_gone(claimant)
+    return not resume.is_refused(plan)
+
+
+def already_running(store: SqlStore, uuid: str) -> PlanConflict | None:
     """Return the error for a change of a plan that somebody runs; None if nobody does."""
     state = store.load_plan(uuid).state
     if state not in RUNNING:
@@ -116,7 +148,7 @@ def already_running(store: Store, uuid: str) -> PlanConflict | None:
     if is_gone(claimant):
         text += (
             ", and that process is gone: it crashed or was killed. "
-            f"Continue it: actionplan resume {short}"
+            f"Continue it: actionplan apply {short}"
         )
     else:
         text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"
@@ -130,12 +162,12 @@ def wrong_state(plan: ActionPlan) -> PlanConflict:
     why = {**resume.REFUSED, **_STANDS}[plan.state]
     instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
     if plan.state is PlanState.SUCCEEDED and not resume.is_refused(plan):
-        why, instead = "a rollback undid some of it", "do that again: actionplan resume {}"
+        why, instead = "a rollback undid some of it", "do that again: actionplan apply {}"
     text = f"{named(plan).replace('Plan', 'plan', 1)} is {plan.state}: {why}"
     return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")
 
 
-def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], None]) -> None:
+def retried(store: SqlStore, plan: ActionPlan, change: Callable[[ActionPlan], None]) -> None:
     """Call ``change`` with a plan; if it refuses, retry with the plan in its new state.
 
     The state of the plan may have changed after it was read, for example because a service claimed
@@ -153,13 +185,13 @@ def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], None]
             before = now
 
 
-def _claim(store: Store, plan: ActionPlan) -> Claimant | None:
+def _claim(store: SqlStore, plan: ActionPlan) -> Claimant | None:
     """Return the claimant without its heartbeat, which changes while the claim stays."""
     claimant = store.claimant(plan.uuid)
     return claimant and claimant._replace(heartbeat_at=None)
 
 
-def request_message(store: Store, plan: ActionPlan, what: str) -> str:
+def request_message(store: SqlStore, plan: ActionPlan, what: str) -> str:
     """Return the message about a stored request, with a warning if the claimant has died.
 
     ``what`` is an infinitive, such as ``to pause it``.
@@ -171,3 +203,22 @@ def request_message(store: Store, plan: ActionPlan, what: str) -> str:
     if is_gone(claimant):
         text += " But that process is gone: it crashed or was killed, and nobody will do it."
     return text
+
+
+def of_last_run(store: RunStore, plan: ActionPlan) -> dict[str, int]:
+    """Return the limits that were set during the last run, by token, and its ``max_workers``.
+
+    The latest request counts. A new run begins with the limits of the plan.
+    """
+    claimant = store.last_claimant(plan.uuid)
+    found: dict[str, int] = {}
+    if claimant is not None:
+        found |= {MAX_WORKERS: claimant.options.max_workers} if claimant.options else {}
+        for request in store.requests(plan.uuid, claimant.requests_before):
+            found |= request.limits if request.verb == RequestVerb.LIMIT else {}
+    return found
+
+
+def holding_now(store: RunStore, plan: ActionPlan) -> dict[str, int]:
+    """Return the limits that were set and hold now; none if nobody runs the plan."""
+    return of_last_run(store, plan) if plan.state in RUNNING else {}

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes plans from documents: reads ``KEY=VALUE`` settings, and adds the facts of the cloud."""
+"""Makes plans: of documents, with settings and facts, and of plans that are to be undone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from applier.errors import OutOfDate
+from applier.assembly import Assembly, now
+from applier.contracts import REVERT, ActionPlugin
+from applier.errors import ActionFailed, ConfigurationError, OutOfDate
+from applier.operations import Operator, claim
+from applier.run import plan_cloud
 from applier.scheduling.verdict import OnFailure
-from planner.errors import InvalidInput, Mistake, accepted
-from planner.guarding import NO_DEMANDS, Demands
+from planner.errors import InvalidInput, Mistake, PlannerError, accepted
 from planner.guards import SETTABLE, Guards, read_setting
-from planner.model import ActionPlan
-from planner.ranges import whole_number
+from planner.making.guarding import NO_DEMANDS, Demands
+from planner.plan.model import Action, ActionPlan, Touch
+from planner.schemas.ranges import whole_number
 
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from applier.assembly import Assembly
     from planner.documents import Document
 
 POLICIES = tuple(str(policy) for policy in OnFailure)
@@ -143,7 +147,7 @@ def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
 
 
 def _saved(document: Document, *, check_types: bool) -> ActionPlan:
-    from planner import planning, registry, saved
+    from planner.making import planning, registry, saved
 
     try:
         plan = saved.read_plan(document)
@@ -167,14 +171,17 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
         raise InvalidInput(Mistake(text, place=place) for place in places)
 
 
-def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Document:
+def with_facts(document: Document, assembly: Assembly, cloud: str | None = None) -> Document:
     """Return the document with the facts of the configured cloud, if ``cloud`` is its plugin.
 
-    Without ``cloud`` the document is returned unchanged. Raises InvalidInput if the document has
-    facts already or cannot have any, and if another cloud is configured.
+    Without ``cloud``, only the attachments of its volumes are added: see :func:`_attachments`.
+    Raises InvalidInput if the document has facts already or cannot have any, and if another cloud
+    is configured.
     """
     if cloud is None:
-        return document
+        found = {} if document.is_plan else _attachments(document.value, assembly)
+        facts = found and {**(document.value.get("facts") or {}), "volumes": found}
+        return replace(document, value={**document.value, "facts": facts}) if facts else document
     place = f"facts from {cloud}"
     value: Any = document.value
     if not isinstance(value, Mapping) or document.is_plan or not _has_facts(value, assembly.conf):
@@ -183,7 +190,7 @@ def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Doc
     if value.get("facts"):
         text = "the document has facts already: leave out the option, or the field 'facts'"
         raise InvalidInput([Mistake(text, place=place)])
-    from planner import registry
+    from planner.making import registry
 
     configured = assembly.cloud()
     if not isinstance(configured, registry.load(registry.CLOUDS, cloud)):
@@ -192,8 +199,81 @@ def with_facts(document: Document, assembly: Assembly, cloud: str | None) -> Doc
     return replace(document, value={**value, "facts": assembly.facts()})
 
 
+def _attachments(value: Any, assembly: Assembly) -> dict[str, Any]:
+    """Return ``facts.volumes`` of a solution, with the instance of each volume that it changes.
+
+    Empty unless it changes volumes and instances, and if the cloud does not answer; the planner
+    warns of volumes that it does not find there.
+    """
+    actions = value.get("actions") if isinstance(value, Mapping) else None
+    try:
+        if not isinstance(actions, list) or not _has_facts(value, assembly.conf):
+            return {}
+    except PlannerError:  # told when the document is planned, with its line
+        return {}
+    touched = {t.resource for action in actions for t in _touches(action, assembly.plugins)}
+    known = (value.get("facts") or {}).get("volumes") or {}
+    asked = {r.partition(":")[2] for r in touched if r.startswith("volume:")} - set(known)
+    if not asked or not any(r.startswith("instance:") for r in touched):
+        return {}
+    try:
+        found = {name: assembly.cloud().volume(name) for name in sorted(asked)}
+    except (ActionFailed, ConnectionError, ConfigurationError):
+        return {}
+    return {**known, **{name: {"instance": (v or {}).get("instance")} for name, v in found.items()}}
+
+
+def _touches(action: Any, plugins: Mapping[str, type[ActionPlugin]]) -> Iterable[Touch]:
+    """Return what an entry of a document touches; mistakes in it are found when it is planned."""
+    from planner.planners.solution import about
+
+    with suppress(AttributeError, KeyError, TypeError, PlannerError):
+        given = action.get("input_parameters") or {}
+        name, parameters = (
+            action["action_type"],
+            {"resource_id": action.get("resource_id"), **given},
+        )
+        return about(name, plugins[name], parameters).touches
+    return ()
+
+
 def _has_facts(value: Mapping[str, Any], conf: cfg.ConfigOpts) -> bool:
     """Return whether the planner of a document reads a field ``facts``."""
-    from planner import planning
+    from planner.making import planning
 
     return "facts" in planning.choose(value, None, conf).SCHEMA.get("properties", {})
+
+
+def roll_back(
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    new_id: Callable[[], str],
+) -> ActionPlan:
+    """Make a plan that undoes another in reverse order, and store it.
+
+    Raises PlanConflict while somebody runs the other plan, OtherCloud, PlannerError.
+    """
+    from applier.rollback import rollback
+
+    taken = claim.already_running(assembly.store, plan.uuid)
+    if taken:
+        raise taken
+    plugins = assembly.plugins
+    plan_cloud.require_own(plan, plugins, assembly.cloud)
+
+    def is_revertible(action: Action) -> bool:
+        plugin = plugins.get(action.action_type)
+        return plugin is not None and plugin.is_revertible(action.input_parameters)
+
+    revert = plugins[REVERT]
+    made = rollback(
+        plan,
+        is_revertible,
+        lambda action: revert.touches(action.input_parameters),
+        now=now(),
+        new_id=new_id,
+    )
+    of_it = operator.entry("rollback", f"undoes plan {plan.uuid}")
+    assembly.store.save_plan(made, history=of_it)
+    return made

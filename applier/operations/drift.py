@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the cloud as it is now with the state for which the actions of a plan were made."""
+"""Compares a plan with the cloud as it is: what is not as planned any more, and a dry run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from applier.actions.group_instances import definition
 from applier.actions.parameters import resource, text
 from applier.assembly import Assembly, now
-from applier.errors import Difference, Drift
+from applier.errors import Difference, Drift, GuardRefusal
 from applier.operations import Tell
+from applier.run import plan_cloud
+from applier.run.prechecks import Precheck, Prechecked, check_all
+from applier.store.samples import size_of
 from applier.wording import ago
-from planner.model import Action, ActionPlan
-from planner.states import ActionState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState
 
 Facts = Mapping[str, Any]
 _OPEN = (ActionState.PENDING, ActionState.ONGOING, ActionState.UNKNOWN)
@@ -124,3 +128,90 @@ _COMPARED: Mapping[str, Callable[[Action, Facts, set[str]], Iterator[Difference]
     "change_node_power_state": _no_host,
     "turn_host_to_acpi_s3_state": _no_host,
 }
+
+
+class DryRun(NamedTuple):
+    """The findings of a dry run.
+
+    ``checked`` are the results of the prechecks in plan order. ``moved`` are sentences about what
+    differs in the cloud from the plan; None if the plan needs no cloud. ``guard`` is the sentence
+    with which a guard refuses the plan; None if none does.
+    """
+
+    checked: Sequence[Prechecked]
+    moved: Sequence[str] | None
+    guard: str | None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether anything is refused, or not as planned."""
+        refused = any(one.found is Precheck.REFUSED for one in self.checked)
+        return refused or bool(self.moved) or self.guard is not None
+
+
+def dry_run(assembly: Assembly, plan: ActionPlan) -> DryRun:
+    """Call the prechecks of a plan, compare it with the cloud, and check its guards.
+
+    Nothing is stored or changed. Raises ActionFailed if the cloud cannot be read.
+    """
+    environment = assembly.environment.of_plan(plan)
+    try:
+        checked = check_all(plan.actions, environment)
+    finally:
+        environment.close()
+    needs_cloud = plan_cloud.needed_by(plan, assembly.plugins) is not None
+    moved = None
+    if needs_cloud:
+        facts = assembly.facts()
+        moved = [difference.detail for difference in found(plan, facts)]
+        checked = [_with_room(one, facts) for one in checked]
+    guard = None
+    try:
+        assembly.require_allowed(plan)
+    except GuardRefusal as refusal:
+        guard = str(refusal)
+    return DryRun(checked, moved, guard)
+
+
+def as_dict(plan: ActionPlan, found: DryRun) -> dict[str, Any]:
+    """Return what a dry run found as a mapping, for JSON."""
+    return {
+        "uuid": plan.uuid,
+        "name": plan.name,
+        "cloud": plan_cloud.name_of(plan),
+        "refused": found.is_refused,
+        "guard": found.guard,
+        "moved": None if found.moved is None else list(found.moved),
+        "actions": [
+            {
+                "uuid": one.action.uuid,
+                "name": one.action.name,
+                "found": str(one.found),
+                "why": one.why,
+            }
+            for one in found.checked
+        ],
+    }
+
+
+def _with_room(one: Prechecked, facts: Facts) -> Prechecked:
+    """Return the result, REFUSED if the flavor of an action is larger than every host.
+
+    Disks do not count: an instance on a volume needs none of its host.
+
+    >>> facts = {"hosts": {"a": {"vcpus": 8}}, "flavors": {"m1.huge": {"vcpus": 64}}}
+    >>> grow = Action(uuid="u", action_type="resize", input_parameters={"flavor": "m1.huge"})
+    >>> _with_room(Prechecked(grow, Precheck.TO_DO), facts).why
+    'no host is large enough for m1.huge: it has 64 vcpus, and the largest host 8'
+    """
+    parameters = one.action.input_parameters
+    name = size_of(parameters) or definition(parameters).get("flavor")
+    flavor, hosts = (facts.get("flavors") or {}).get(name), (facts.get("hosts") or {}).values()
+    if one.found not in (Precheck.TO_DO, Precheck.LATER) or not flavor or not hosts:
+        return one
+    for room in ("vcpus", "ram_mb"):
+        known = [host[room] for host in hosts if room in host]
+        if known and room in flavor and flavor[room] > max(known):
+            why = f"no host is large enough for {name}: it has {flavor[room]} {room}, and the "
+            return one._replace(found=Precheck.REFUSED, why=f"{why}largest host {max(known)}")
+    return one

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier.operations import Operator
 from applier.run.durations import CAUTIOUS, SamplesOfType
-from applier.store import Store
 from applier.store.samples import MOST, Sample
 from applier.wording import count
-from planner import checking
 from planner.errors import InvalidInput, Mistake
-from planner.ranges import NAME, NAME_OR_NULL, SECONDS
+from planner.schemas import checking
+from planner.schemas.ranges import NAME, NAME_OR_NULL, SECONDS
 
 if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
     from planner.documents import Document
 
 #: The format of a document with durations.
@@ -59,7 +59,7 @@ class Known(NamedTuple):
     nine_in_ten_s: float
 
 
-def listed(store: Store, action_types: Sequence[str]) -> Iterator[Known]:
+def listed(store: SqlStore, action_types: Sequence[str]) -> Iterator[Known]:
     """Yield the durations that forecasts expect for each type, size and node that has samples.
 
     They are sorted by type, size and node.
@@ -79,7 +79,7 @@ def listed(store: Store, action_types: Sequence[str]) -> Iterator[Known]:
             )
 
 
-def exported(store: Store, action_types: Sequence[str]) -> dict[str, Any]:
+def exported(store: SqlStore, action_types: Sequence[str]) -> dict[str, Any]:
     """Return a document with the durations that were measured here, not imported; latest first."""
     durations = []
     for name, samples in store.durations(sorted(action_types)).items():
@@ -94,7 +94,7 @@ def exported(store: Store, action_types: Sequence[str]) -> dict[str, Any]:
     return {"durations": durations}
 
 
-def import_from(store: Store, document: Document, operator: Operator) -> None:
+def import_from(store: SqlStore, document: Document, operator: Operator) -> None:
     """Keep the durations of a document; raises InvalidInput with every mistake.
 
     They replace all that were imported before for the action types in it.

@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from applier.store.subscriptions import EventStore
+    from applier.storage.sql import SqlStore
 
 #: The name of the subscription that all readers share.
 READERS = "readers"
 
 
-def read_on(store: EventStore, *, now: datetime, keep_s: float) -> None:
+def read_on(store: SqlStore, *, now: datetime, keep_s: float) -> None:
     """Subscribe the readers, so that events are recorded from now on and for ``keep_s`` seconds."""
     store.subscribe(READERS, now=now, until=now + timedelta(seconds=keep_s))
 
 
-def forget(store: EventStore, *, now: datetime, keep_s: float) -> None:
+def forget(store: SqlStore, *, now: datetime, keep_s: float) -> None:
     """Delete events that every receiver has got and that are older than ``keep_s`` seconds."""
     store.delete_events(before=now - timedelta(seconds=keep_s), now=now)

@@ -7,20 +7,21 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from applier.errors import sound_part
+from applier.operations import claim
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.run.durations import NOTHING
-from applier.store import Attempt, RunStore, Store
+from applier.store import Attempt, RunStore
 from applier.wording import one_line, some
-from planner.guarantees import half_done
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.guarantees import half_done
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
-#: The verb of the entry of the history with which a run begins.
-_BEGINS = "apply"
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
+
 #: The maximum number of actions in doubt for which a command is suggested.
 _MOST_IN_DOUBT = 3
 #: The maximum number of nodes that are named as half done.
@@ -32,63 +33,44 @@ _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
 
 class LastRun(NamedTuple):
-    """The seconds of a run from its first start to its last end, as expected and as they were.
+    """The seconds of a run from its beginning to its last end, as expected and as they were.
 
-    A run that takes over running actions begins with its claim. ``planned_s`` is None if the
-    duration of an action was not known before.
+    ``planned_s`` is None if the duration of an action was not known before.
     """
 
     planned_s: float | None
     taken_s: float
 
 
-def last_run(parts: ForecastParts, store: Store, plan: ActionPlan, workers: int) -> LastRun:
+def last_run(parts: ForecastParts, store: SqlStore, plan: ActionPlan, workers: int) -> LastRun:
     """Return the planned and the measured seconds of the last run of a stored plan.
 
     ``workers`` is the number of workers for the forecast.
     """
-    planned_s = _planned_s(parts, plan, _began(store, plan), workers)
+    planned_s = _planned_s(parts, plan, began(store, plan), workers)
     return LastRun(planned_s, taken_s(store, plan))
 
 
-def taken_s(store: Store, plan: ActionPlan) -> float:
+def taken_s(store: SqlStore, plan: ActionPlan) -> float:
     """Return the seconds of the last run (see :class:`LastRun`); 0.0 without one."""
-    first = first_start(store, plan)
+    first = began(store, plan)
     last = max((a.ended_at for a in plan.actions if a.ended_at is not None), default=None)
     return 0.0 if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 
-def first_start(store: Store, plan: ActionPlan) -> datetime | None:
-    """Return the time of the first start in the last run of a stored plan; None without a start.
-
-    Actions that an earlier run started, and that ended in the last one, count as started when the
-    last one began.
-    """
-    began = _began(store, plan)
-    times = [(a.started_at, a.ended_at) for a in plan.actions if a.started_at is not None]
-    times += [(t.started_at, t.ended_at) for ts in attempts_of(store, plan).values() for t in ts]
-    if began is None:
-        return min((start for start, _ in times), default=None)
-    starts = (max(start, began) for start, end in times if end is None or end >= began)
-    return min(starts, default=None)
-
-
-def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
-    """Return the attempts of each action that was tried again, or waits for a retry.
-
-    Damaged ones are left out.
-    """
-    again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
-    return {a.uuid: sound_part(partial(store.attempts, plan.uuid, a.uuid))[0] for a in again}
-
-
-def _began(store: Store, plan: ActionPlan) -> datetime | None:
+def began(store: SqlStore, plan: ActionPlan) -> datetime | None:
     """Return when the last run of a plan began; None if it is not known, or if there was none."""
     if claimant := store.last_claimant(plan.uuid):
         return claimant.claimed_at
     # An imported plan has no claimant; only its history has its runs.
-    entries, _ = sound_part(lambda: store.history(plan.uuid))
-    return next((entry.at for entry in reversed(entries) if entry.verb == _BEGINS), None)
+    entries = reversed(store.history(plan.uuid))
+    return next((entry.at for entry in entries if entry.verb == claim.BEGINS), None)
+
+
+def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
+    """Return the attempts of each action that was tried again, or waits for a retry."""
+    again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
+    return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
 
 
 def _planned_s(
@@ -133,12 +115,11 @@ def next_steps(plan: ActionPlan) -> Iterator[str]:
     if plan.state in (PlanState.PAUSED, *_OVER) and (nodes := half_done(plan)):
         yield f"Left half done: {some(nodes, _MOST_NODES, ', ')}."
     if plan.state is PlanState.PAUSED:
-        tried_again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
-        if tried_again:
-            yield f"Run failed actions again, and continue: actionplan resume {short}"
-        yield f"Continue{' with the rest' if tried_again else ''}: actionplan apply {short}"
+        again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
+        what = "Run failed actions again, and continue" if again else "Continue"
+        yield f"{what}: actionplan apply {short}"
         yield f"Or cancel it: actionplan cancel {short}"
     if plan.state in _OVER:
         ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
         yield f"For details: actionplan action list {short} --state {ended[0]}"
-        yield f"Run failed actions again: actionplan resume {short}"
+        yield f"Run failed actions again: actionplan apply {short}"

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a plan or an action by its uuid, the beginning of its uuid, or its name."""
+"""Plans and actions as callers name them, and as they are shown: without values that are secret."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from applier.contracts import REVERT
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.store import Store
-from planner.model import Action, ActionPlan
+from applier.store import PlanStore
+from planner.errors import PlannerError, UnknownPlugin
+from planner.making.registry import ActionTypes
+from planner.plan.model import Action, ActionPlan
+from planner.schemas import write_only
+from planner.schemas.references import MARK, has_keyword
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
 
 #: The number of characters of a uuid.
 UUID_LENGTH = 36
 
 
-def find_plan(store: Store, reference: str) -> ActionPlan:
-    """Load a plan by its uuid, a unique beginning of it, its unique name, or ``last``.
+def find_plan(store: SqlStore, reference: str) -> ActionPlan:
+    """Load a plan by its uuid, a unique beginning of it, its unique name, ``last`` or ``last~1``.
 
     Raises PlanNotFound, also if several plans match, and DamagedRecord.
     """
@@ -23,6 +35,15 @@ def find_plan(store: Store, reference: str) -> ActionPlan:
         except PlanNotFound:
             pass
     return store.load_plan(store.find_plan(reference))
+
+
+def find_part(store: PlanStore, plan: str, action: str) -> tuple[ActionPlan, Action]:
+    """Find a plan and an action of it, and load no more than explains the action.
+
+    Raises as :func:`find_plan` and :func:`find_action`.
+    """
+    part = store.load_part(store.find_plan(plan), action)
+    return part, find_action(part, action)
 
 
 def find_action(plan: ActionPlan, reference: str) -> Action:
@@ -36,3 +57,37 @@ def find_action(plan: ActionPlan, reference: str) -> Action:
         known = [f"{a.label} ({a.uuid[:8]})" for a in found]
         raise ActionNotFound(plan.uuid[:8], reference, known)
     return found[0]
+
+
+def without(plan: ActionPlan, types: ActionTypes) -> ActionPlan:
+    """Return a plan whose hidden parameters are replaced.
+
+    ``types`` are the installed action types. Parameters of any other type are not hidden, all those
+    of a type that cannot be loaded are.
+    """
+    return replace(plan, actions=tuple(action_without(action, types) for action in plan.actions))
+
+
+def action_without(action: Action, types: ActionTypes) -> Action:
+    """Return an action whose hidden parameters are replaced."""
+    if not action.input_parameters:
+        return action
+    shown = _shown(action.action_type, action.input_parameters, types)
+    return action if shown == action.input_parameters else replace(action, input_parameters=shown)
+
+
+def _shown(name: str, parameters: Any, types: ActionTypes) -> Any:
+    if name == REVERT and isinstance(parameters, Mapping):
+        inner = parameters.get("parameters")
+        return {
+            **parameters,
+            "parameters": _shown(str(parameters.get("action_type")), inner, types),
+        }
+    try:
+        schema = types[name].SCHEMA
+    except UnknownPlugin:
+        return parameters
+    except PlannerError:
+        # It is not known what the schema of a broken plugin marks.
+        return write_only.masked(parameters)
+    return write_only.hidden(schema, parameters) if has_keyword(schema, MARK) else parameters

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, pause and cancel a plan, and change its limits.
+"""Start, pause, resume and cancel a plan, and change its limits.
 
 The state or the claimant of a plan may change after it was read, for example because a service
 claims it. Then start, pause and cancel are retried with the plan as it is then.
@@ -7,21 +7,25 @@ claims it. Then start, pause and cancel are retried with the plan as it is then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request, RequestVerb
 from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.guarding import limits as raised_limits
-from applier.operations import Operator, claim, drift, start_times
+from applier.operations import Operator, claim, drift, services, start_times
 from applier.run import plan_cloud
-from applier.store import Store
-from applier.wording import some
-from planner.guarantees import half_done
-from planner.model import ActionPlan
-from planner.states import ENDED_PLAN, ActionState, PlanState
+from applier.scheduling.resumption import TO_VERIFY
+from applier.wording import count, some
+from planner.plan.guarantees import half_done
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ENDED_PLAN, ActionState, PlanState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
 
 #: The most nodes that a message names.
 _MOST = 10
@@ -34,6 +38,7 @@ def start(
     *,
     accept_drift: bool = False,
     at: datetime | None = None,
+    why: str | None = None,
 ) -> None:
     """Make a RECOMMENDED or PAUSED plan PENDING, so that an applier service runs it.
 
@@ -41,7 +46,11 @@ def start(
     Raises PlanConflict, OtherCloud, GuardRefusal if it may not run, and OutOfDate if the cloud is
     not as planned any more and that is not accepted.
     """
-    claim.retried(assembly.store, plan, lambda p: _start(assembly, operator, p, accept_drift, at))
+
+    def start_it(plan: ActionPlan) -> None:
+        _start(assembly, operator, plan, accept_drift, at, why)
+
+    claim.retried(assembly.store, plan, start_it)
 
 
 def _start(
@@ -50,6 +59,7 @@ def _start(
     plan: ActionPlan,
     accept_drift: bool,
     at: datetime | None,
+    why: str | None,
 ) -> None:
     is_moved = plan.state is PlanState.PENDING and plan.start_at != at
     if not is_moved and plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
@@ -60,14 +70,15 @@ def _start(
         drift.require_no_drift(
             assembly, plan, operator.say, accepted=accept_drift, in_any_case=False
         )
-    started = operator.entry("start", f"at {at:%Y-%m-%d %H:%M:%S} UTC" if at else None)
+    told = [f"at {at:%Y-%m-%d %H:%M:%S} UTC"] if at else []
+    started = operator.entry("start", ": ".join([*told, *([why] if why else [])]) or None)
     assembly.store.start_plan(plan.uuid, at, now=now(), history=started)
     for line in start_times.lines(replace(plan, state=PlanState.PENDING, start_at=at)):
         operator.say(line)
 
 
 def pause(
-    store: Store, operator: Operator, plan: ActionPlan, why: str | None, *, at_once: bool = False
+    store: SqlStore, operator: Operator, plan: ActionPlan, why: str | None, *, at_once: bool = False
 ) -> None:
     """Store the request to pause an ONGOING plan, which its claimant follows later.
 
@@ -79,7 +90,7 @@ def pause(
     claim.retried(store, plan, lambda p: _pause(store, operator, p, request))
 
 
-def _pause(store: Store, operator: Operator, plan: ActionPlan, request: Request) -> None:
+def _pause(store: SqlStore, operator: Operator, plan: ActionPlan, request: Request) -> None:
     short = plan.uuid[:8]
     if plan.state is PlanState.PAUSED:
         instead = f"Continue it with: actionplan apply {short}"
@@ -143,7 +154,7 @@ def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, request: R
         operator.say(claim.request_message(store, plan, "to cancel it"))
 
 
-def _ask(store: Store, operator: Operator, plan: ActionPlan, request: Request) -> None:
+def _ask(store: SqlStore, operator: Operator, plan: ActionPlan, request: Request) -> None:
     words = " ".join(f"{name}={number}" for name, number in request.limits.items())
     why = ": ".join(text for text in (words, request.why) if text) or None
     asked = operator.entry(request.verb, why)
@@ -205,3 +216,100 @@ def set_limits(
     _ask(assembly.store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
     operator.say(claim.request_message(assembly.store, plan, f"for {words}"))
+
+
+def foresee(assembly: Assembly, operator: Operator, plan: ActionPlan) -> Claimant | None:
+    """Pass lines about what going on with a plan would do to the operator; change nothing.
+
+    Return its claimant, which has died, or None. It blocks and raises as :func:`go_on`.
+    """
+    from applier.run import resume as run_resume
+
+    _require_resumable(assembly, plan)
+    plan, dead = run_resume.resumable(assembly.store, plan.uuid, tell=operator.note)
+    commands = assembly.runner().found_commands(plan.uuid)
+    for line in foreseen(plan, run_resume.to_reset(plan), commands):
+        operator.say(line)
+    return dead
+
+
+def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+    """Go on with a plan, by whoever runs plans: see :func:`go_on`.
+
+    The operator gets lines about what will be verified and run, and by whom.
+    """
+    store = assembly.store
+    plan = go_on(assembly, operator, plan, why)
+    for line in foreseen(plan, ()):
+        operator.say(line)
+    found = services.present(store, plan_cloud.needed_by(plan, assembly.plugins))
+    if found:
+        for line in services.pending_lines(plan, found[0]):
+            operator.say(line)
+    else:
+        instead = f"Run it: actionplan apply {plan.uuid[:8]}"
+        operator.say(f"{claim.named(plan)} is PENDING. {instead}")
+
+
+def go_on(
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    why: str | None,
+    dead: Claimant | None = None,
+) -> ActionPlan:
+    """Make a plan PENDING that was paused or failed, or whose applier died; return it.
+
+    If the plan has a claimant, the call blocks until that has missed enough heartbeats to count as
+    dead, unless :func:`foresee` has found it ``dead``. Raises PlanConflict if the claimant writes
+    one, or if the state of the plan does not allow it. Raises OtherCloud, and GuardRefusal if the
+    plan may not run.
+    """
+    from applier.run import resume as run_resume
+
+    _require_resumable(assembly, plan)
+    run_resume.resume(
+        assembly.store,
+        plan.uuid,
+        clock=now,
+        tell=operator.note,
+        who=operator.name,
+        why=why,
+        history=operator.entry("resume", why),
+        dead=dead,
+    )
+    return assembly.store.load_plan(plan.uuid)
+
+
+def _require_resumable(assembly: Assembly, plan: ActionPlan) -> None:
+    from applier.run import resume as run_resume
+
+    if run_resume.is_refused(plan):
+        raise claim.wrong_state(plan)
+    plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
+    assembly.require_allowed(plan)
+
+
+def foreseen(
+    plan: ActionPlan, reset: Collection[str], commands: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return lines that count the actions done, to verify and to run.
+
+    ``reset`` are the uuids of the actions that become PENDING when the plan is resumed.
+    ``commands`` has texts about the commands of actions to verify, by uuid of the action.
+    """
+    again = set(reset)
+    real = [a for a in plan.actions if a.action_type != JOIN]
+    verify = [a for a in real if a.state in TO_VERIFY]
+    to_do = [a for a in real if a.state is ActionState.PENDING or a.uuid in again]
+    done = len(real) - len(verify) - len(to_do)
+    lines = [f"{count(done, 'action')} done, {len(verify)} to verify first, {len(to_do)} to do."]
+    for action in verify[:20]:
+        why = action.status_message
+        if action.state is ActionState.ONGOING:
+            why = "it was running, and its end was not recorded"
+        why = (commands or {}).get(action.uuid, why)
+        lines.append(f"  to verify  {action.label}: {why or 'it is in doubt'}")
+    if len(verify) > 20:
+        lines.append(f"  and {len(verify) - 20} more")
+    return lines

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts of plans, and a sentence about the durations behind them."""
+"""Predicts when the actions of a plan run, how long it takes, and how many windows it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from applier.assembly import Assembly, now
 from applier.contracts import ActionPlugin
-from applier.engines.tasks import workerless
+from applier.engines.tasks import only_waiting, workerless
+from applier.errors import ConfigurationError
+from applier.guarding.nights import Night, nights
 from applier.run.durations import (
     ESTIMATE,
     NOTHING,
@@ -20,24 +23,24 @@ from applier.run.durations import (
     estimates,
 )
 from applier.run.plan_cloud import name_of
-from applier.scheduling import forecast as forecasting
+from applier.scheduling.course import Ranking
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.queue_limits import QueueLimits, queue_limits
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import TypePolicy
-from applier.store import RunStore
-from applier.store.worker_jobs import WorkerJobStore
-from applier.wording import count
-from planner.model import ActionPlan
-from planner.registry import ActionTypes
+from applier.store import PlanStore
+from applier.wording import count, duration, one_line, some
+from planner.making.registry import ActionTypes
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import OPEN
 
 
 class ForecastParts(Protocol):
     """The parts that a forecast needs: the session of a command line and the assembly have them."""
 
     @property
-    def store(self) -> RunStore:
-        """The store, which has the durations of earlier runs."""
+    def plans(self) -> PlanStore:
+        """The store of the plans, which has the durations of earlier runs."""
 
     @property
     def policies(self) -> Mapping[str, TypePolicy]:
@@ -77,7 +80,7 @@ def past_durations(parts: ForecastParts, before: datetime | None = None) -> Past
     With ``before``, they are those that were known at that time.
     """
     return PastDurations(
-        lambda names: parts.store.durations(names, before=before), estimates(parts.policies)
+        lambda names: parts.plans.durations(names, before=before), estimates(parts.policies)
     )
 
 
@@ -99,7 +102,7 @@ def makespan_s(
 ) -> float:
     """Return the makespan that :func:`predicted` computes, in seconds; faster than a forecast."""
     concurrency = concurrency_of(parts, plan, max_workers)
-    return forecasting.makespan_s(plan.actions, durations.seconds, concurrency)
+    return Ranking(plan.actions, durations.seconds, concurrency).timeline.makespan_s
 
 
 def sentence(durations: Durations) -> str:
@@ -161,12 +164,16 @@ def concurrency_of(parts: ForecastParts, plan: ActionPlan, max_workers: int) -> 
 def _concurrency_and_queues(
     parts: ForecastParts, plan: ActionPlan, max_workers: int
 ) -> tuple[Concurrency, QueueLimits]:
+    from applier.storage.sql import SqlStore
+
     # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(parts.action_types)
-    without = workerless(plan.actions, {name: parts.plugins[name] for name in names})
+    plugins = {name: parts.plugins[name] for name in names}
+    without = workerless(plan.actions, plugins)
     queues = QueueLimits()
-    if parts.route is not None and isinstance(parts.store, WorkerJobStore):
-        queues = queue_limits(plan.actions, parts.route, without, parts.store.served_queues())
+    if parts.route is not None and isinstance(parts.plans, SqlStore):
+        here = without | only_waiting(plan.actions, plugins)
+        queues = queue_limits(plan.actions, parts.route, here, parts.plans.served_queues())
     concurrency = Concurrency(
         limits={**plan.limits, **queues.limits},
         places=plan.places,
@@ -175,3 +182,53 @@ def _concurrency_and_queues(
         queue_tokens=queues.tokens,
     )
     return concurrency, queues
+
+
+#: How many actions a line names.
+_MOST_NAMED = 4
+
+
+def split_by_window(
+    assembly: Assembly, plan: ActionPlan, found: Prediction, workers: int
+) -> Sequence[Night]:
+    """Return the windows in which a plan would run, each with the actions that start in it.
+
+    Raises ConfigurationError if neither the plan nor the configuration has windows.
+    """
+    times = assembly.open_times(plan)
+    if times is None:
+        raise ConfigurationError(
+            "--split-by-window: neither the plan nor [watcher_applier] has windows"
+        )
+    concurrency = concurrency_of(assembly, plan, workers)
+    expected_s, ranks = found.durations.cautious, found.forecast.ranks
+    return nights(plan.actions, expected_s, concurrency, ranks, times, now())
+
+
+def window_lines(plan: ActionPlan, found: Sequence[Night]) -> Iterator[str]:
+    """Yield a line with the number of windows, one about each, and one about unstarted actions."""
+    labels = {a.uuid: one_line(a.label) for a in plan.actions}
+    left = sum(a.state in OPEN and a.action_type != JOIN for a in plan.actions)
+    missing = left - sum(len(night.actions) for night in found)
+    yield f"It takes {count(len(found), 'window')}, if each action takes as long as 9 in 10 did:"
+    for night in found:
+        names = some([labels[uuid] for uuid in night.actions], _MOST_NAMED, ", ")
+        seconds = (night.ends_at - night.interval.start).total_seconds()
+        until = f"{night.interval.start:%Y-%m-%d %H:%M} to {night.interval.end:%H:%M} UTC"
+        done = f"{count(len(night.actions), 'action')} until {duration(seconds)} after its begin"
+        yield f"  {until}: {done}: {names}"
+    if missing:
+        yield f"  {count(missing, 'action')} would never start: no window is long enough."
+
+
+def windows_as_list(found: Sequence[Night]) -> list[dict[str, Any]]:
+    """Return windows as JSON types."""
+    return [
+        {
+            "opens_at": night.interval.start.isoformat(),
+            "closes_at": night.interval.end.isoformat(),
+            "ends_at": night.ends_at.isoformat(),
+            "actions": list(night.actions),
+        }
+        for night in found
+    ]

@@ -14,18 +14,15 @@ from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import ForecastParts, concurrency_of
 from applier.rehearsal import advice
 from applier.rehearsal.advice import Lowered
-from applier.rehearsal.attempts import Attempts
-from applier.rehearsal.faults import Fault, concerned
-from applier.rehearsal.homes import HomesOfPlan
+from applier.rehearsal.faults import Attempts, Fault, concerned
 from applier.rehearsal.rehearsal_figures import OfAction, RehearsalFigures, figures
-from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
+from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
 from applier.run.durations import PastDurations
 from applier.run.plan_cloud import name_of
-from applier.scheduling.course import Course
-from applier.scheduling.forecast import best_ranks
+from applier.scheduling.course import Course, Ranking
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure
-from planner.model import Action, ActionPlan, Touch
+from planner.plan.model import Action, ActionPlan, Touch
 
 #: How often a plan is rehearsed by default.
 TIMES = 200
@@ -77,19 +74,18 @@ def rehearsed(
     settings: Settings,
     *,
     max_workers: int,
-    on_failure: str,
+    on_failure: OnFailure,
     failure_budget: Sequence[str] = (),
     advise: bool = True,
     progress: Progress = lambda: None,
 ) -> Rehearsals:
     """Rehearse the open actions of a plan; raises InvalidInput for faults that concern no action.
 
-    ``on_failure`` applies if the plan has no such policy. ``failure_budget`` are the budgets of the
-    plan and of the configuration. With ``advise``, lower limits are tried if an action goes wrong
-    in any rehearsal; not if a run does not end, because one that hangs early has few failures.
+    ``failure_budget`` are the budgets of the plan and of the configuration. With ``advise``, lower
+    limits are tried if an action goes wrong in any rehearsal; not if a run does not end, because
+    one that hangs early has few failures.
     """
-    policy = OnFailure(plan.on_failure or on_failure)
-    prepared = _Preparation(parts, plan, known, settings, policy, failure_budget)
+    prepared = _Preparation(parts, plan, known, settings, on_failure, failure_budget)
     concurrency = concurrency_of(parts, plan, max_workers)
     found = compared = prepared.figures(concurrency, settings.times, progress)
     tried: list[Lowered] = []
@@ -169,7 +165,7 @@ class _Preparation:
 
     def _with(self, concurrency: Concurrency) -> Rehearsal:
         course = Course(self._plan.actions, self._seconds, concurrency)
-        ranks = best_ranks(self._plan.actions, self._seconds, concurrency)
+        ranks = Ranking(self._plan.actions, self._seconds, concurrency).ranks
         return Rehearsal(course, ranks, self._rules, self._homes, self._make_budget)
 
 

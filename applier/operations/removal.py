@@ -6,22 +6,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
 from applier.machines.job_names import attempt_of
 from applier.operations import Operator, claim
-from applier.store import Store
-from applier.store.retention import EndedPlan, RetentionStore
+from applier.store.entries import EndedPlan
 from applier.wording import count
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: How many plans, and about how many actions, one transaction deletes.
 PLANS_AT_ONCE, ACTIONS_AT_ONCE = 100, 1000
 
 
-def require_deletable(store: Store, plan: ActionPlan) -> None:
+def require_deletable(store: SqlStore, plan: ActionPlan) -> None:
     """Raise PlanConflict for a plan that waits, runs, pauses or is DELETED."""
     state, short = plan.state, plan.uuid[:8]
     if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
@@ -32,8 +36,8 @@ def require_deletable(store: Store, plan: ActionPlan) -> None:
         raise claim.wrong_state(plan)
 
 
-def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
-    """Mark a plan DELETED; raises PlanConflict as :func:`require_deletable`."""
+def delete(store: SqlStore, operator: Operator, plan: ActionPlan) -> None:
+    """Mark a plan DELETED; raises PlanConflict if it runs, waits, is PAUSED, or is DELETED."""
     require_deletable(store, plan)
     message, deleted = f"removed by {operator.name}", operator.entry("delete")
     store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
@@ -41,7 +45,7 @@ def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
     operator.say(f"To bring it back: actionplan undelete {plan.uuid}")
 
 
-def undelete(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+def undelete(store: SqlStore, operator: Operator, plan: ActionPlan, why: str | None) -> None:
     """Restore the state of a removed plan; raises PlanConflict if it is not DELETED."""
     entry = operator.entry("undelete", why)
     state = store.undelete_plan(plan.uuid, now=now(), history=entry)
@@ -82,6 +86,7 @@ def purge(
                 purged += len(deleted)
                 gone |= of_plans.intersection(deleted)
             else:
+                store.purge_plans((), before)  # what belongs to no plan
                 is_whole = True
         finally:
             operator.say(f"{count(purged, 'plan')} deleted for good.")
@@ -97,7 +102,7 @@ def purge(
     return is_whole
 
 
-def _parts(store: RetentionStore, before: datetime) -> Iterator[list[str]]:
+def _parts(store: SqlStore, before: datetime) -> Iterator[list[str]]:
     """Yield the uuids that one transaction deletes, each part listed when it is needed."""
     after = 0
     while found := store.ended_plans(before, after=after, limit=PLANS_AT_ONCE):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from applier.assembly import Assembly, now
 from applier.operations import Operator, claim
 from applier.wording import duration
-from planner import ranges
 from planner.errors import InvalidInput, Mistake
-from planner.model import JOIN, ActionPlan
-from planner.states import OPEN
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import OPEN
+from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes

@@ -3,30 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
 
-from applier.assembly import Assembly
-from applier.errors import sound_part
-from applier.operations import changed_limits, holds
+from applier.contracts import HistoryEntry
+from applier.errors import DamagedRecord, PlanNotFound
+from applier.guarding.open_times import OpenTimes
+from applier.operations import claim
 from applier.operations.last_run import attempts_of, fresh
 from applier.operations.predictions import ForecastParts, concurrency_of, past_durations
 from applier.run.durations import NOTHING
-from applier.scheduling.course import Course, Timeline
-from applier.scheduling.forecast import best_ranks, forecast
+from applier.scheduling.course import Course, Ranking, Timeline
+from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
-from applier.store import Store
+from applier.scheduling.waiting import resources_of
+from applier.store import PlanStore
 from applier.timeline.chart import chart
-from applier.timeline.holds import first_run
+from applier.timeline.holds import Run, runs, standstills, taken
 from applier.timeline.times import Times, began, times
-from applier.timeline.values import Chart, LaneKind
+from applier.timeline.values import Chart, Hold, LaneKind, Reason
 from applier.timeline.waits import RunLimits, Waiting, are_unexplained, critical_path, waits
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+class TimelineParts(ForecastParts, Protocol):
+    """What a timeline needs: the session of a command line and the assembly have it."""
+
+    def open_times(self, plan: ActionPlan) -> OpenTimes | None:
+        """Return the times at which actions of a plan may start; None for any time."""
 
 
 class Observed(NamedTuple):
@@ -34,7 +43,8 @@ class Observed(NamedTuple):
 
     ``waiting`` is by uuid; ``critical`` are the uuids of the critical path, in its order.
     ``whole_s`` is the makespan in seconds that was forecast for the whole plan; ``is_known`` is
-    false if the duration of an action was not known before the first start.
+    false if the duration of an action was not known before the first start. ``taken`` is the
+    sentence about how long the plan ran, empty before its first run.
     """
 
     times: Times
@@ -42,10 +52,11 @@ class Observed(NamedTuple):
     critical: Sequence[str]
     whole_s: float
     is_known: bool = True
+    taken: str = ""
 
 
 def timeline(
-    parts: Assembly,
+    parts: TimelineParts,
     plan: ActionPlan,
     workers: int,
     *,
@@ -61,13 +72,14 @@ def timeline(
     that suits the plan.
     """
     found = observed(parts, plan, workers, now=now, is_stored=is_stored)
-    at_workers = _workers(parts.store, plan) if is_stored and kind is LaneKind.WORKER else {}
+    at_workers = _workers(parts.plans, plan) if is_stored and kind is LaneKind.WORKER else {}
     return chart(
         plan,
         found.times,
         found.waiting,
         found.critical,
         expected_s=found.whole_s,
+        taken=found.taken,
         keep=keep,
         kind=kind,
         workers=at_workers,
@@ -76,26 +88,37 @@ def timeline(
 
 def drawn(plan: ActionPlan, found: Observed) -> Chart:
     """Return the timeline of all actions of a plan, from their observed times."""
-    return chart(plan, found.times, found.waiting, found.critical, expected_s=found.whole_s)
+    return chart(
+        plan,
+        found.times,
+        found.waiting,
+        found.critical,
+        expected_s=found.whole_s,
+        taken=found.taken,
+    )
 
 
-def _workers(store: Store, plan: ActionPlan) -> dict[str, str]:
+def _workers(store: PlanStore, plan: ActionPlan) -> dict[str, str]:
     """Return, by uuid of the action, the remote worker that ran it last or runs it now."""
-    ended, _ = sound_part(lambda: store.all_attempts(plan.uuid, most=0))
-    jobs, _ = sound_part(lambda: store.jobs_of(plan.uuid))
+    from applier.storage.sql import SqlStore
+
+    if not isinstance(store, SqlStore):
+        return {}
+    ended = store.all_attempts(plan.uuid, most=0)
     found = {uuid: tried[-1].worker for uuid, tried in ended.items()}
-    found |= {job.key.action: job.worker for job in jobs}
+    found |= {job.key.action: job.worker for job in store.jobs_of(plan.uuid)}
     return {uuid: name for uuid, name in found.items() if name is not None}
 
 
 def observed(
-    parts: Assembly, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
+    parts: TimelineParts, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
 ) -> Observed:
     """Return when actions ran by the store, and when they are expected to: see :func:`timeline`."""
     past = past_durations(parts)
-    attempts = attempts_of(parts.store, plan) if is_stored else {}
-    history = sound_part(lambda: parts.store.history(plan.uuid))[0] if is_stored else []
-    ran_first = first_run(history)
+    attempts = attempts_of(parts.plans, plan) if is_stored else {}
+    history = parts.plans.history(plan.uuid) if is_stored else []
+    ran = runs(plan, history, attempts, now)
+    ran_first = ran[0].began if ran else None
     limits = _limits(parts, plan, workers, is_stored=is_stored)
     concurrency, seconds = limits.concurrency, past.of(plan).seconds
     if began(plan, attempts, ran_first) is None:
@@ -119,27 +142,28 @@ def observed(
         )
         if found.began is not None:
             found = replace(found, began=found.began.astimezone())
-        own = tuple(holds.of_itself(parts, plan, found, history, now))
+        own = tuple(of_itself(parts, plan, found, ran, history, now))
         waiting = waits(plan, found, replace(limits, holds=own))
         if are_unexplained(waiting):
-            others = tuple(holds.of_others(parts, plan, found))
+            others = tuple(of_others(parts, plan, found))
             waiting = waits(plan, found, replace(limits, holds=(*own, *others)))
         critical, whole_s = critical_path(found, waiting), planned.makespan_s
         is_known = NOTHING not in known.known_from
-    return Observed(found, waiting, critical, whole_s, is_known)
+    told = taken(plan, ran) if ran else ""
+    return Observed(found, waiting, critical, whole_s, is_known, told)
 
 
-def _limits(parts: ForecastParts, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
+def _limits(parts: TimelineParts, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
     """Return the limits as operators have changed them, and the resources that other plans hold."""
     changed = {"max_workers": workers, **plan.limits}
-    changed |= changed_limits.of_last_run(parts.store, plan) if is_stored else {}
+    changed |= claim.of_last_run(parts.plans, plan) if is_stored else {}
     workers = changed.pop("max_workers")
     runs = is_stored and plan.state in _RUNNING
     return RunLimits(
         concurrency=concurrency_of(parts, replace(plan, limits=changed), workers),
         held={
             r.resource: f"{r.resource}, on which plan {r.name or r.plan[:8]} of {r.user} works"
-            for r in (parts.store.held_by_others(plan.uuid) if runs else ())
+            for r in (parts.plans.held_by_others(plan.uuid) if runs else ())
         },
     )
 
@@ -162,6 +186,60 @@ def _expected(
         if action.started_at is not None:
             ran_s = (now - action.started_at).total_seconds()
             left[action.uuid] = max(0.0, left[action.uuid] - max(0.0, ran_s))
-    ranks = dict(best_ranks(actions, left, concurrency))
+    ranks = dict(Ranking(actions, left, concurrency).ranks)
     ranks |= {action.uuid: i - len(running) for i, action in enumerate(running)}
     return Course(actions, left, concurrency).run(ranks)
+
+
+#: How many plans that may have held resources are listed, and how many of them are loaded.
+_MOST_LISTED, _MOST_READ = 100, 10
+
+
+def of_itself(
+    parts: TimelineParts,
+    plan: ActionPlan,
+    found: Times,
+    ran: Sequence[Run],
+    history: Sequence[HistoryEntry],
+    now: datetime,
+) -> Iterator[Hold]:
+    """Yield the times in which the plan was paused, or nobody ran it, or its windows were closed.
+
+    Windows of the configuration are those that it has now, not those of then.
+    """
+    yield from standstills(plan, found, ran, history, now)
+    windows = parts.open_times(plan)
+    if windows is not None and found.began is not None:
+        end = found.began + timedelta(seconds=found.span_s)
+        for closed in windows.closed(found.began, end):
+            start_s, end_s = ((at - found.began).total_seconds() for at in closed)
+            yield Hold(start_s, end_s, Reason.WINDOW, f"the window {windows.words}")
+
+
+def of_others(parts: TimelineParts, plan: ActionPlan, found: Times) -> Iterator[Hold]:
+    """Yield the times of runs of other plans that work on a resource of this plan."""
+    from applier.storage.sql import SqlStore
+
+    wanted, store = set(resources_of(plan.actions)), parts.plans
+    if found.began is None or not wanted or not isinstance(store, SqlStore):
+        return
+    began, end = found.began, found.began + timedelta(seconds=found.span_s)
+    listed = store.list_plans(limit=_MOST_LISTED, until=end)
+    those = [
+        one.uuid
+        for one in listed
+        if one.uuid != plan.uuid and one.updated_at is not None and one.updated_at >= began
+    ]
+    for uuid in those[:_MOST_READ]:
+        try:
+            other, history = store.load_plan(uuid), store.history(uuid)
+        except (DamagedRecord, PlanNotFound):
+            continue
+        shared = sorted(wanted & {token for a in other.actions for token in a.tokens})
+        if not shared:
+            continue
+        for run in runs(other, history, now=end):
+            named = f"plan {other.name or uuid[:8]} of {run.who}"
+            start_s, end_s = ((at - began).total_seconds() for at in (run.began, run.ended))
+            for token in shared:
+                yield Hold(start_s, end_s, Reason.PLAN, f"{token}, on which {named} worked", token)

@@ -16,8 +16,8 @@ from applier.errors import ApplierError, DamagedRecord, PlanConflict, StoreError
 from applier.scheduling.decisions import Decisions
 from applier.store import RunStore
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState, Who, check
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState, Who, check
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from applier.contracts import MAX_WORKERS
 from applier.rehearsal.rehearsal_figures import RehearsalFigures
 from applier.scheduling.submissions import Concurrency
-from planner.model import Action
+from planner.plan.model import Action
 
 #: A lower limit helps if it lowers a figure at least to this share.
 _BETTER = 0.9

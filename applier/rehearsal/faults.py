@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the faults that a rehearsal injects, and finds the actions that each concerns."""
+"""The faults that a rehearsal injects, and how and after how long each attempt ends with them."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from applier.scheduling.verdict import TypePolicy, timeout_s
 from planner.errors import InvalidInput, Mistake, accepted
-from planner.model import JOIN, Action
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState, Outcome
 
 
 class FaultKind(StrEnum):
@@ -133,3 +137,77 @@ def _matches(fault: Fault, action: Action, *, by_name: bool) -> list[Concerned]:
         for token in action.tokens
         if token == fault.target or (name == "*" and token.startswith(f"{kind}:"))
     ]
+
+
+class AttemptEnd(NamedTuple):
+    """How an attempt ends, and after how many seconds: infinite if it does not end."""
+
+    seconds: float
+    state: ActionState
+    outcome: Outcome | None
+
+
+#: Returns the duration of an action for a number from 0 to below 1.
+Drawn = Callable[[Action, float], float]
+
+
+class Attempts:
+    """Draws the ends of attempts.
+
+    ``faults`` are those of each action by uuid. An attempt that takes longer than its time-out is
+    stopped then: it is FAILED if its type is one of ``verified``, whose plugins can verify whether
+    the work was done, else UNKNOWN. Without a time-out, an attempt that hangs never ends.
+    """
+
+    def __init__(
+        self,
+        actions: Sequence[Action],
+        drawn: Drawn,
+        *,
+        faults: Mapping[str, Sequence[Concerned]],
+        policies: Mapping[str, TypePolicy],
+        verified: Collection[str],
+        seed: int,
+    ) -> None:
+        self._drawn, self._faults, self._seed = drawn, faults, seed
+        self._verified = verified
+        self._limits = {a.uuid: timeout_s(a, policies) for a in actions}
+        self._keys: dict[str, str] = {}
+        #: Actions are drawn by type and name, because uuids differ in two plans of one document.
+        seen = Counter[str]()
+        for action in actions:
+            name = f"{action.action_type} {action.label if action.name else action.resource_id}"
+            self._keys[action.uuid] = f"{name} {seen[name]}"
+            seen[name] += 1
+
+    def end(self, run: int, action: Action, attempt: int) -> AttemptEnd:
+        """Return the end of an attempt; runs and attempts count from 1."""
+        key = self._keys[action.uuid]
+        seconds = self._drawn(action, chance(self._seed, run, key, attempt, "seconds"))
+        state, outcome = ActionState.SUCCEEDED, Outcome.CHANGED
+        for fault, resource in self._faults.get(action.uuid, ()):
+            which = (resource,) if resource is not None else (key, attempt)
+            if chance(self._seed, run, fault, *which) >= fault.chance:
+                continue
+            if fault.kind is FaultKind.SLOW:
+                seconds *= fault.factor
+            elif fault.kind is FaultKind.HANG:
+                seconds = math.inf
+            else:
+                state, outcome = ActionState.FAILED, Outcome.FAILED
+        limit = self._limits[action.uuid]
+        if limit is not None and seconds > limit:
+            if action.action_type in self._verified:
+                return AttemptEnd(limit, ActionState.FAILED, Outcome.ERROR)
+            return AttemptEnd(limit, ActionState.UNKNOWN, None)
+        return AttemptEnd(seconds, state, outcome)
+
+
+def chance(*words: object) -> float:
+    """Return a number from 0 to below 1, evenly distributed, the same for the same words.
+
+    >>> chance(1, "a") == chance(1, "a"), chance(1, "a") == chance(2, "a")
+    (True, False)
+    """
+    text = "\0".join(map(str, words)).encode(errors="replace")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big") / 2**48

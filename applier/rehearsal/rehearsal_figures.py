@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from applier.rehearsal.rehearsed import Rehearsed
-from planner.model import JOIN, Action
-from planner.states import WELL, ActionState, PlanState
+from planner.plan.model import JOIN, Action
+from planner.plan.states import WELL, ActionState, PlanState
 
 #: The guard that keeps actions from running after a failure.
 NEEDS = "needs"
@@ -53,7 +53,7 @@ class RehearsalFigures(NamedTuple):
     all runs, infinite for one that does not end. ``wrong`` are numbers of actions that went wrong
     in a run, ``wrong_mean`` is their mean. ``stopped_by`` counts the runs that each guard stopped
     or, for ``needs``, in which it kept actions from running. ``homeless`` are the largest numbers
-    of instances without a home (:class:`applier.rehearsal.homes.Homes`) at one time of a run,
+    of instances without a home (:class:`applier.rehearsal.rehearsed.Homes`) at one time of a run,
     ``homeless_runs`` is the number of runs with the worst of them, ``homeless_left`` the largest
     number at the end of a run.
     """

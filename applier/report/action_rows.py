@@ -12,10 +12,10 @@ from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
 from applier.timeline.values import Wait
 from applier.wording import duration, seconds_between
-from planner.model import JOIN, Action, ActionPlan
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, ActionState
 from planner.render.look import LOOKS
 from planner.render.swimlanes import places_of
-from planner.states import OPEN, ActionState
 
 #: The maximum number of actions in the table, and of characters of one output and of all outputs.
 MOST_ROWS = 2000

@@ -5,29 +5,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly
-from applier.contracts import HistoryEntry
-from applier.errors import sound_part
-from applier.operations import approving, predictions, timelines, worker_lines
+from applier.contracts import MAX_WORKERS, HistoryEntry
+from applier.errors import DamagedRecord, PlanNotFound
+from applier.operations import approving, claim, predictions, services, timelines
+from applier.operations import differences as comparing
+from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
+from applier.operations.predictions import ForecastParts
 from applier.operations.timelines import Observed
-from applier.report import heads, inputs, lists, pictures, what_if
-from applier.report.action_rows import OUTPUT, SLIGHT_S, rows, spare
-from applier.report.values import CurvePoint, ReportContent, Slow, TypeTimes
+from applier.report import heads, inputs, what_if
+from applier.report.action_rows import OUTPUT, SLIGHT_S, cut, rows, spare
+from applier.report.values import (
+    CurvePoint,
+    HistoryLine,
+    Left,
+    ReportContent,
+    ShownDifferences,
+    Slow,
+    TypeTimes,
+)
 from applier.run.durations import Durations
 from applier.run.planned_and_taken import by_type
 from applier.scheduling.forecast import Forecast
-from applier.store import Attempt, Store
-from applier.wording import count, duration
-from planner.errors import shown
-from planner.model import JOIN, ActionPlan
+from applier.store import PlanSummary
+from applier.timeline import svg as timeline_svg
+from applier.wording import count, duration, named, told_once
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, PlanState
+from planner.render import svg as graph_svg
 from planner.render.look import LOOKS
-from planner.states import ENDED_PLAN
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: How many of the slowest actions are listed.
 SLOWEST = 5
+#: The width of the timeline in pixels, and the maximum number of characters of the graph: a larger
+#: one could not be read on a page.
+WIDTH, LARGEST = 980, 200_000
 
 
 def report(
@@ -46,15 +65,17 @@ def report(
     copied from it, which is faster.
     """
     store = parts.store if is_stored else None
+    history = store.history(plan.uuid) if store else []
+    if store is not None:
+        workers = claim.of_last_run(store, plan).get(MAX_WORKERS, workers)
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
     fresh = timelines.from_the_beginning(plan)
     durations = predictions.past_durations(parts).of(fresh)
     planned_s = _planned_s(parts, fresh, found.times.began)
     made = predictions.predicted(parts, fresh, durations, workers)
-    kept = _kept(store, plan.uuid) if store else _NOTHING
-    attempts, history = kept.attempts, kept.history
+    attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     curve = before.points if before else _curve(parts, fresh, durations, workers)
-    left = list(lists.left(plan))
+    not_done = list(left(plan))
     return ReportContent(
         uuid=plan.uuid,
         title=plan.name or plan.planner,
@@ -63,12 +84,12 @@ def report(
         summary=heads.summary(plan, found),
         is_open=plan.state not in ENDED_PLAN,
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
-        warnings=[*plan.warnings, *_unserved(store, plan), *kept.damaged],
-        left=left[: lists.MOST_LEFT],
-        more_left=max(0, len(left) - lists.MOST_LEFT),
+        warnings=[*plan.warnings, *_unserved(store, plan)],
+        left=not_done[:MOST_LEFT],
+        more_left=max(0, len(not_done) - MOST_LEFT),
         next_steps=list(next_steps(plan)),
-        timeline=pictures.timeline(timelines.drawn(plan, found)),
-        graph=pictures.graph(plan),
+        timeline=timeline_svg.render(timelines.drawn(plan, found), WIDTH, own_style=False),
+        graph=_graph(plan),
         rows=rows(plan, found, made.forecast, attempts),
         actions=sum(a.action_type != JOIN for a in plan.actions),
         points=curve,
@@ -78,11 +99,11 @@ def report(
         types=list(_types(plan, planned_s)),
         differences=before.differences
         if before
-        else lists.differences(parts, store, plan, workers)
+        else differences(parts, store, plan, workers)
         if store
         else None,
         approvals=list(approving.lines(parts, plan, zone=None)) if store else [],
-        history=lists.entries(plan, history),
+        history=entries(plan, history),
         durations=predictions.sentence(durations),
         input=before.input if before else inputs.actions_text(plan, parts.action_types),
         configuration=inputs.configuration_text(parts.conf, plan),
@@ -90,29 +111,14 @@ def report(
     )
 
 
-class _Kept(NamedTuple):
-    """What is kept about a plan, and a sentence about each damaged row of it, which is left out."""
-
-    attempts: Mapping[str, Sequence[Attempt]]
-    history: Sequence[HistoryEntry]
-    damaged: Sequence[str]
-
-
-_NOTHING = _Kept({}, [], [])
-
-
-def _kept(store: Store, uuid: str) -> _Kept:
-    attempts, of_attempts = sound_part(lambda: store.all_attempts(uuid, most=OUTPUT))
-    history, of_history = sound_part(lambda: store.history(uuid))
-    _, of_requests = sound_part(lambda: store.requests(uuid))
-    _, of_approvals = sound_part(lambda: store.approvals(uuid))
-    damaged = (*of_attempts, *of_history, *of_requests, *of_approvals)
-    return _Kept(attempts, history, shown([f"{row}; it is left out" for row in damaged]))
+def _graph(plan: ActionPlan) -> str:
+    drawn = graph_svg.render(plan, lambda action: action.action_type != JOIN, own_style=False)
+    return drawn if len(drawn) <= LARGEST else ""
 
 
 def _unserved(store: object, plan: ActionPlan) -> list[str]:
     """Return the warning about queues without workers in which actions wait, if there are any."""
-    return [text] if (text := worker_lines.waits_in_vain(store, plan)) else []
+    return [text] if (text := services.waits_in_vain(store, plan)) else []
 
 
 def _curve(
@@ -175,3 +181,92 @@ def _types(plan: ActionPlan, planned_s: Mapping[str, float]) -> Iterator[TypeTim
     for name, sums in by_type(plan.actions, planned_s).items():
         error = "-" if sums.error is None else f"{sums.error:+.0%}"
         yield TypeTimes(name, sums.actions, duration(sums.planned_s), duration(sums.taken_s), error)
+
+
+#: The maximum numbers of listed unfinished actions and history entries, and of plans of the same
+#: name among which the one saved before is searched.
+MOST_LEFT, MOST_ENTRIES, MOST_PLANS = 40, 500, 200
+_RUNNING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
+_WORST_FIRST = (
+    ActionState.FAILED,
+    ActionState.REVERT_FAILED,
+    ActionState.UNKNOWN,
+    ActionState.ONGOING,
+    ActionState.CANCELLED,
+    ActionState.FAILED_DEPENDENCIES,
+    ActionState.REVERTED,
+    ActionState.PENDING,
+)
+
+
+def left(plan: ActionPlan) -> Iterator[Left]:
+    """Yield the actions that have not ended well, worst states first; none before the plan begins.
+
+    Actions that are PENDING or ONGOING are left out while the plan is queued or runs. What holds
+    for several actions is told once.
+    """
+    actions = [a for a in plan.actions if a.action_type != JOIN]
+    if all(action.state is ActionState.PENDING for action in actions):
+        return
+    going_on = OPEN if plan.state in _RUNNING else frozenset()
+    not_done = [a for a in actions if a.state not in WELL | going_on]
+    not_done.sort(key=lambda a: _WORST_FIRST.index(a.state))
+    for same in told_once(not_done):
+        yield Left(named(same), str(same[0].state), cut(same[0].status_message or ""))
+
+
+def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLine]:
+    """Return the latest entries of the history of a plan, at most ``MOST_ENTRIES``, latest last."""
+    names = {a.uuid: a.label for a in plan.actions}
+    return [
+        HistoryLine(
+            at=f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            what=entry.verb,
+            action=names.get(entry.action, entry.action[:8]) if entry.action else "",
+            who=f"{entry.who} ({entry.project})" if entry.project else entry.who,
+            why=entry.why or "",
+        )
+        for entry in history[-MOST_ENTRIES:]
+    ]
+
+
+def differences(
+    parts: ForecastParts, store: SqlStore, plan: ActionPlan, workers: int
+) -> ShownDifferences | None:
+    """Return the differences from the plan of the same name that was saved before a plan.
+
+    None if there is no such plan, or it cannot be read. For plans with too many actions, the only
+    line names the command that compares them.
+    """
+    last = _last(store, plan)
+    if last is None:
+        return None
+    named = (
+        f"{last.uuid[:8]} of {last.created_at.astimezone():%Y-%m-%d %H:%M}"
+        if (last.created_at)
+        else last.uuid[:8]
+    )
+    largest = max(sum(last.actions.values()), len(plan.actions))
+    is_same = last.digest == plan.digest
+    if largest > comparing.MOST_COMPARED and not is_same:
+        text = f"Too large for a report: actionplan diff {last.uuid[:8]} {plan.uuid[:8]}"
+        return ShownDifferences(named, [text])
+    try:
+        old = store.load_plan(last.uuid)
+    except (DamagedRecord, PlanNotFound):
+        return None
+    made = comparing.compared(parts, old, plan, workers)
+    names = (f"plan {last.uuid[:8]}", f"plan {plan.uuid[:8]}")
+    return ShownDifferences(named, list(difference_lines(made, names, parts.action_types)))
+
+
+def _last(store: SqlStore, plan: ActionPlan) -> PlanSummary | None:
+    """Return the plan that was saved last under this name before it; None if there is none."""
+    if not plan.name:
+        return None
+    found = store.list_plans(name=plan.name, limit=MOST_PLANS)
+    uuids = [summary.uuid for summary in found]
+    if plan.uuid not in uuids:
+        return None
+    before = found[uuids.index(plan.uuid) + 1 :]
+    return next((summary for summary in before if summary.damage is None), None)

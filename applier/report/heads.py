@@ -6,20 +6,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly
+from applier.configuration import plugin_options
+from applier.configuration.option_types import shown_probe
 from applier.contracts import HistoryEntry
+from applier.operations.claim import RUNNING
 from applier.operations.timelines import Observed
 from applier.report.action_rows import names_of_resources
-from applier.report.guards import guards
 from applier.report.values import Fact
 from applier.run.plan_cloud import cloud_of
-from applier.store import Store
-from applier.timeline import words
-from applier.wording import count, duration, gains, resources, result, some, standing
-from planner.guarantees import guarantees
-from planner.model import JOIN, ActionPlan
-from planner.states import ActionState
+from applier.wording import (
+    count,
+    duration,
+    gains,
+    one_line,
+    resources,
+    result,
+    run_options,
+    some,
+    standing,
+)
+from planner.guards.blast_radius import Bounds
+from planner.plan.guarantees import guarantees
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ActionState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: How many resources of a kind are named.
 _NAMED = 8
@@ -30,11 +47,12 @@ _AFTER_FAILURE = {
     "skip_descendants": "actions that need a failed one do not run; all others do",
     "pause": "the plan is paused",
     "continue": "all actions run in spite of it",
+    "only_after_failure": "only then, what comes after the failed one runs",
 }
 
 
 def summary(plan: ActionPlan, found: Observed) -> str:
-    """Return the number of actions by result, and the expected and the taken time, as sentences.
+    """Return sentences: how many actions had which result, and the expected and the actual time.
 
     >>> from applier.timeline.times import times, NOTHING
     >>> plan = ActionPlan(uuid="p", planner="weight", actions=())
@@ -64,10 +82,9 @@ def _took(plan: ActionPlan, found: Observed) -> str:
     if times.began is None:
         return ""
     end_s = max((i.end_s for i in times.intervals.values()), default=0.0)
-    text = words.taken(plan, times.began, times.now_s, end_s)
-    if times.now_s is not None and plan.state not in words.STILL:
-        return f"{text}, expected to end after {duration(end_s)}"
-    return text
+    if plan.state in RUNNING:
+        return f"{found.taken}, expected to end after {duration(end_s)}"
+    return found.taken
 
 
 def facts(
@@ -76,10 +93,11 @@ def facts(
     found: Observed,
     history: Sequence[HistoryEntry],
     workers: int,
-    store: Store | None,
+    store: SqlStore | None,
 ) -> Iterator[Fact]:
     """Yield the lines of the head; ``store`` is None for a plan that is not stored."""
-    began = found.times.began
+    began, claimant = found.times.began, store.last_claimant(plan.uuid) if store else None
+    options = claimant.options if claimant else None
     yield Fact(
         "State",
         standing(plan.state, plan.start_at)
@@ -89,7 +107,6 @@ def facts(
     made = next((entry for entry in history if entry.verb == "create"), None)
     yield Fact("Made", _when(plan.created_at) + (f" by {made.who}" if made else ""))
     if began is not None:
-        claimant = store.last_claimant(plan.uuid) if store else None
         by = f" by {claimant.user} on {claimant.host}" if claimant else ""
         yield Fact("First run", _when(began) + by)
     if began is not None and found.times.now_s is None:
@@ -100,8 +117,11 @@ def facts(
     if began is not None:
         yield Fact("Taken", _took(plan, found).removeprefix("took "))
     yield Fact("Touches", _touches(plan))
-    yield Fact("Limits", _limits(plan, workers))
-    policy = plan.on_failure or parts.conf.watcher_applier.on_failure
+    yield Fact("Limits", _limits(plan, found, workers))
+    policy = str(plugin_options.on_failure_of(parts.conf, plan))
+    if options and began is not None:
+        yield Fact("Run with", run_options(options))
+        policy = options.on_failure
     yield Fact("After a failure", _AFTER_FAILURE.get(policy, policy))
     for text in guarantees(plan):
         yield Fact("Guarantee", text)
@@ -127,6 +147,39 @@ def _touches(plan: ActionPlan) -> str:
     return "; ".join(parts) or "no host or instance"
 
 
-def _limits(plan: ActionPlan, workers: int) -> str:
+def _limits(plan: ActionPlan, found: Observed, workers: int) -> str:
+    """Return the limits, and for a plan that has run how many actions ran at once, too."""
     limits = [f"{token} {number}" for token, number in plan.limits.items()]
-    return ", ".join([f"at most {workers} actions at once", *limits])
+    if found.times.began is None:
+        return ", ".join([f"at most {workers} actions at once", *limits])
+    ran = [found.times.intervals[a.uuid] for a in plan.actions if a.started_at is not None]
+    # At one moment, ends come before starts.
+    changes = sorted([(one.start_s, 1) for one in ran] + [(one.end_s, -1) for one in ran])
+    most = max(accumulate(change for _, change in changes), default=0)
+    return ", ".join([f"max_workers {workers}, at most {most} ran at once", *limits])
+
+
+_PAUSES = "nothing new starts, and the plan is paused"
+
+
+def guards(parts: Assembly, plan: ActionPlan) -> Iterator[Fact]:
+    """Yield a line for each guard of a plan; none for a plan without guards."""
+    demanded, times = parts.guard.demanded(plan), parts.open_times(plan)
+    probe = parts.conf.watcher_applier.health_probe
+    if demanded.failure_budget:
+        budget = ", ".join(demanded.failure_budget)
+        yield Fact("Failure budget", f"{budget}; once more actions fail, {_PAUSES}")
+    if probe:
+        yield Fact("Health probe", f"{one_line(shown_probe(probe))}; if it fails, {_PAUSES}")
+    if times is not None:
+        yield Fact("Window", f"{times.words}; at other times no action starts")
+    if demanded.blast_radius:
+        yield Fact("Blast radius", f"at most {_words(demanded.blast_radius)}")
+    if demanded.blast_radius_at_once:
+        yield Fact("Blast radius at once", f"at most {_words(demanded.blast_radius_at_once)}")
+    if demanded.approvals:
+        yield Fact("Approvals", f"needs {demanded.by_words}; the history tells who approved it")
+
+
+def _words(bounds: Bounds) -> str:
+    return ", ".join(f"{bound.kind} {bound.words}" for bound in bounds)

@@ -10,11 +10,12 @@ from oslo_config import cfg
 
 from applier.configuration import plugin_options
 from applier.configuration.options import OWN
-from applier.operations import hidden_values
-from planner import registry
+from applier.operations import lookup
 from planner.errors import PlannerError
-from planner.model import JOIN, Action, ActionPlan
-from planner.registry import ActionTypes
+from planner.making import options as planning_options
+from planner.making import registry
+from planner.making.registry import ActionTypes
+from planner.plan.model import JOIN, Action, ActionPlan
 from planner.safe_text import visible_json
 
 #: The maximum number of characters of the actions; those beyond that are only counted.
@@ -36,7 +37,7 @@ def actions_text(plan: ActionPlan, types: ActionTypes) -> str:
     actions = [a for a in plan.actions if a.action_type != JOIN]
     for i, action in enumerate(actions):
         last = i + 1 == len(actions)
-        line = f"  {visible_json(_of(hidden_values.action_without(action, types)))}"
+        line = f"  {visible_json(_of(lookup.action_without(action, types)))}"
         left -= len(line)
         if left < 0:
             lines.append(f"  … {len(actions) - i} more; actionplan show {plan.uuid[:8]} -f json")
@@ -88,7 +89,13 @@ def _sections(conf: cfg.ConfigOpts, plan: ActionPlan) -> Iterator[tuple[str, Seq
         except PlannerError:
             continue
         own = plugin_options.OF_EVERY_TYPE if kind == registry.ACTIONS else ()
-        yield registry.section_of(kind, name), (*own, *options)
+        sections = (
+            planning_options.sections_of(name, conf)
+            if kind == registry.PLANNERS
+            else [registry.section_of(kind, name)]
+        )
+        for section in sections:
+            yield section, (*own, *options)
 
 
 def _changed(conf: cfg.ConfigOpts, section: str, options: Any) -> Iterator[str]:

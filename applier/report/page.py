@@ -17,8 +17,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from applier.report import pictures
 from applier.report.values import Listed, ReportContent
+from planner.render.look import style_of_pages
 from planner.safe_text import visible
 
 _PACKAGE = "applier.report"
@@ -84,7 +84,7 @@ def _sorted_by(seconds: float | None) -> Markup:
 @cache
 def style() -> str:
     """Return the style sheet of reports, with that of their pictures."""
-    return _read("report.css") + pictures.style()
+    return style_of_pages() + _read("report.css")
 
 
 @cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from applier.report.values import Listed
 from applier.store import PlanSummary
+from planner.plan.states import OPEN, WELL
 from planner.render.look import LOOKS
-from planner.states import OPEN, WELL
 
 
 def listed(plan: PlanSummary) -> Listed:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from html import escape
+from collections.abc import Callable, Sequence
 
 from applier.report.values import CurvePoint
 from applier.wording import count, duration
+from planner.render.shapes import document, element, text, titled
 
 #: Numbers of workers that are tried in this order. Above the configured number, the search ends if
 #: the makespan hardly changes, or if there are more workers than actions.
@@ -46,37 +46,26 @@ def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> li
 
 def drawn(found: Sequence[CurvePoint]) -> str:
     """Return the curve as an SVG element; numbers of workers are at equal distances."""
-    return "".join(_parts(found))
-
-
-def _parts(found: Sequence[CurvePoint]) -> Iterator[str]:
     most = max((point.seconds for point in found), default=0.0) or 1.0
     wide = (_WIDTH - _LEFT - _RIGHT) / max(1, len(found) - 1)
     high, floor = _HEIGHT - _TOP - _BOTTOM, _HEIGHT - _BOTTOM
-    places = [
-        (_LEFT + i * wide, floor - point.seconds / most * high) for i, point in enumerate(found)
-    ]
-    yield (
-        '<svg xmlns="http://www.w3.org/2000/svg" role="graphics-document document" '
-        f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">'
-        "<title>How long the plan takes with more or fewer workers</title>"
-    )
+    places = [(_LEFT + i * wide, floor - p.seconds / most * high) for i, p in enumerate(found)]
+    parts = []
     for part in (0.0, 0.5, 1.0):
         y = floor - part * high
-        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
-        yield f'<text class="side" x="{_LEFT - 8}" y="{y:.1f}">{duration(part * most)}</text>'
+        parts.append(element("path", kind="grid", d=f"M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"))
+        parts.append(text("side", _LEFT - 8, y, duration(part * most)))
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    yield f'<polyline class="curve" points="{line}"/>'
+    parts.append(element("polyline", kind="curve", points=line))
     for point, (x, y) in zip(found, places, strict=True):
-        kind = " now" if point.is_now else ""
+        spot = "spot here" if point.is_now else "spot"
+        circle = element("circle", kind=spot, cx=x, cy=y, r=6 if point.is_now else 4)
         said = f"{count(point.workers, 'worker')}: {point.took}{_words(point)}"
-        yield (
-            f'<g class="point{kind}" role="img"><title>{escape(said)}</title>'
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if point.is_now else 4}"/></g>'
-            f'<text class="tick" x="{x:.1f}" y="{floor + 14}">{point.workers}</text>'
-        )
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    yield f'<text class="tick" x="{middle:.0f}" y="{_HEIGHT - 8}">max_workers</text></svg>'
+        parts.append(titled("at", [said], circle))
+        parts.append(text("tick", x, floor + 14, str(point.workers)))
+    parts.append(text("tick", (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, "max_workers"))
+    title = "How long the plan takes with more or fewer workers"
+    return document(title, _WIDTH, _HEIGHT, parts)
 
 
 def _words(point: CurvePoint) -> str:

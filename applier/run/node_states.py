@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.model import ANCHOR, JOIN, Action, ActionPlan
-from planner.states import OPEN, WELL, ActionState, PlanState
+from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, WELL, ActionState, PlanState
 
 #: The name of the planner whose plans are deployments.
 PLANNER = "deployment"

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from applier.contracts import HistoryEntry, Report
 from applier.scheduling.decisions import Halt, HaltReason
-from planner.states import OPEN, WELL, ActionState, PlanState
+from planner.plan.states import OPEN, WELL, ActionState, PlanState
 
 #: The words of the summary for each state, in the order of the summary.
 _WORDS = {

@@ -11,9 +11,9 @@ from datetime import datetime
 
 from applier.contracts import Request, RequestVerb
 from applier.engines import Events, ReservationsChanged
-from applier.errors import DamagedRecord, DamagedRows, PlanConflict, StoreError
+from applier.errors import DamagedRecord, DamagedRows, NoThread, PlanConflict, StoreError
 from applier.store import Reservation, RunStore
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 
 LOG = logging.getLogger(__name__)
 
@@ -25,18 +25,22 @@ class Periodic:
     """A context manager that calls ``function`` every ``interval_s`` seconds, in its own thread.
 
     The first call is made after the first interval. The calls end if the function returns False or
-    raises an error. Leaving the block waits for a call that is in progress.
+    raises an error. Entering the block raises NoThread if the machine has no thread left. Leaving
+    it waits for a call that is in progress.
     """
 
     def __init__(self, name: str, interval_s: float, function: Callable[[], bool]) -> None:
-        self._interval_s, self._function = interval_s, function
+        self._name, self._interval_s, self._function = name, interval_s, function
         self._left = threading.Event()
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._loop,), name=name, daemon=True
         )
 
     def __enter__(self) -> Periodic:
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as reason:
+            raise NoThread(f"the {self._name} of a run", reason) from reason
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -48,60 +52,48 @@ class Periodic:
             pass
 
 
-def heartbeat(
-    store: RunStore,
-    plan: str,
-    claim: str,
-    *,
-    events: Events,
-    clock: Callable[[], datetime],
-    interval_s: float,
-) -> Periodic:
-    """Return a context manager that writes the heartbeats of one claim.
+class Heartbeats:
+    """Writes the heartbeats of a claim, once ``claim`` is set.
 
     If the claim is lost, the PlanConflict is put into ``events``, and no more heartbeats are
     written. If the store does not answer, the next heartbeat tries again.
     """
 
-    def beat() -> bool:
+    def __init__(
+        self, store: RunStore, plan: str, *, events: Events, clock: Callable[[], datetime]
+    ) -> None:
+        self._store, self._plan, self._events, self._clock = store, plan, events, clock
+        self.claim: str | None = None
+
+    def beat(self) -> bool:
+        """Write a heartbeat; return False if the claim is lost."""
+        if self.claim is None:
+            return True
         try:
-            store.beat(plan, claim, now=clock())
+            self._store.beat(self._plan, self.claim, now=self._clock())
         except PlanConflict as lost:
-            events.put(lost)
+            self._events.put(lost)
             return False
         except (StoreError, DamagedRecord) as reason:
             # The commits of the engine decide whether the run can continue.
-            LOG.warning("Plan %s: no heartbeat could be written: %s", plan, reason)
+            LOG.warning("Plan %s: no heartbeat could be written: %s", self._plan, reason)
         return True
-
-    return Periodic("heartbeat", interval_s, beat)
 
 
 class RequestReader:
     """Puts the new requests of one plan into ``events``, in their order.
 
-    ``after`` is the number of the last request that was read before. ``held_by_others`` are the
-    reservations of other plans that were read before; until all of them are released, changes of
-    them are also put into ``events``.
+    ``after`` is the number of the last request that was read before.
     """
 
-    def __init__(
-        self,
-        store: RunStore,
-        plan: ActionPlan,
-        *,
-        after: int,
-        events: Events,
-        held_by_others: tuple[Reservation, ...] = (),
-    ) -> None:
-        self._store, self._plan, self._after = store, plan, after
-        self._events, self._held_by_others = events, held_by_others
+    def __init__(self, store: RunStore, plan: ActionPlan, *, after: int, events: Events) -> None:
+        self._store, self._plan, self._after, self._events = store, plan, after, events
+        #: The reservations of other plans that were read last. Until all of them are released,
+        #: changes of them are also put into the events.
+        self.held_by_others: tuple[Reservation, ...] = ()
 
-    def every(self, interval_s: float) -> Periodic:
-        """Return a context manager that reads the store every ``interval_s`` seconds."""
-        return Periodic("request-reader", interval_s, self._poll)
-
-    def _poll(self) -> bool:
+    def poll(self) -> bool:
+        """Read the new requests; return True."""
         try:
             self._read()
         except (StoreError, DamagedRecord) as reason:
@@ -123,10 +115,10 @@ class RequestReader:
             self._after = max(self._after, request.number)
             if can_follow(self._plan, request):
                 self._events.put(request)
-        if self._held_by_others:
+        if self.held_by_others:
             found = tuple(self._store.held_by_others(self._plan.uuid))
-            if found != self._held_by_others:
-                self._held_by_others = found
+            if found != self.held_by_others:
+                self.held_by_others = found
                 self._events.put(ReservationsChanged(found))
 
 

@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Determines the cloud that a plan needs, and raises OtherCloud if another one is configured."""
+"""What all actions of a plan say together: the cloud that it needs, and its overview.
+
+Raises OtherCloud if another cloud is configured than that of the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from applier.contracts import ActionPlugin
 from applier.contracts.clouds import Cloud
 from applier.errors import OtherCloud
 from applier.store import PlanSummary
-from applier.wording import one_line
+from applier.store.plans import Overview, Wave
+from applier.wording import one_line, resources, some
 from planner.errors import PlannerError
-from planner.model import JOIN, Action, ActionPlan
-from planner.registry import ActionTypes
+from planner.making.registry import ActionTypes
+from planner.plan.guarantees import guarantees
+from planner.plan.model import JOIN, Action, ActionPlan
 
 #: The plugin that is configured by default, and the name of its cloud.
 SIMULATED = "simulated"
+
+#: Of more waves than this, an overview has half as many, and the last ones.
+MOST_WAVES, LAST_WAVES = 60, 5
+#: The kinds of resources that an overview counts, as in tokens.
+KINDS = ("node", "instance", "volume")
 
 _TYPES: Mapping[str, Any] = ActionTypes()
 
@@ -43,11 +54,61 @@ def cloud_of(plan: ActionPlan) -> str:
     >>> cloud_of(ActionPlan(uuid="u", planner="weight", actions=()))
     'simulated: nothing real is touched'
     """
+    return cloud_with(plan, [] if name_of(plan) != SIMULATED else _outside(plan))
+
+
+def cloud_with(plan: ActionPlan, outside: Sequence[str]) -> str:
+    """Return the text of :func:`cloud_of` of a plan with types that work outside the cloud."""
     if name_of(plan) != SIMULATED:
         return shown_name(plan)
-    real = sorted({name for action in plan.actions for name in _real(*_done(action))})
-    but = f", except by {one_line(', '.join(real))}" if real else ""
+    but = f", except by {one_line(', '.join(outside))}" if outside else ""
     return f"{SIMULATED}: nothing real is touched{but}"
+
+
+def _outside(plan: ActionPlan) -> list[str]:
+    return sorted({name for action in plan.actions for name in _real(*_done(action))})
+
+
+def overview_and_waves(plan: ActionPlan) -> tuple[Overview, Mapping[str, int]]:
+    """Return the overview of a plan, and the numbers of the waves of its actions by uuid."""
+    from planner.plan import graph  # the module takes long to import, and few plans are long
+
+    waves = graph.waves(plan.actions)
+    numbers = {a.uuid: number for number, wave in enumerate(waves, 1) for a in wave}
+    return overview(plan, waves), numbers
+
+
+def overview(plan: ActionPlan, waves: Sequence[Sequence[Action]]) -> Overview:
+    """Return the overview of a plan from its actions and its waves."""
+    last = max(len(waves) - LAST_WAVES, 0)
+    listed = [
+        _wave(number, wave)
+        for number, wave in enumerate(waves, 1)
+        if len(waves) <= MOST_WAVES or number <= MOST_WAVES // 2 or number > last
+    ]
+    return Overview(
+        actions=sum(map(len, waves)),
+        waves=len(waves),
+        widest=max(map(len, waves), default=0),
+        alone_s=_alone_s(waves),
+        touched={kind: len(resources(plan.actions, kind)) for kind in KINDS},
+        guarantees=guarantees(plan) if plan.places else (),
+        outside=_outside(plan),
+        shown=listed,
+    )
+
+
+def _wave(number: int, wave: Sequence[Action]) -> Wave:
+    longest_s = max((a.estimate_s for a in wave if a.estimate_s is not None), default=None)
+    types = Counter(action.action_type for action in wave)
+    return Wave(number, types, some(resources(wave, "node"), 3), longest_s)
+
+
+def _alone_s(waves: Iterable[Sequence[Action]]) -> float | None:
+    """Return the sum of all estimates; None if an action has none."""
+    estimates = [action.estimate_s for wave in waves for action in wave]
+    known = [seconds for seconds in estimates if seconds is not None]
+    return sum(known) if len(known) == len(estimates) else None
 
 
 def needed_by(plan: ActionPlan, plugins: Mapping[str, type[ActionPlugin]]) -> str | None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from applier.wording import seconds_between
-from planner.model import Action
-from planner.states import ActionState
+from planner.plan.model import Action
+from planner.plan.states import ActionState
 
 
 class PlannedAndTaken(NamedTuple):

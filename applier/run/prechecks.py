@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import partial
@@ -11,13 +10,12 @@ from typing import NamedTuple
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, silent
+from applier.engines.attempts import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
-from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed, AlreadyDone
-from applier.run.left_commands import AT_ONCE
 from applier.secrets import resolve
-from planner.model import JOIN, Action
-from planner.states import ActionState
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState
 
 #: Kinds of resources that an action changes, on a host that it only uses.
 _SINGLE = frozenset({"instance", "volume"})
@@ -28,8 +26,8 @@ class Precheck(StrEnum):
 
     #: There is work to do, and nothing that forbids it.
     TO_DO = "to do"
-    #: Its work is done already: it would be skipped.
-    DONE = "done already"
+    #: Its work is done already, or what it works on is gone: it would be skipped.
+    NOT_NEEDED = "not needed"
     #: It would fail now.
     REFUSED = "refused"
     #: An earlier action of the plan works on the same resource: the result may be different then.
@@ -66,18 +64,8 @@ def check_all(
     plugins = environment.plugins
     waiting = [a for a in actions if a.state is ActionState.PENDING and a.action_type != JOIN]
     asked = [a for a in waiting if plugins[a.action_type].precheck is not ActionPlugin.precheck]
-    answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
-    found: dict[str, _Answer] = {}
-    with ThreadPool(AT_ONCE, answers.put) as pool:
-        pool.grow(len(asked))
-        for action in asked:
-            pool.submit(partial(_ask, action, environment))
-        try:
-            while len(found) < len(asked):
-                answer = answers.get(timeout=patience_s)
-                found[answer.uuid] = answer
-        except queue.Empty:
-            pass  # the others have no answer
+    questions = [partial(_ask, action, environment) for action in asked]
+    found = {answer.uuid: answer for answer in answers(questions, AT_ONCE, patience_s)}
     silence = f"no answer within {patience_s:g} s"
     for action in asked:
         found.setdefault(action.uuid, _Answer(action.uuid, Precheck.NO_ANSWER, silence))
@@ -95,10 +83,10 @@ def _answered(action: Action, environment: ActionEnvironment) -> _Answer:
         parameters, _ = resolve(action.input_parameters, plugin.SCHEMA)
         plugin(parameters, environment.context(action, silent)).precheck()
     except AlreadyDone as reason:
-        return _Answer(action.uuid, Precheck.DONE, str(reason) or None)
+        return _Answer(action.uuid, Precheck.NOT_NEEDED, str(reason) or None)
     except ActionFailed as reason:
         return _Answer(action.uuid, Precheck.REFUSED, str(reason) or None)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 -- a plugin may raise anything; then it is its answer
         return _Answer(action.uuid, Precheck.NO_ANSWER, f"{type(error).__name__}: {error}")
     return _Answer(action.uuid, Precheck.TO_DO, None)
 
@@ -110,12 +98,12 @@ def _judged(actions: Iterable[Action], found: dict[str, _Answer]) -> Iterable[Pr
         resources = _own(action)
         earlier = next((t for t in resources if t in worked_on), None)
         _, result, why = found.get(action.uuid, _Answer("", Precheck.UNCHECKED, None))
-        if earlier is not None and result in (Precheck.DONE, Precheck.REFUSED):
+        if earlier is not None and result in (Precheck.NOT_NEEDED, Precheck.REFUSED):
             before = f"{worked_on[earlier].label} works on {earlier} before it"
             yield Prechecked(action, Precheck.LATER, f"{before}; now: {why or result}")
         else:
             yield Prechecked(action, result, why)
-        if result is not Precheck.DONE:
+        if result is not Precheck.NOT_NEEDED:
             worked_on.update(dict.fromkeys(action.tokens, action))
 
 

@@ -6,17 +6,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
-from applier.store import Store
 from planner.errors import short
-from planner.graph import order_graph
-from planner.guarantees import awaits_a_look
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState, StateReason
+from planner.plan.graph import order_graph
+from planner.plan.guarantees import awaits_a_look
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState, StateReason
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: Actions in one of these states become PENDING again when their plan is resumed.
 _BACK = frozenset(
@@ -73,7 +77,7 @@ def is_refused(plan: ActionPlan) -> bool:
 
 
 def resumable(
-    store: Store,
+    store: SqlStore,
     uuid: str,
     *,
     tell: Callable[[str], None] = lambda _: None,
@@ -95,7 +99,7 @@ def resumable(
     return plan, claimant
 
 
-def _not_dead(store: Store, plan: ActionPlan, claimant: Claimant) -> PlanConflict:
+def _not_dead(store: SqlStore, plan: ActionPlan, claimant: Claimant) -> PlanConflict:
     """Return the error for a plan whose claimant wrote a heartbeat, or whose claim has ended."""
     found = store.claimant(plan.uuid)
     text = f"plan {short(plan.uuid)} was {plan.state}: its claimant has changed meanwhile"
@@ -109,7 +113,7 @@ def _not_dead(store: Store, plan: ActionPlan, claimant: Claimant) -> PlanConflic
 
 
 def resume(
-    store: Store,
+    store: SqlStore,
     uuid: str,
     *,
     clock: Callable[[], datetime],
@@ -118,13 +122,17 @@ def resume(
     tell: Callable[[str], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
     history: HistoryEntry | None = None,
+    dead: Claimant | None = None,
 ) -> list[str]:
     """Make a plan PENDING again; return the uuids of the actions that became PENDING with it.
 
-    Blocks and raises as :func:`resumable`; raises PlanConflict, too, if somebody else changed the
-    plan meanwhile.
+    Blocks and raises as :func:`resumable`, unless that has found a ``dead`` claimant before. Raises
+    PlanConflict, too, if somebody else changed the plan meanwhile, or if ``dead`` was heard of.
     """
-    plan, claimant = resumable(store, uuid, tell=tell, wait=wait)
+    if dead is None:
+        plan, claimant = resumable(store, uuid, tell=tell, wait=wait)
+    else:
+        plan, claimant = store.load_plan(uuid), dead
     back = to_reset(plan)
     message = f"resumed by {who}" + (f": {why}" if why else "")
     store.resume_plan(uuid, back, now=clock(), message=message, seen=claimant, history=history)
@@ -132,7 +140,7 @@ def resume(
 
 
 def take_over(
-    store: Store,
+    store: SqlStore,
     uuid: str,
     claimant: Claimant,
     *,
@@ -188,7 +196,7 @@ def take_over(
     return PlanState.PENDING
 
 
-def _not_followed(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
+def _not_followed(store: SqlStore, plan: ActionPlan, claimant: Claimant) -> Request | None:
     """Return the first cancel, else the first pause, that the claimant has not carried out.
 
     A claimant that carries one out changes the state of the plan; so these are all requests that
@@ -199,7 +207,7 @@ def _not_followed(store: Store, plan: ActionPlan, claimant: Claimant) -> Request
     return max(asked, key=lambda request: request.cancels, default=None)
 
 
-def _deadly(store: Store, plan: ActionPlan) -> Action | None:
+def _deadly(store: SqlStore, plan: ActionPlan) -> Action | None:
     for action in plan.actions:
         if action.state is ActionState.ONGOING and action.attempts >= DEATHS:
             last = store.attempts(plan.uuid, action.uuid)[-DEATHS:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts a run of a plan: drives the scheduler with a simulated clock.
+"""Predicts a run of a plan: its course, its critical path, and the slack of each action.
 
 A run uses the same scheduler, so a prediction can differ from a run only in durations and outcomes.
 Every action is assumed to end with the outcome ``changed``.
@@ -7,18 +7,15 @@ Every action is assumed to end with the outcome ``changed``.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from applier.scheduling.course import Course, Timeline
-from applier.scheduling.critical import critical_path, slacks
+from applier.scheduling.course import ROUNDS, Course, Ranking, Timeline
 from applier.scheduling.submissions import Concurrency
-from planner.model import Action
-
-#: The default number of forward-backward rounds that look for a shorter makespan.
-ROUNDS = 3
-#: For plans with more actions than this, no rounds are made: they would take too long.
-MANY = 5000
+from planner.plan.model import JOIN, Action
+from planner.plan.place_rules import HeldPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,96 +41,135 @@ def forecast(
     *,
     rounds: int = ROUNDS,
 ) -> Forecast:
-    """Predict the start and the end of each action, with the best ranks that were found.
-
-    The first simulation gives priority to the longest remaining path. Each of the ``rounds``
-    simulates the plan backwards, and then forwards with the resulting order. The shortest timeline
-    of all is returned. ``durations`` are seconds by uuid. A round takes two simulations; plans with
-    more than ``MANY`` actions have none.
-    """
-    course = Course(actions, durations, concurrency)
-    best, ranks = _best(course, _longest_first(course), _rounds(course, rounds))
+    """Predict the start and the end of each action, by the ranking of :class:`Ranking`."""
+    ranking = Ranking(actions, durations, concurrency, rounds=rounds)
+    course, timeline = ranking.course, ranking.timeline
     return Forecast(
-        timeline=best,
-        lower_bound_s=course.lower_bound(best),
-        slack_s=slacks(course, best),
-        critical=critical_path(course, best),
-        ranks=ranks,
+        timeline=timeline,
+        lower_bound_s=course.lower_bound(timeline),
+        slack_s=slacks(course, timeline),
+        critical=critical_path(course, timeline),
+        ranks=ranking.ranks,
     )
 
 
-def makespan_s(
-    actions: Sequence[Action],
-    durations: Mapping[str, float],
-    concurrency: Concurrency,
-) -> float:
-    """Return the seconds from the first start to the last end, as :func:`forecast` predicts them.
+def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
+    """Return, for each action, the actions that ended just when it started and made that possible.
 
-    This is faster than a forecast, because slacks and the critical path are not computed.
+    These are its predecessors. If none of them ended at that time, they are the actions that
+    released a limited token; if there are none either, the actions that freed a worker.
     """
-    course = Course(actions, durations, concurrency)
-    return _best(course, _longest_first(course), _rounds(course, ROUNDS))[0].makespan_s
+    ended_at: defaultdict[float, list[Action]] = defaultdict(list)
+    for action in course.left:
+        if action.uuid in timeline.end_s:
+            ended_at[timeline.end_s[action.uuid]].append(action)
+    gates, tokens_of = course.gates(), course.concurrency.tokens_of
+    before = _before(course)
+    places = _places(course, timeline)
+    found: dict[str, list[str]] = {}
+    for action in course.left:
+        at = timeline.start_s.get(action.uuid)
+        if not at:
+            continue
+        then = ended_at[at]
+        links = [a.uuid for a in then if a.uuid in before[action.uuid]]
+        limited = {t for t in tokens_of(action) if gates.limit(t) is not None}
+        tokens = [a.uuid for a in then if not limited.isdisjoint(tokens_of(a))]
+        # A place that this action was the first of its member to take, and that others left then.
+        tokens += [
+            left
+            for place in action.places
+            if gates.limit(place.token) is not None and places[place].start_s == at
+            for left in _left_at(places, place, at)
+        ]
+        found[action.uuid] = links or tokens or [a.uuid for a in then]
+    return found
 
 
-class Ranking:
-    """The ranks of :func:`forecast`, to run a plan with them, and the makespan on demand.
+class _Stay(NamedTuple):
+    """When a member holds its place, and its last action."""
 
-    Without rounds, nothing is simulated until the makespan is read.
+    start_s: float
+    end_s: float
+    last: str
+
+
+def _places(course: Course, timeline: Timeline) -> dict[HeldPlace, _Stay]:
+    found: dict[HeldPlace, _Stay] = {}
+    for action in course.left:
+        for place in action.places if action.uuid in timeline.end_s else ():
+            new = _Stay(timeline.start_s[action.uuid], timeline.end_s[action.uuid], action.uuid)
+            old = found.get(place, new)
+            last = new if new.end_s > old.end_s else old
+            found[place] = _Stay(min(old.start_s, new.start_s), last.end_s, last.last)
+    return found
+
+
+def _left_at(places: Mapping[HeldPlace, _Stay], place: HeldPlace, at: float) -> list[str]:
+    return [s.last for p, s in places.items() if p.token == place.token and s.end_s == at]
+
+
+def _before(course: Course) -> Mapping[str, frozenset[str]]:
+    """Return the direct predecessors of each action; a join is replaced by its predecessors."""
+    joins = {a.uuid: a for a in course.actions if a.action_type == JOIN}
+    shared: dict[int, frozenset[str]] = {}
+
+    def through(uuids: tuple[str, ...]) -> frozenset[str]:
+        found = shared.get(id(uuids))
+        if found is None:
+            plain = frozenset(u for u in uuids if u not in joins)
+            behind = (before(joins[u]) for u in uuids if u in joins)
+            found = shared[id(uuids)] = plain.union(*behind)
+        return found
+
+    def before(action: Action) -> frozenset[str]:
+        return frozenset(t.action for t in action.triggers).union(
+            through(action.parents), through(action.needs), *map(through, action.needs_any)
+        )
+
+    return {a.uuid: before(a) for a in course.left}
+
+
+def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
+    """Return the uuids of a chain of actions without gaps, the last of which ends last of all.
+
+    Return an empty tuple if no action runs.
     """
-
-    def __init__(
-        self,
-        actions: Sequence[Action],
-        durations: Mapping[str, float],
-        concurrency: Concurrency,
-        *,
-        rounds: int = ROUNDS,
-    ) -> None:
-        self._course = Course(actions, durations, concurrency)
-        self.ranks: Mapping[str, int] = _longest_first(self._course)
-        self._timeline: Timeline | None = None
-        rounds = _rounds(self._course, rounds)
-        if rounds:
-            self._timeline, self.ranks = _best(self._course, self.ranks, rounds)
-
-    @property
-    def makespan_s(self) -> float:
-        """The seconds from the first start to the last end."""
-        self._timeline = self._timeline or self._course.run(self.ranks)
-        return self._timeline.makespan_s
+    if not timeline.end_s:
+        return ()
+    released = _released(course, timeline)
+    last = max(timeline.end_s, key=lambda uuid: timeline.end_s[uuid])
+    path, seen = [last], {last}
+    while True:
+        earlier = [u for u in released.get(path[-1], ()) if u not in seen]
+        if not earlier:
+            return tuple(reversed(path))
+        longest = max(earlier, key=lambda uuid: timeline.end_s[uuid] - timeline.start_s[uuid])
+        path.append(longest)
+        seen.add(longest)
 
 
-def best_ranks(
-    actions: Sequence[Action],
-    durations: Mapping[str, float],
-    concurrency: Concurrency,
-    *,
-    rounds: int = ROUNDS,
-) -> Mapping[str, int]:
-    """Return the ranks, by uuid, of the shortest timeline that :func:`forecast` finds."""
-    return Ranking(actions, durations, concurrency, rounds=rounds).ranks
+def slacks(course: Course, timeline: Timeline) -> dict[str, float]:
+    """Return the slack of each action: how late it may end without increasing the makespan.
 
-
-def _longest_first(course: Course) -> dict[str, int]:
-    return course.ranked(course.remaining(course.durations))
-
-
-def _rounds(course: Course, rounds: int) -> int:
-    return rounds if len(course.actions) <= MANY else 0
-
-
-def _best(
-    course: Course, ranks: Mapping[str, int], rounds: int
-) -> tuple[Timeline, Mapping[str, int]]:
-    """Return the shortest timeline of the first simulation and all rounds, and its ranks."""
-    best = current = course.run(ranks)
-    bound = course.lower_bound(best)
-    for _ in range(rounds):
-        if best.makespan_s <= bound:
-            break
-        backwards = course.run_backwards(course.ranked(current.end_s))
-        tried = course.ranked(backwards.end_s)
-        current = course.run(tried)
-        if current.makespan_s < best.makespan_s:
-            best, ranks = current, tried
-    return best, ranks
+    In seconds. If an action ends later, those that start at its end, because of a link, a token or
+    a worker, start later too. An action that started before the end of one of its predecessors did
+    not need that one: another one of a group, or another trigger, was enough.
+    """
+    start_s, end_s = timeline.start_s, timeline.end_s
+    after: defaultdict[str, list[str]] = defaultdict(list)
+    for uuid, earlier in _released(course, timeline).items():
+        for other in earlier:
+            after[other].append(uuid)
+    for uuid, sources in _before(course).items():
+        for other in sources:
+            if uuid in start_s and other in end_s and end_s[other] <= start_s[uuid]:
+                after[other].append(uuid)
+    slack: dict[str, float] = {}
+    for uuid in reversed([*start_s]):
+        latest = min(
+            (start_s[other] + slack[other] for other in after[uuid] if other in slack),
+            default=timeline.makespan_s,
+        )
+        slack[uuid] = latest - end_s[uuid]
+    return slack

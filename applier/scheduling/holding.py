@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from planner.model import Action
-from planner.states import ActionState
+from planner.plan.model import Action
+from planner.plan.states import ActionState
 
 
 class Holding(Protocol):

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planner.graph import grouped_links, order_graph
-from planner.model import Action
+from planner.plan.graph import grouped_links, order_graph
+from planner.plan.model import Action
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -14,10 +14,10 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from applier.scheduling.gates import Gates
 from applier.scheduling.submissions import SharedUnit
-from planner.guarantees import canary_text
-from planner.model import Action
-from planner.place_rules import PlaceRule
-from planner.states import OPEN, WELL, ActionState
+from planner.plan.guarantees import canary_text
+from planner.plan.model import Action
+from planner.plan.place_rules import PlaceRule
+from planner.plan.states import OPEN, WELL, ActionState
 
 
 class Places:

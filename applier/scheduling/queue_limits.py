@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from applier.store.worker_jobs import Served
-from planner.model import JOIN, Action
+from planner.plan.model import JOIN, Action
 
 #: The queue of actions without a token that names one.
 DEFAULT_QUEUE = "default"

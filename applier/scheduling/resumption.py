@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from applier.contracts import Report, Verified
 from applier.store import Attempt
-from planner.model import Action
-from planner.states import ActionState, Outcome
+from planner.plan.model import Action
+from planner.plan.states import ActionState, Outcome
 
 #: An action in one of these states is verified before its plan continues.
 TO_VERIFY = frozenset({ActionState.ONGOING, ActionState.UNKNOWN})

@@ -29,10 +29,10 @@ from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import (
+    NO_FAILURE_RULES,
     FailureHalts,
     FailureRules,
     Halting,
-    OnFailure,
     Retries,
     Verdicts,
     ending,
@@ -41,11 +41,8 @@ from applier.scheduling.verdict import (
 )
 from applier.scheduling.waiting import WaitingActions
 from applier.store import Reservation
-from planner.model import JOIN, Action
-from planner.states import WELL, ActionState, StateReason
-
-#: Actions that need a failed action do not run, and nothing is retried.
-NO_FAILURE_RULES = FailureRules()
+from planner.plan.model import JOIN, Action
+from planner.plan.states import WELL, ActionState, StateReason
 
 
 class Scheduler:
@@ -75,7 +72,7 @@ class Scheduler:
         ended = ends(self._actions.values())
         self._verdicts = Verdicts(self._actions, ended, failures.on_failure, given_up)
         self._gates = Gates(concurrency.limits, concurrency.max_workers)
-        keeps = failures.on_failure is not OnFailure.CONTINUE
+        keeps = not failures.on_failure.ignores_failures
         self._waiting = WaitingActions(
             self._gates, self._actions, ranks, concurrency, holding, keeps, given_up
         )

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from planner.model import Action
-from planner.place_rules import PlaceRule
+from planner.plan.model import Action
+from planner.plan.place_rules import PlaceRule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

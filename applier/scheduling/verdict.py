@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,9 +19,61 @@ from applier.scheduling.decisions import (
     WaitReason,
 )
 from applier.scheduling.holding import Breaker
-from applier.scheduling.tolerances import COUNTED, Tolerances
-from planner.model import ANCHOR, JOIN, Action
-from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
+from planner.plan.model import ANCHOR, JOIN, Action
+from planner.plan.states import OPEN, WELL, ActionState, Outcome, StateReason
+
+#: An action that ends in one of these states makes its node a failed one.
+COUNTED = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
+_NODE = "node:"
+#: The maximum number of failed nodes that a message names.
+_SHOWN = 10
+
+
+class Tolerances:
+    """Counts the failed nodes of each group of a plan.
+
+    ``groups`` are the plan's ``tolerances``: of the ``nodes`` of the group ``name``, up to
+    ``failed_nodes`` may fail. A node has failed when an action that holds its token (``node:NAME``)
+    is FAILED or UNKNOWN. It is counted once, however many actions fail on it.
+
+    >>> two = Tolerances([{"name": "compute", "nodes": ["1", "2", "3"], "failed_nodes": 1}])
+    >>> one, other = (Action(uuid=n, action_type="nop", tokens=(f"node:{n}",)) for n in "12")
+    >>> two.note(one, ActionState.FAILED) is two.note(one, ActionState.UNKNOWN) is None
+    True
+    >>> two.note(other, ActionState.FAILED)
+    '2 nodes of compute failed, 1 may: 1, 2'
+    """
+
+    def __init__(self, groups: Iterable[Mapping[str, Any]]) -> None:
+        self._groups = tuple(groups)
+        self._of_node: defaultdict[str, list[int]] = defaultdict(list)
+        for i, group in enumerate(self._groups):
+            for node in group["nodes"]:
+                self._of_node[node].append(i)
+        self._failed: list[dict[str, None]] = [{} for _ in self._groups]
+
+    def note(self, action: Action, state: ActionState) -> str | None:
+        """Count the end of an action; return a message if too many nodes of a group have failed."""
+        if state not in COUNTED:
+            return None
+        told = None
+        for token in action.tokens:
+            node = token.removeprefix(_NODE)
+            for i in self._of_node.get(node, ()) if node != token else ():
+                self._failed[i][node] = None
+                if told is None and len(self._failed[i]) > self._groups[i]["failed_nodes"]:
+                    told = _sentence(self._groups[i], list(self._failed[i]))
+        return told
+
+
+def _sentence(group: Mapping[str, Any], failed: Sequence[str]) -> str:
+    nodes = "node" if len(failed) == 1 else "nodes"
+    may = group["failed_nodes"] or "none"
+    shown = ", ".join(failed[:_SHOWN])
+    if len(failed) > _SHOWN:
+        shown += f" and {len(failed) - _SHOWN} more"
+    return f"{len(failed)} {nodes} of {group['name']} failed, {may} may: {shown}"
+
 
 #: The message of an action that is SKIPPED because none of its triggers fired.
 NOT_TRIGGERED = "not triggered"
@@ -83,6 +135,19 @@ class OnFailure(StrEnum):
     PAUSE = "pause"
     #: All actions run: needs, triggers of failed actions and blockers are ignored.
     CONTINUE = "continue"
+    #: An action runs only if the first of those before it failed; else it is SKIPPED. This is the
+    #: rule ANY of Watcher's ``action_execution_rule``.
+    ONLY_AFTER_FAILURE = "only_after_failure"
+
+    @classmethod
+    def by_rule(cls, rule: str) -> OnFailure:
+        """Return what a rule of Watcher means, which takes all but ANY for ALWAYS."""
+        return cls.ONLY_AFTER_FAILURE if rule == "ANY" else cls.CONTINUE
+
+    @property
+    def ignores_failures(self) -> bool:
+        """Whether actions run although what they need failed."""
+        return self in (OnFailure.CONTINUE, OnFailure.ONLY_AFTER_FAILURE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +163,10 @@ class FailureRules:
     policies: Mapping[str, TypePolicy] = field(default_factory=dict)
     tolerances: Sequence[Mapping[str, Any]] = ()
     breaker: Breaker | None = None
+
+
+#: Actions that need a failed action do not run, and nothing is retried.
+NO_FAILURE_RULES = FailureRules()
 
 
 class FailureHalts:
@@ -191,7 +260,7 @@ class Verdicts:
         if given_up:
             import networkx as nx
 
-            from planner.graph import order_graph
+            from planner.plan.graph import order_graph
 
             for node in nx.topological_sort(order_graph([*actions.values()])):
                 if node in self._ends:
@@ -239,7 +308,14 @@ class Verdicts:
         one has succeeded or all have ended. With CONTINUE, failures are ignored. An action that
         comes after one that may still run is CANCELLED.
         """
-        if self._bad and self._on_failure is not OnFailure.CONTINUE:
+        if self._on_failure is OnFailure.ONLY_AFTER_FAILURE and action.action_type != JOIN:
+            first = self._first_before(action)
+            if first is not None and first.uuid not in self._bad:
+                message = f"{first.label}, which comes before it, did not fail"
+                return ending(
+                    action, ActionState.SKIPPED, message, reason=StateReason.NOT_TRIGGERED
+                )
+        if self._bad and not self._on_failure.ignores_failures:
             for uuid in action.needs:
                 if uuid in self._bad:
                     return self._blocked(action, uuid, "needs")
@@ -252,7 +328,7 @@ class Verdicts:
         if action.triggers and not self._fired(action):
             sources = (t.action for t in action.triggers)
             bad = next((u for u in sources if u in self._bad), None)
-            if bad is not None and self._on_failure is not OnFailure.CONTINUE:
+            if bad is not None and not self._on_failure.ignores_failures:
                 return self._blocked(action, bad, "is triggered by")
             return ending(
                 action, ActionState.SKIPPED, NOT_TRIGGERED, reason=StateReason.NOT_TRIGGERED
@@ -271,6 +347,14 @@ class Verdicts:
         for group in action.needs_any:
             if not any(u in self._ends and self.well(u) for u in group):
                 return WaitReason(WaitKind.ANY, tuple(u for u in group if u not in self._ends))
+        return None
+
+    def _first_before(self, action: Action) -> Action | None:
+        """Return the first action before this one that is no join; None without one."""
+        while before := action.before():
+            action = self._actions[before[0]]
+            if action.action_type != JOIN:
+                return action
         return None
 
     def _fired(self, action: Action) -> bool:

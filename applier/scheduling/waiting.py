@@ -12,7 +12,7 @@ from applier.scheduling.holding import Holding
 from applier.scheduling.places import Places
 from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
-from planner.model import Action
+from planner.plan.model import Action
 
 #: The kinds of tokens that name resources. Two plans must not work on one resource at once.
 RESOURCES = ("instance", "node", "volume")

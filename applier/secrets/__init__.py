@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from applier.errors import ActionFailed
 from applier.secrets.blotting import Blotting
 from planner.errors import Path, path_text
-from planner.secret_references import MARK, accepting, has_keyword, label, replaced
-from planner.write_only import hidden_texts
+from planner.schemas.references import MARK, accepting, has_keyword, label, replaced
+from planner.schemas.write_only import hidden_texts
 
 #: A hidden value in a plan with fewer characters, such as ``1``, is not replaced in output.
 SHORTEST_LITERAL = 8
@@ -86,13 +86,13 @@ def _refused(
     These are all places, where it is not known which value is wrong.
     """
     # Imported here: few plans have secrets.
-    from planner import checking
+    from planner.schemas import checking
 
     # The fast validator accepts no subclasses of str.
     known = replaced(parameters, lambda path, _: str(values[path]))
     if not checking.compiled(schema)(known):
         return set()
-    from planner import schema_errors
+    from planner.schemas import schema_errors
 
     found = schema_errors.places(schema, known) & values.keys()
     # If the parameters have no mistake before the values are known, the values are the mistake.

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -28,7 +29,8 @@ from oslo_log import log
 
 from applier import configuration
 from applier.assembly import Assembly
-from applier.errors import ConfigurationError
+from applier.delivery import delivery_service
+from applier.errors import ConfigurationError, shortage_in
 from applier.service import log_file, signals
 from applier.service.opening import opened
 from applier.service.process import ServiceProcess
@@ -40,6 +42,8 @@ from planner.safe_text import visible
 LOG = logging.getLogger(__name__)
 
 NAME = "actionplan-applier"
+#: As many pipes as a process needs descriptors for pipes and the record.
+PIPES = 8
 DESCRIPTION = """
 Runs the plans that "actionplan start" queued, and resumes plans that a crash interrupted. SIGTERM
 and the first Ctrl-C let running actions end and hand the plans back to the queue; the second
@@ -62,7 +66,6 @@ class ApplierService(ServiceProcess):
         self._listener = listener
 
     def work(self, assembly: Assembly) -> None:
-        """Run plans until ``ending`` is set and running actions have ended."""
         if opened(lambda: assembly.store, self.ending) is not None:
             LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
             with measured(assembly, self._listener), assembly.traced():
@@ -82,16 +85,15 @@ def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractCont
     if port is None and listener is None:
         return nullcontext()
     try:
-        from applier.monitoring import endpoint, measured_store, passing
-        from applier.monitoring.run_metrics import RunMetrics
+        from applier.monitoring import measured_store, serving
     except ImportError:
         LOG.error("%s", MissingExtra("[watcher_applier] metrics_port", "api"))
         return nullcontext()
-    metrics = RunMetrics()
+    metrics = measured_store.RunMetrics()
     assembly.measured = lambda store: measured_store.measured(store, metrics)
     if listener is not None:
-        passing.serve_metrics(listener, metrics.registry)
-    return nullcontext() if port is None else endpoint.offered(metrics.registry, port)
+        serving.serve_metrics(listener, metrics.registry)
+    return nullcontext() if port is None else serving.offered(metrics.registry, port)
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
@@ -124,22 +126,20 @@ def _prepare(conf: cfg.ConfigOpts) -> None:
     conf.register_cli_opt(cfg.BoolOpt("with-api", default=False, help=text))
 
 
-def _api() -> Any:
-    """Return the module of the API; raises ConfigurationError if it is not installed."""
+def _check_api(assembly: Assembly) -> None:
+    """Raise ConfigurationError if the API is not installed, or cannot answer as configured."""
     try:
         from applier.api import api_service
     except ImportError:
         raise ConfigurationError(str(MissingExtra("--with-api", "api"))) from None
-    return api_service
+    api_service.check(assembly)
 
 
-def _delivery() -> Any:
-    """Return the module that delivers events; raises ConfigurationError if it is not installed."""
-    try:
-        from applier.delivery import delivery_service
-    except ImportError:
-        raise ConfigurationError(str(MissingExtra("[events]", "service"))) from None
-    return delivery_service
+def _listening() -> AbstractContextManager[socket.socket]:
+    """Return the context of the socket at which the API asks for the metrics of runs."""
+    from applier.monitoring import serving
+
+    return serving.listening()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -156,28 +156,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with closing(Assembly(conf)) as assembly:
             assembly.check()
             if conf.with_api:
-                _api().check(assembly)
-            delivers = bool(_delivery().configured_receivers.receivers(conf))
+                _check_api(assembly)
+            delivers = bool(delivery_service.receivers(conf))
+        _require_descriptors()
         log_file.set_up(conf, NAME)
     except (ConfigurationError, PlannerError) as reason:
         sys.stderr.write(visible(f"{NAME}: {reason}\n"))
         return 1
     for text in warnings:
         LOG.warning("%s", text)
-    with _api().passing.listening() if conf.with_api else nullcontext() as listener:
+    with _listening() if conf.with_api else nullcontext() as listener:
         _serve(conf, listener, delivers=delivers)
     return 0
+
+
+def _require_descriptors() -> None:
+    """Raise ConfigurationError if a process of the service could open no files and pipes.
+
+    It would be started again and again.
+    """
+    with ExitStack() as held:
+        try:
+            for _ in range(PIPES):
+                for end in os.pipe():
+                    held.callback(os.close, end)
+        except OSError as reason:
+            raise ConfigurationError(
+                f"it cannot start its processes: {reason.strerror}"
+            ) from reason
+
+
+def _end_without_processes(
+    main: int, otherwise: Callable[[threading.ExceptHookArgs], Any], died: threading.ExceptHookArgs
+) -> None:
+    """End the service with exit code 1 if the thread that starts its processes has died.
+
+    ``main`` is the process of that thread. Otherwise it would go on without doing anything.
+    """
+    if os.getpid() != main or died.exc_value is None or shortage_in(died.exc_value) is None:
+        otherwise(died)
+        return
+    LOG.critical("A process of the service cannot be started: %s", died.exc_value)
+    signals.end_at_once()
 
 
 def _serve(conf: cfg.ConfigOpts, listener: socket.socket | None, *, delivers: bool) -> None:
     """Run all processes of the service until a signal ends them."""
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
+    threading.excepthook = partial(_end_without_processes, os.getpid(), threading.excepthook)
     signals.relay(signals.Interrupted(signals.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf, listener))
     if delivers:
-        manager.add(_delivery().DeliveryService, workers=1, args=(conf,))
+        manager.add(delivery_service.DeliveryService, workers=1, args=(conf,))
     if conf.with_api:
-        manager.add(_api().ApiService, workers=1, args=(conf, listener))
+        from applier.api import api_service
+
+        manager.add(api_service.ApiService, workers=1, args=(conf, listener))
     try:
         manager.run()
     finally:

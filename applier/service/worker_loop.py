@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from applier import log_fields
 from applier.backoff import delays_s
@@ -18,6 +19,7 @@ from applier.errors import (
     ApplierError,
     DamagedRecord,
     GuardRefusal,
+    NoThread,
     OtherCloud,
     PlanConflict,
     PlanNotFound,
@@ -25,10 +27,14 @@ from applier.errors import (
 )
 from applier.run import liveness, resume
 from applier.run.runner import Runner
-from applier.store import PlanSummary, Service, Store
+from applier.store import PlanSummary, Service
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition, PlannerError
-from planner.states import ENDED_PLAN, PlanState
+from planner.plan.states import ENDED_PLAN, PlanState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 LOG = logging.getLogger(__name__)
 
@@ -45,7 +51,7 @@ class WorkerLoop:
 
     def __init__(
         self,
-        store: Store,
+        store: SqlStore,
         make_runner: Callable[[], Runner],
         service: Service,
         *,
@@ -77,8 +83,11 @@ class WorkerLoop:
         self._wake = threading.Event()
 
     def run(self) -> None:
-        """Run plans until ``ending`` is set; then await running actions and hand plans back."""
-        pool = ThreadPoolExecutor(max_workers=self._workers)
+        """Run plans until ``ending`` is set; then await running actions and hand plans back.
+
+        Raises RuntimeError, and runs nothing, if the system refuses a thread.
+        """
+        pool = _with_threads(self._workers)
         try:
             next_look = time.monotonic()
             while not self._ending.is_set():
@@ -177,6 +186,9 @@ class WorkerLoop:
             )
         elif isinstance(error, GuardRefusal):
             self._note_guard(uuid, str(error))
+        elif isinstance(error, NoThread):
+            self._due[uuid] = time.monotonic() + self._interval_s
+            LOG.warning("Plan %s waits: %s", uuid, error)
         elif isinstance(error, DamagedRecord):
             # A server may lack a table for a moment.
             self._due[uuid] = time.monotonic() + self._interval_s
@@ -254,6 +266,19 @@ class WorkerLoop:
                 end_commands=self._end_commands,
             )
             LOG.warning("Plan %s: %s, it is %s", plan.uuid, liveness.gone(claimant), state)
+
+
+def _with_threads(number: int) -> ThreadPoolExecutor:
+    """Return a pool whose threads all run, so that none is refused when a plan is to begin."""
+    pool, all_run = ThreadPoolExecutor(max_workers=number), threading.Barrier(number)
+    try:
+        for _ in range(number):
+            pool.submit(all_run.wait)
+    except RuntimeError:
+        all_run.abort()
+        pool.shutdown(cancel_futures=True)
+        raise
+    return pool
 
 
 def _run(runner: Runner, uuid: str) -> str:

@@ -3,43 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import sqlalchemy as sa
-from sqlalchemy import bindparam
-
 from applier.contracts import Approval, HistoryEntry
-from applier.storage import claims, event_writes, rows, statements
-from applier.storage.compiled import Deferred, Row, insert_into
+from applier.storage import claims, rows, statements
 from applier.storage.database import Database, plan_row
-from applier.storage.event_writes import NewEvent
+from applier.storage.dialects import Row
+from applier.storage.schema import insert_into
 from applier.storage.state_changes import note
-from applier.storage.tables import approvals
-from applier.storage.tables import history as entries
 from applier.storage.transactions import Kind, Rows
-from applier.store.approvals import GivenApprovals
+from applier.store.entries import GivenApprovals
 
-_READ = Deferred(
-    lambda: (
-        sa.select(approvals)
-        .where(approvals.c.plan == bindparam("plan_uuid"))
-        .order_by(approvals.c.number)
-    )
-)
-_IMPORTERS = Deferred(
-    lambda: sa.select(entries.c.who, entries.c.number).where(
-        entries.c.plan == bindparam("plan_uuid"), entries.c.verb == "import"
-    )
-)
+_READ = "SELECT * FROM actionplan_approval WHERE plan = :plan_uuid ORDER BY number"
+_IMPORTERS = """
+    SELECT who, number FROM actionplan_history WHERE plan = :plan_uuid AND verb = 'import'"""
 #: Remove an earlier approval of the same content by the same person.
-_FORGET = Deferred(
-    lambda: sa.delete(approvals).where(
-        approvals.c.plan == bindparam("plan_uuid"),
-        approvals.c.who == bindparam("by"),
-        approvals.c.content == bindparam("about"),
-    )
-)
-_INSERT = Deferred(lambda: insert_into(approvals, without=("number",)))
+_FORGET = """
+    DELETE FROM actionplan_approval WHERE plan = :plan_uuid AND who = :by AND content = :about"""
+_INSERT = insert_into("actionplan_approval", without=("number",))
 
 
 class Approvals:
@@ -50,13 +29,14 @@ class Approvals:
     def approve_plan(
         self, uuid: str, approval: Approval, *, history: HistoryEntry | None = None
     ) -> None:
-        """See :meth:`applier.store.approvals.ApprovalStore.approve_plan`."""
+        """Save an approval of a plan that nobody runs, and write its event.
+
+        A second approval of the same content by the same person replaces the first. Raises
+        PlanConflict for a plan that is claimed, superseded or removed; PlanNotFound.
+        """
         states = claims.UNCLAIMED_PLAN
         row = _row(uuid, approval)
         same = {"plan_uuid": uuid, "by": row["who"], "about": row["content"]}
-
-        def told() -> Sequence[NewEvent]:
-            return [event_writes.of_approval(approval)]
 
         def approve(name: str) -> None:
             hold = {"plan_uuid": uuid, "now": approval.at, "write": name}
@@ -65,7 +45,7 @@ class Approvals:
                 if held:
                     transaction.write(_FORGET, same)
                     transaction.write(_INSERT, row)
-                    note(transaction, uuid, history, told, at=approval.at)
+                    note(transaction, uuid, history, approval, at=approval.at)
             if not held:
                 head = self._database.head(uuid)
                 if head["last_write"] != name:
@@ -75,7 +55,10 @@ class Approvals:
             self._database.tried(lambda: approve(name))
 
     def approvals(self, uuid: str) -> GivenApprovals:
-        """See :meth:`applier.store.approvals.ApprovalStore.approvals`."""
+        """Return the approvals of a plan, including void ones; raises PlanNotFound.
+
+        An approval is void if the content of the plan has changed since.
+        """
 
         where = {"plan_uuid": uuid}
 
@@ -96,8 +79,8 @@ def _user(row: Row) -> str:
     return str(row["who"])
 
 
-_APPROVALS = Kind(approvals, _approval, "approval {number}")
-_IMPORTING_USERS = Kind(entries, _user, "entry {number} of the history")
+_APPROVALS = Kind("actionplan_approval", _approval, "approval {number}")
+_IMPORTING_USERS = Kind("actionplan_history", _user, "entry {number} of the history")
 
 
 def _row(plan: str, approval: Approval) -> rows.Changes:

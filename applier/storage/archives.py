@@ -10,35 +10,38 @@ from typing import Any
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import rows, statements
-from applier.storage.compiled import Deferred, insert_into
-from applier.storage.database import Database
-from applier.storage.plans import AT_ONCE, require_distinct
+from applier.storage.plans import AT_ONCE, Plans, require_distinct
 from applier.storage.refusals import Duplicate
+from applier.storage.schema import insert_into
 from applier.storage.state_changes import note, write_history
-from applier.storage.tables import attempts
-from applier.store.archives import PlanArchive
+from applier.store.entries import PlanArchive
 
-INSERT_ATTEMPT = Deferred(lambda: insert_into(attempts, without=("id",)))
+INSERT_ATTEMPT = insert_into("actionplan_attempt", without=("id",))
 
 
-class Archives:
+class Archives(Plans):
     """The methods of the store for plans of other records."""
 
-    _database: Database
-
     def import_plan(self, archive: PlanArchive, *, history: HistoryEntry) -> None:
-        """See :meth:`applier.store.archives.ArchiveStore.import_plan`."""
+        """Save a plan of another record with its attempts, history and requests, all or nothing.
+
+        ``history`` is the entry of the import, which follows those of the archive. ``durations``
+        never returns the durations of imported attempts. Raises PlanConflict if a plan of this uuid
+        is saved already, InvalidPlan if two of its actions have the same uuid.
+        """
         plan = archive.plan
         require_distinct(plan)
         creator = next((one.who for one in archive.history), history.who)
-        head = rows.plan_row(plan, creator=creator) | {"requests": len(archive.requests)}
+        overview, waves = self.overview_of_new(plan)
+        head = rows.plan_row(plan, creator=creator)
+        head |= {"overview": overview, "requests": len(archive.requests)}
         asked = [
             rows.request_row(plan.uuid, number, request, request.created_at or history.at)
             for number, request in enumerate(archive.requests, 1)
         ]
 
         def save() -> None:
-            members, tried = rows.action_rows(plan), _attempt_rows(archive)
+            members, tried = rows.action_rows(plan, waves), _attempt_rows(archive)
             try:
                 with self._database.write() as transaction:
                     transaction.write(statements.INSERT_PLAN, head)

@@ -9,10 +9,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
 
-import sqlalchemy as sa
-
 from applier.errors import DamagedRecord, StoreError
-from applier.storage.connection import parse, shown
+from applier.storage.connection import Connector, Url, parse, shown
 from applier.storage.record_check import require_file
 from applier.storage.refusals import hinted, translate_errors
 from applier.storage.unwritable import readable
@@ -33,7 +31,7 @@ def backup(connection: str, target: str) -> None:
     no new file is left behind.
     """
     url, path = parse(connection), Path(target)
-    if program := _PROGRAMS.get(url.get_backend_name()):
+    if program := _PROGRAMS.get(url.kind):
         raise StoreError(
             f"{shown(url)}: a record on a server is copied by a program of the server: "
             f"{program} {url.database}"
@@ -44,8 +42,8 @@ def backup(connection: str, target: str) -> None:
     fresh = path.with_name(f".new-{uuid4().hex}")
     try:
         fresh.touch(mode=0o600, exist_ok=False)
-        with translate_errors(url), readable(url) as engine:
-            _copy(engine, fresh, target)
+        with translate_errors(url):
+            _copy(readable(url), fresh, target)
             _require_sound(fresh, url)
         _rename(fresh, path)
     except OSError as reason:
@@ -69,12 +67,10 @@ def _rename(fresh: Path, path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _copy(engine: sa.Engine, fresh: Path, target: str) -> None:
-    with closing(engine.raw_connection()) as source, closing(sqlite3.connect(fresh)) as copy:
-        driver = source.driver_connection
-        assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - for the type checker
+def _copy(connector: Connector, fresh: Path, target: str) -> None:
+    with closing(connector.open()) as source, closing(sqlite3.connect(fresh)) as copy:
         try:
-            driver.backup(copy)
+            source.backup(copy)
             # Without a write-ahead log, the copy is one file.
             copy.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.OperationalError as reason:
@@ -86,7 +82,7 @@ def _copy(engine: sa.Engine, fresh: Path, target: str) -> None:
         os.close(handle)
 
 
-def _require_sound(copied: Path, url: sa.URL) -> None:
+def _require_sound(copied: Path, url: Url) -> None:
     """Raise DamagedRecord if SQLite finds damage in a copy, which has the pages of the record."""
     with closing(sqlite3.connect(copied)) as copy:
         try:

@@ -9,8 +9,10 @@ from types import EllipsisType
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
+from applier.storage import schema
+from applier.storage.dialects import Row, UnreadableValue
 from planner.errors import short
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 #: The states of plans that wait for a run or for an operator: operators may skip actions.
 WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
@@ -78,3 +80,16 @@ def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanCon
     states = ", ".join(accepted)
     text = f"plan {short(uuid)} is {state}: such changes of actions need one of the states {states}"
     return PlanConflict(uuid, state, text)
+
+
+def require_claim(plan: Row) -> None:
+    """Raise UnreadableValue for the row of a plan with a claim that no process has made."""
+    if plan["claim"] is None:
+        return
+    if not schema.is_process_id(plan["claimant_pid"]) or None in (
+        plan["claimant_host"],
+        plan["claimant_user"],
+    ):
+        raise UnreadableValue("its claim does not say which process has made it")
+    if not schema.is_interval_s(plan["heartbeat_interval_s"]):
+        raise UnreadableValue("its claim does not say how often its process writes a heartbeat")

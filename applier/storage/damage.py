@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
-
-from applier.storage import claims, columns, rows, tables
-from applier.storage.compiled import Row, UnreadableValue
+from applier.storage import claims, rows, schema
+from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.schema import TABLES
+from applier.store.plans import overview_of
 from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner import guards
 from planner.errors import InvalidPlan, cut, short
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from planner.safe_text import TOO_DEEP, is_too_deep
-from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: A function that raises ValueError for an invalid value, with the rest of a sentence as its text.
 Check = Callable[[Any], object]
@@ -49,12 +49,12 @@ def _seconds(value: Any) -> None:
 
 
 def _process(value: Any) -> None:
-    if not columns.is_process_id(value):
+    if not schema.is_process_id(value):
         raise ValueError("is not the number of a process")
 
 
 def _interval(value: Any) -> None:
-    if not columns.is_interval_s(value):
+    if not schema.is_interval_s(value):
         raise ValueError("is not a number of seconds between two heartbeats")
 
 
@@ -98,7 +98,7 @@ def _events(value: Any) -> bool:
 
 
 def _outcomes(value: Any) -> bool:
-    return columns.is_texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
+    return schema.is_texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
 
 
 def _is_guards(value: Any) -> bool:
@@ -122,16 +122,16 @@ def _is_rules(value: Any) -> bool:
 
 _LIST = _json(lambda value: isinstance(value, list), "a list")
 _MAPPING = _json(lambda value: isinstance(value, dict), "a mapping")
-_TOLERANCES = _json(columns.is_tolerances, "a list of tolerances")
-_TEXTS, _LIMITS = _json(columns.is_texts, "a list of texts"), _json(columns.is_limits, "limits")
+_TOLERANCES = _json(schema.is_tolerances, "a list of tolerances")
+_TEXTS, _LIMITS = _json(schema.is_texts, "a list of texts"), _json(schema.is_limits, "limits")
 _GROUPS = _json(
-    lambda v: isinstance(v, list) and all(map(columns.is_texts, v)), "a list of lists of texts"
+    lambda v: isinstance(v, list) and all(map(schema.is_texts, v)), "a list of lists of texts"
 )
 _EVENTS = _json(_events, "a list of actions with outcomes")
-_POLICIES = ("skip_descendants", "pause", "continue")
+_POLICIES = ("skip_descendants", "pause", "continue", "only_after_failure")
 #: By table and column: the check of a value. All other columns are checked by their types.
 _COLUMNS: Mapping[str, Mapping[str, Check]] = {
-    tables.plans.name: {
+    "actionplan_plan": {
         "state": _word_of(PlanState),
         "deleted_from": _word_of(PlanState),
         "on_failure": _word_of(_POLICIES),
@@ -139,13 +139,14 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "global_efficacy": _LIST,
         "tolerances": _TOLERANCES,
         "places": _json(_is_rules, "a mapping of rules"),
+        "overview": overview_of,
         "warnings": _TEXTS,
         "limits": _LIMITS,
         "guards": _json(_is_guards, "a mapping of guards"),
         "claimant_pid": _process,
         "heartbeat_interval_s": _interval,
     },
-    tables.actions.name: {
+    "actionplan_action": {
         "input_parameters": _MAPPING,
         **dict.fromkeys(rows.ACTION_LINKS, _TEXTS),
         "needs_any": _GROUPS,
@@ -155,34 +156,35 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "estimate_s": _seconds,
         "timeout_s": _seconds,
     },
-    tables.action_states.name: {
+    "actionplan_action_state": {
         "state": _word_of(ActionState),
         "outcome": _word_of(Outcome),
         "state_reason": _word_of(StateReason),
     },
-    tables.answers.name: {"answer": _MAPPING},
-    tables.attempts.name: {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
-    tables.imported_durations.name: {"seconds": _seconds},
-    tables.requests.name: {"limits": _LIMITS},
-    tables.events.name: {"data": _MAPPING},
-    tables.subscriptions.name: {"held_back": _MAPPING, "away": _MAPPING},
-    tables.dead_events.name: {"event": _MAPPING},
-    tables.worker_jobs.name: {
+    "actionplan_answer": {"answer": _MAPPING},
+    "actionplan_attempt": {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
+    "actionplan_duration": {"seconds": _seconds},
+    "actionplan_request": {"limits": _LIMITS},
+    "actionplan_event": {"data": _MAPPING},
+    "actionplan_subscription": {"held_back": _MAPPING, "away": _MAPPING},
+    "actionplan_dead_event": {"event": _MAPPING},
+    "actionplan_worker_job": {
         "state": _word_of(WorkerJobState),
         "task": _word_of(JobTask),
         "stop": _word_of(StopReason),
         "payload": _MAPPING,
         "result": _MAPPING,
     },
-    tables.services.name: {"pid": _process},
-    tables.workers.name: {"pid": _process, "queues": _TEXTS, "types": _TEXTS},
+    "actionplan_service": {"pid": _process},
+    "actionplan_worker": {"pid": _process, "queues": _TEXTS, "types": _TEXTS},
 }
-_TYPES: tuple[tuple[type, Check], ...] = (
-    (columns.Moment, _moment),
-    (sa.Double, _number),
-    (sa.Integer, _integer),
-    (sa.types.TypeEngine, _text),
-)
+#: The checks by the kinds of columns.
+_KINDS: Mapping[str, Check] = {
+    "moment": _moment,
+    "double": _number,
+    "integer": _integer,
+    "text": _text,
+}
 #: What every claim says of its process.
 _OF_A_CLAIM = (
     *("claimant_host", "claimant_pid", "claimant_user"),
@@ -192,15 +194,15 @@ _OF_A_CLAIM = (
 _ENDED = (PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
 
 
-def of_row(table: sa.Table, row: Row) -> Iterator[str]:
+def of_row(table: str, row: Row) -> Iterator[str]:
     """Yield a message for each value of a row that ActionPlan cannot have written.
 
     Columns that the row lacks are not checked.
     """
-    checks = _COLUMNS.get(table.name, {})
+    checks = _COLUMNS.get(table, {})
     for name, value in row.items():
-        column = table.columns[name]
-        check = checks.get(name) or next(c for kind, c in _TYPES if isinstance(column.type, kind))
+        column = TABLES[table][name]
+        check = checks.get(name) or _KINDS[column.kind]
         if value is None and column.nullable:
             continue
         try:
@@ -216,9 +218,9 @@ def of_plan(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> list[st
 
     Links, the digest, and states taken together are checked only if all single values are valid.
     """
-    found = list(of_row(tables.plans, head))
+    found = list(of_row("actionplan_plan", head))
     labels = {row["uuid"]: f"action {row['name'] or short(str(row['uuid']))}" for row in planned}
-    for table, members in ((tables.actions, planned), (tables.action_states, states)):
+    for table, members in (("actionplan_action", planned), ("actionplan_action_state", states)):
         for row in members:
             label = labels.get(row["uuid"], f"action {row['uuid']}")
             found += [f"{label}: {wrong}" for wrong in of_row(table, row)]
@@ -234,12 +236,12 @@ def of_plan(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> list[st
 
 def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence[str]:
     # The module takes long to import, and most uses of the record need no check.
-    from planner import graph
+    from planner.plan import graph
 
     stated = {row["uuid"]: row for row in states}
     members = [{**row, **stated[row["uuid"]]} for row in planned]
     try:
-        plan = rows.unchecked_plan_of(head, members)
+        rows.require_links(plan := rows.part_of(head, members))
         graph.validate(plan.actions)
         rows.require_digest(plan, head["digest"])
     except InvalidPlan as wrong:

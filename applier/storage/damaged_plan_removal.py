@@ -3,39 +3,26 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import sqlalchemy as sa
-
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
-from applier.storage import damaged_plans, tables
-from applier.storage.compiled import Deferred
+from applier.storage import damaged_plans
 from applier.storage.database import Database
 from applier.storage.state_changes import note
 from planner.errors import short
 
-
-def _delete(column: sa.Column[str]) -> sa.Delete:
-    return sa.delete(column.table).where(column == sa.bindparam("plan_uuid"))
-
-
-#: The tables with rows of plans; rows that refer to others come first.
-_OF_PLANS = (
-    tables.worker_jobs,
-    tables.reservations,
-    tables.approvals,
-    tables.history,
-    tables.answers,
-    tables.requests,
-    tables.attempts,
-    tables.action_states,
-    tables.actions,
-)
-#: Delete all rows of a plan but those of its events, which are deleted when they are old.
+#: Delete all rows of a plan but those of its events, which are deleted when they are old. Rows that
+#: refer to others come first.
 ALL_OF_A_PLAN = (
-    *(Deferred(partial(_delete, table.c.plan)) for table in _OF_PLANS),
-    Deferred(partial(_delete, tables.plans.c.uuid)),
+    "DELETE FROM actionplan_worker_job WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_reservation WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_approval WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_history WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_answer WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_request WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_attempt WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_action_state WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_action WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_plan WHERE uuid = :plan_uuid",
 )
 
 

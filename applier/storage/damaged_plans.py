@@ -10,13 +10,13 @@ from typing import Any
 
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
-from applier.storage.compiled import UnreadableValue
 from applier.storage.database import Database, plan_row
+from applier.storage.dialects import UnreadableValue
 from applier.storage.refusals import Damaged
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
 from planner.errors import short
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 def listed(database: Database, wanted: Mapping[str, Any], limit: int | None) -> list[PlanSummary]:

@@ -8,12 +8,10 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-import sqlalchemy as sa
-
 from applier.errors import DamagedRecord, DamagedRow, DamagedRows
 from applier.storage import damage
-from applier.storage.columns import Moment
-from applier.storage.compiled import Row, Runnable, UnreadableValue
+from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.schema import MOMENTS, TABLES
 from applier.storage.transactions import Kind, Rows, Transaction
 
 T = TypeVar("T")
@@ -38,13 +36,14 @@ def found(
 class SoundRows(Rows):
     """Reads and converts rows, and leaves out the damaged ones, which are in ``damaged``."""
 
-    def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:
+    def of(self, kind: Kind[T], statement: str, asked: Mapping[str, Any]) -> list[T]:
         """Return the converted sound rows of a SELECT."""
         sound = []
         for stored in self.transaction.read_unconverted(statement, asked):
             try:
                 _require_utf8(stored)
-                sound.append(kind.convert(self.transaction.typed(statement, stored)))
+                row = self.transaction.typed(kind.table, statement, stored)
+                sound.append(kind.convert(row))
             except UnreadableValue as reason:
                 self.damaged.append(_damaged(kind, stored, str(reason)))
         return sound
@@ -62,16 +61,12 @@ def _require_utf8(row: Row) -> None:
 
 def _damaged(kind: Kind[Any], stored: Row, otherwise: str) -> DamagedRow:
     """Return a damaged row with the problems of its columns; ``otherwise`` if none has any."""
-    own = {name: value for name, value in stored.items() if name in kind.table.columns}
+    own = {name: value for name, value in stored.items() if name in TABLES[kind.table]}
     problems = {name: list(damage.of_row(kind.table, {name: own[name]})) for name in own}
     return DamagedRow(
         name=kind.name.format_map({key: escaped(value) for key, value in stored.items()}),
         why="; ".join(wrong for found in problems.values() for wrong in found) or otherwise,
-        values={
-            name: _value(kind.table.columns[name], own[name])
-            for name, wrong in problems.items()
-            if not wrong
-        },
+        values={name: _value(name, own[name]) for name, wrong in problems.items() if not wrong},
     )
 
 
@@ -86,9 +81,9 @@ def escaped(stored: Any) -> Any:
     return stored.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def _value(column: sa.Column[Any], stored: Any) -> Any:
+def _value(name: str, stored: Any) -> Any:
     """Return the value of a sound column as the store returns it."""
-    if stored is None or not isinstance(column.type, Moment):
+    if stored is None or name not in MOMENTS:
         return stored
     at = stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
     return at.replace(tzinfo=UTC)

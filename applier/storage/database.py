@@ -15,14 +15,12 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TypeVar
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import columns, lock_holders, schema_version, statements
+from applier.storage import claims, lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
-from applier.storage.compiled import Row, UnreadableValue
-from applier.storage.connection import SameFile, make_engine, parse, shown
+from applier.storage.connection import Connector, SameFile, parse, shown
+from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import (
     ConnectionLost,
     DatabaseLocked,
@@ -43,15 +41,6 @@ SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.05, 1.0
 #: Seconds after which a server that has not answered a statement counts as unreachable.
 ANSWER_S = 30
 
-#: By kind of database: the statements that begin a transaction that writes, and one that reads.
-BEGIN = {
-    # IMMEDIATE waits for the write lock at the start, so that no later statement is refused it.
-    "sqlite": ("BEGIN IMMEDIATE", "BEGIN"),
-    # Two statements read the same snapshot; with the other databases this is the default.
-    "postgresql": ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"),
-    "mysql": ("BEGIN", "BEGIN"),
-}
-
 
 class Database:
     """Begins the transactions of a store; may be used from several threads.
@@ -70,18 +59,17 @@ class Database:
     ) -> None:
         self._url = parse(connection)
         self._patience_s, self._new_id = patience_s, new_id
-        self.engine = make_engine(
+        connector = Connector(
             self._url,
             synchronous=synchronous,
             busy_timeout_s=min(busy_timeout_s, lock_holders.SOON_S),
             answer_s=ANSWER_S,
         )
         self._busy_timeout_s = busy_timeout_s
-        self._transactions = Transactions(self.engine)
-        self._begin_write, self._begin_read = BEGIN[self.engine.dialect.name]
+        self._transactions = Transactions(connector)
         #: How many actions one statement changes at most.
-        self.at_once = AT_ONCE[self.engine.dialect.name]
-        self._is_file = self.engine.dialect.name == "sqlite"
+        self.at_once = AT_ONCE[self._url.kind]
+        self._is_file = self._url.kind == "sqlite"
         self._unwritable: Unwritable | None = None
         self._file: SameFile | None = None
         self._opening = threading.Lock()
@@ -101,17 +89,15 @@ class Database:
         if self._is_file:
             self._open_file()
             return
-        with self.engine.begin() as database:
-            schema_version.require(database, self._url)
-            schema_version.require_whole(database, self._url)
+        with self._transactions.read() as transaction:
+            schema_version.require_whole(schema_version.look(transaction, self._url), self._url)
 
     def _open_file(self) -> None:
         """Open a SQLite file; read-only if it cannot be written and has this release's version."""
         try:
-            schema_version.prepare_file(self._url, self.engine)
+            schema_version.prepare_file(self._transactions)
             self._unwritable, self._file = None, SameFile(self._url)
-        except (Refused, SQLAlchemyError) as refused:
-            self.engine.dispose()
+        except Refused as refused:
             if not is_only_unwritable(self._url, refused):
                 raise
             self._unwritable = Unwritable(self._url, refused)
@@ -133,7 +119,6 @@ class Database:
         """Close the connections; calls that wait for another try raise their last error."""
         self._closed.set()
         self._transactions.close()
-        self.engine.dispose()
 
     def write(self) -> Transaction:
         """Return a transaction for writing, which is committed as a whole or not at all.
@@ -144,7 +129,7 @@ class Database:
             raise unwritable.refusal
         if self._file:
             self._file.require()
-        return self._transactions.begin(self._begin_write, self._one_writer)
+        return self._transactions.write(self._one_writer)
 
     def read(self) -> AbstractContextManager[Transaction]:
         """Return a transaction for reading; all its statements read the same snapshot.
@@ -155,7 +140,7 @@ class Database:
             return unwritable.read()
         if self._file:
             self._file.require()
-        return self._transactions.begin(self._begin_read)
+        return self._transactions.read()
 
     def head(self, uuid: str) -> Row:
         """Read the row of a plan; raises PlanNotFound."""
@@ -253,8 +238,8 @@ class Database:
 
 def plan_row(transaction: Transaction, uuid: str) -> Row:
     """Read the row of a plan in a transaction; raises PlanNotFound."""
-    found = transaction.read_typed(statements.PLAN, {"plan_uuid": uuid})
+    found = transaction.read_typed("actionplan_plan", statements.PLAN, {"plan_uuid": uuid})
     if not found:
         raise PlanNotFound(uuid)
-    columns.require_claim(found[0])
+    claims.require_claim(found[0])
     return found[0]

@@ -9,43 +9,24 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy import bindparam
-
 from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
-from applier.storage.compiled import Deferred, Row, UnreadableValue, insert_into
 from applier.storage.database import Database
+from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.schema import insert_into
 from applier.storage.state_changes import take_turn, write_history
-from applier.storage.tables import attempts, imported_durations
 from applier.storage.transactions import Transaction
-from applier.store.retention import NO_PLAN
+from applier.store.entries import NO_PLAN
 from applier.store.samples import MOST, Sample, node_of, size_of
 
-
-def _same_type() -> sa.ColumnElement[bool]:
-    return imported_durations.c.action_type == bindparam("of_type")
-
-
-IMPORTED = Deferred(
-    lambda: (
-        sa.select(
-            imported_durations.c.seconds, imported_durations.c.size, imported_durations.c.node
-        )
-        .where(_same_type())
-        .order_by(imported_durations.c.number)
-        .limit(bindparam("most"))
-    )
-)
-IMPORTED_TYPES = Deferred(
-    lambda: (
-        sa.select(imported_durations.c.action_type)
-        .distinct()
-        .order_by(imported_durations.c.action_type)
-    )
-)
-FORGET = Deferred(lambda: sa.delete(imported_durations).where(_same_type()))
-INSERT = Deferred(lambda: insert_into(imported_durations, without=("number",)))
+IMPORTED = """
+    SELECT seconds, size, node FROM actionplan_duration
+    WHERE action_type = :of_type
+    ORDER BY number
+    LIMIT :most"""
+IMPORTED_TYPES = "SELECT DISTINCT action_type FROM actionplan_duration ORDER BY action_type"
+FORGET = "DELETE FROM actionplan_duration WHERE action_type = :of_type"
+INSERT = insert_into("actionplan_duration", without=("number",))
 
 
 #: A time after the end of every attempt.
@@ -69,7 +50,7 @@ class RecordedDurations:
                     asked = {"action_type": name, "before": before or _EVER, "most": most}
                     took[name] = _samples(_readable(transaction, asked))
                     imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
-                    sound = (r for r in imported if not [*damage.of_row(imported_durations, r)])
+                    sound = (r for r in imported if not [*damage.of_row("actionplan_duration", r)])
                     took[name] += [Sample(**row, imported=True) for row in sound]
             return {name: samples[:most] for name, samples in took.items()}
 
@@ -78,7 +59,11 @@ class RecordedDurations:
     def import_durations(
         self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
     ) -> None:
-        """See :meth:`applier.store.samples.DurationStore.import_durations`."""
+        """Save durations by action type; they replace all that were imported for these types.
+
+        ``history`` is the entry of this change; it is written for
+        :data:`applier.store.entries.NO_PLAN`.
+        """
         rows = [
             {"action_type": name, "size": s.size, "node": s.node, "seconds": s.seconds}
             for name, found in samples.items()
@@ -97,7 +82,7 @@ class RecordedDurations:
         self._database.tried(write, lost_too=False)
 
     def imported_types(self) -> list[str]:
-        """See :meth:`applier.store.samples.DurationStore.imported_types`."""
+        """List the action types of which durations were imported."""
 
         def read() -> list[str]:
             with self._database.read() as transaction:
@@ -119,7 +104,7 @@ def _readable(transaction: Transaction, asked: Mapping[str, Any]) -> list[Row]:
         return [
             {**row, **{key: datetime.fromisoformat(row[key]) for key in times}}
             for row in found
-            if not [*damage.of_row(attempts, {key: row[key] for key in times})]
+            if not [*damage.of_row("actionplan_attempt", {key: row[key] for key in times})]
         ]
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from applier.notifications import schema
-from applier.storage.compiled import Row
+from applier.storage.dialects import Row
 from applier.storage.rows import reading, storable
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import short

@@ -3,195 +3,88 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy import bindparam
-
-from applier.storage.columns import Count, Moment
-from applier.storage.compiled import Deferred, insert_into, word, words
-from applier.storage.tables import (
-    action_states,
-    actions,
-    dead_events,
-    events,
-    plans,
-    subscriptions,
-    turn,
-)
-from planner.model import JOIN
-from planner.states import PlanState
+from applier.storage.schema import insert_into, words
+from planner.plan.states import PlanState
 
 #: The states of plans that somebody runs.
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 #: The numbers of the last event, and of the last one that was deleted.
-NUMBERS = Deferred(lambda: sa.select(turn.c.events, turn.c.events_deleted))
-
-
-def _with_actions() -> sa.Select[Any]:
-    """Select events with name and type of their actions, except those of joins."""
-    of_action = (actions.c.plan == events.c.plan) & (actions.c.uuid == events.c.action)
-    of_state = (action_states.c.plan == events.c.plan) & (action_states.c.uuid == events.c.action)
-    action_type = sa.func.coalesce(action_states.c.action_type, sa.literal_column("''", sa.String))
-    return (
-        sa.select(*events.c, actions.c.name, action_states.c.action_type)
-        .select_from(events.outerjoin(actions, of_action).outerjoin(action_states, of_state))
-        .where(action_type != word(JOIN))
-        .limit(bindparam("most"))
-    )
-
-
+NUMBERS = "SELECT events, events_deleted FROM actionplan_turn"
+#: Events with name and type of their actions, except those of joins.
+_WITH_ACTIONS = """
+    SELECT e.*, a.name, s.action_type
+    FROM actionplan_event AS e
+    LEFT JOIN actionplan_action AS a ON a.plan = e.plan AND a.uuid = e.action
+    LEFT JOIN actionplan_action_state AS s ON s.plan = e.plan AND s.uuid = e.action
+    WHERE coalesce(s.action_type, '') != 'join'"""
 #: The events with numbers above ``after``, oldest first, with name and type of their actions.
-EVENTS = Deferred(
-    lambda: (
-        _with_actions()
-        .where(events.c.number > bindparam("after", type_=Count))
-        .order_by(events.c.number)
-    )
-)
+EVENTS = f"{_WITH_ACTIONS} AND e.number > :after ORDER BY e.number LIMIT :most"
 #: The same of one plan.
-EVENTS_OF_PLAN = Deferred(lambda: EVENTS().where(events.c.plan == bindparam("plan_uuid")))
+EVENTS_OF_PLAN = f"""{_WITH_ACTIONS}
+        AND e.number > :after AND e.plan = :plan_uuid
+    ORDER BY e.number
+    LIMIT :most"""
 #: The latest events, latest first.
-LATEST = Deferred(lambda: _with_actions().order_by(events.c.number.desc()))
+LATEST = f"{_WITH_ACTIONS} ORDER BY e.number DESC LIMIT :most"
 #: The same of one plan.
-LATEST_OF_PLAN = Deferred(lambda: LATEST().where(events.c.plan == bindparam("plan_uuid")))
+LATEST_OF_PLAN = f"{_WITH_ACTIONS} AND e.plan = :plan_uuid ORDER BY e.number DESC LIMIT :most"
 #: How many events of a plan have numbers from ``first`` to ``last``.
-NUMBER_OF_PLAN = Deferred(
-    lambda: (
-        sa.select(sa.func.count().label("number"))
-        .select_from(events)
-        .where(
-            events.c.plan == bindparam("plan_uuid"),
-            events.c.number.between(
-                bindparam("first", type_=Count), bindparam("last", type_=Count)
-            ),
-        )
-    )
-)
+NUMBER_OF_PLAN = """
+    SELECT count(*) AS number FROM actionplan_event
+    WHERE plan = :plan_uuid AND number BETWEEN :first AND :last"""
 #: Delete the events up to a number.
-DELETE_EVENTS = Deferred(
-    lambda: sa.delete(events).where(events.c.number <= bindparam("last", type_=Count))
-)
+DELETE_EVENTS = "DELETE FROM actionplan_event WHERE number <= :last"
 #: Replace the data of an event.
-SET_DATA = Deferred(
-    lambda: (
-        sa.update(events)
-        .where(events.c.number == bindparam("of_number", type_=Count))
-        .values(data=bindparam("new_data", type_=events.c.data.type))
-    )
-)
+SET_DATA = "UPDATE actionplan_event SET data = :new_data WHERE number = :of_number"
 #: Delete the events of the joins of a plan, which no list and no delivery includes.
-DELETE_OF_JOINS = Deferred(
-    lambda: sa.delete(events).where(
-        events.c.plan == bindparam("plan_uuid"),
-        events.c.action.in_(
-            sa.select(action_states.c.uuid).where(
-                action_states.c.plan == bindparam("plan_uuid"),
-                action_states.c.action_type == word(JOIN),
-            )
-        ),
-    )
-)
+DELETE_OF_JOINS = """
+    DELETE FROM actionplan_event
+    WHERE plan = :plan_uuid AND action IN (
+        SELECT uuid FROM actionplan_action_state
+        WHERE plan = :plan_uuid AND action_type = 'join')"""
 #: The first event with a time from ``before`` on. Clocks differ, so later events may be older.
-FIRST_SINCE = Deferred(
-    lambda: (
-        sa.select(events.c.number)
-        .where(events.c.at >= bindparam("before"))
-        .order_by(events.c.number)
-        .limit(1)
-    )
-)
+FIRST_SINCE = "SELECT number FROM actionplan_event WHERE at >= :before ORDER BY number LIMIT 1"
 #: Record that all events up to a number were deleted.
-NOTE_DELETED = Deferred(
-    lambda: sa.update(turn).values(events_deleted=bindparam("last", type_=Count))
-)
+NOTE_DELETED = "UPDATE actionplan_turn SET events_deleted = :last"
 #: Lock the counters until the end of the transaction.
-LOCK_NUMBERS = Deferred(lambda: sa.update(turn).values(events=turn.c.events))
+LOCK_NUMBERS = "UPDATE actionplan_turn SET events = events"
 
-SUBSCRIPTIONS = Deferred(lambda: sa.select(subscriptions).order_by(subscriptions.c.name))
-SUBSCRIPTION = Deferred(
-    lambda: sa.select(subscriptions).where(subscriptions.c.name == bindparam("named"))
-)
+SUBSCRIPTIONS = "SELECT * FROM actionplan_subscription ORDER BY name"
+SUBSCRIPTION = "SELECT * FROM actionplan_subscription WHERE name = :named"
 #: The end of a subscription. The columns of its delivery, which may be damaged, are not read.
-UNTIL = Deferred(
-    lambda: sa.select(subscriptions.c.until).where(subscriptions.c.name == bindparam("named"))
-)
-INSERT_SUBSCRIPTION = Deferred(lambda: insert_into(subscriptions))
+UNTIL = "SELECT until FROM actionplan_subscription WHERE name = :named"
+INSERT_SUBSCRIPTION = insert_into("actionplan_subscription")
 #: Prolong the subscription of readers; it is never shortened.
-PROLONG = Deferred(
-    lambda: (
-        sa.update(subscriptions)
-        .where(
-            subscriptions.c.name == bindparam("named"),
-            subscriptions.c.until < bindparam("new_until", type_=Moment),
-        )
-        .values(until=bindparam("new_until", type_=Moment))
-    )
-)
-UNSUBSCRIBE = Deferred(
-    lambda: sa.delete(subscriptions).where(subscriptions.c.name == bindparam("named"))
-)
+PROLONG = """
+    UPDATE actionplan_subscription SET until = :new_until
+    WHERE name = :named AND until < :new_until"""
+UNSUBSCRIBE = "DELETE FROM actionplan_subscription WHERE name = :named"
 #: Become the process that delivers, or write its heartbeat. No row matches if another process is
 #: the holder, and its count of heartbeats is not ``seen``.
-HOLD = Deferred(
-    lambda: (
-        sa.update(subscriptions)
-        .where(
-            subscriptions.c.name == bindparam("named"),
-            subscriptions.c.holder.is_(None)
-            | (subscriptions.c.holder == bindparam("new_holder"))
-            | (subscriptions.c.beats == bindparam("seen", type_=Count)),
-        )
-        .values(
-            holder=bindparam("new_holder"),
-            beats=subscriptions.c.beats + sa.literal_column("1", sa.Integer),
-        )
-    )
-)
+HOLD = """
+    UPDATE actionplan_subscription SET holder = :new_holder, beats = beats + 1
+    WHERE name = :named AND (holder IS NULL OR holder = :new_holder OR beats = :seen)"""
+#: End the hold of a process, so that another can hold the subscription at once.
+RELEASE = """
+    UPDATE actionplan_subscription SET holder = NULL WHERE name = :named AND holder = :held_by"""
 #: Write the progress of a delivery. No row matches if another process is the holder.
-DELIVERED = Deferred(
-    lambda: (
-        sa.update(subscriptions)
-        .where(
-            subscriptions.c.name == bindparam("named"),
-            subscriptions.c.holder == bindparam("held_by"),
-        )
-        .values(
-            delivered=bindparam("new_delivered", type_=Count),
-            held_back=bindparam("new_held_back"),
-            away=bindparam("new_away"),
-            beats=subscriptions.c.beats + sa.literal_column("1", sa.Integer),
-        )
-    )
-)
+DELIVERED = """
+    UPDATE actionplan_subscription
+    SET delivered = :new_delivered, held_back = :new_held_back, away = :new_away, beats = beats + 1
+    WHERE name = :named AND holder = :held_by"""
 #: Set whether running plans write events.
-PUBLISH = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(
-            plans.c.state.in_(words(RUNNING)),
-            plans.c.publishes != bindparam("new_publishes"),
-        )
-        .values(publishes=bindparam("new_publishes"))
-    )
-)
+PUBLISH = f"""
+    UPDATE actionplan_plan SET publishes = :new_publishes
+    WHERE state IN {words(RUNNING)} AND publishes != :new_publishes"""
 
-INSERT_DEAD = Deferred(lambda: insert_into(dead_events))
+INSERT_DEAD = insert_into("actionplan_dead_event")
 #: Delete a dead event, which an earlier try of the same write may have inserted.
-DELETE_DEAD = Deferred(
-    lambda: sa.delete(dead_events).where(
-        dead_events.c.subscription == bindparam("named"),
-        dead_events.c.number == bindparam("dead_number", type_=Count),
-    )
+DELETE_DEAD = (
+    "DELETE FROM actionplan_dead_event WHERE subscription = :named AND number = :dead_number"
 )
-DELETE_ALL_DEAD = Deferred(
-    lambda: sa.delete(dead_events).where(dead_events.c.subscription == bindparam("named"))
-)
-DEAD = Deferred(
-    lambda: (
-        sa.select(dead_events)
-        .order_by(dead_events.c.at.desc(), dead_events.c.subscription, dead_events.c.number.desc())
-        .limit(bindparam("most"))
-    )
-)
+DELETE_ALL_DEAD = "DELETE FROM actionplan_dead_event WHERE subscription = :named"
+DEAD = """
+    SELECT * FROM actionplan_dead_event
+    ORDER BY at DESC, subscription, number DESC
+    LIMIT :most"""

@@ -8,68 +8,32 @@ order of the commits, and a reader that has read up to a number has missed none 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
-
-import sqlalchemy as sa
-from sqlalchemy import bindparam
 
 from applier.contracts import Approval, HistoryEntry, Report
 from applier.notifications import schema
 from applier.storage import rows, transitions
-from applier.storage.columns import Count
-from applier.storage.compiled import Deferred, words
-from applier.storage.tables import action_states, events, turn
+from applier.storage.schema import words
 from applier.storage.transactions import Write
-from planner.states import PlanState
-
-
-def _number() -> sa.ColumnElement[int]:
-    """Return the SQL expression for the number of an event: the last one taken minus ``back``."""
-    return turn.c.events - bindparam("back", type_=Count)
-
+from planner.plan.states import PlanState
 
 #: Reserve ``count`` numbers for events. Other transactions wait here until this one ends.
-TAKE_NUMBERS = Deferred(
-    lambda: sa.update(turn).values(events=turn.c.events + bindparam("count", type_=Count))
-)
-#: Insert an event.
-INSERT = Deferred(
-    lambda: (
-        sa.insert(events)
-        .inline()
-        .values(
-            number=sa.select(_number()).scalar_subquery(),
-            **{c.key: bindparam(f"event_{c.key}") for c in events.c if c.key != "number"},
-        )
-    )
-)
+TAKE_NUMBERS = "UPDATE actionplan_turn SET events = events + :count"
+#: Insert an event; its number is the last one that was taken minus ``back``.
+INSERT = """
+    INSERT INTO actionplan_event (number, plan, action, type, at, old, data)
+    VALUES (
+        (SELECT events - :back FROM actionplan_turn),
+        :event_plan, :event_action, :event_type, :event_at, :event_old, :event_data)"""
 #: Insert the event of an action of another plan that this one reverts, if its state allows that.
-INSERT_UNDONE = Deferred(
-    lambda: (
-        sa.insert(events)
-        .inline()
-        .from_select(
-            ["number", "plan", "action", "type", "at", "old", "data"],
-            sa.select(
-                _number(),
-                action_states.c.plan,
-                action_states.c.uuid,
-                bindparam("event_type", type_=events.c.type.type),
-                bindparam("event_at", type_=events.c.at.type),
-                action_states.c.state,
-                bindparam("event_data", type_=events.c.data.type),
-            )
-            .where(
-                action_states.c.plan == bindparam("event_plan"),
-                action_states.c.uuid == bindparam("event_action"),
-                action_states.c.state.in_(words(sorted(transitions.UNDOABLE))),
-            )
-            .select_from(sa.join(turn, action_states, sa.true())),
-        )
-    )
-)
+INSERT_UNDONE = f"""
+    INSERT INTO actionplan_event (number, plan, action, type, at, old, data)
+    SELECT t.events - :back, s.plan, s.uuid, :event_type, :event_at, s.state, :event_data
+    FROM actionplan_turn AS t CROSS JOIN actionplan_action_state AS s
+    WHERE s.plan = :event_plan AND s.uuid = :event_action
+        AND s.state IN {words(sorted(transitions.UNDOABLE))}"""
 
 
 class NewEvent(NamedTuple):
@@ -86,34 +50,41 @@ class NewEvent(NamedTuple):
     undone_in: str | None = None
 
 
-def of_plan(state: PlanState, message: str | None) -> NewEvent:
-    """Return the event of a plan that enters a state."""
-    return NewEvent(type=schema.PLAN_STATE, data=schema.plan_data(state, rows.storable(message)))
+class Entered(NamedTuple):
+    """A plan has entered a state, with a message."""
+
+    state: PlanState
+    message: str | None
 
 
-def of_history(entry: HistoryEntry) -> NewEvent:
-    """Return the event of a new history entry."""
-    data = {k: rows.storable(v) for k, v in schema.history_data(entry).items()}
-    return NewEvent(type=schema.PLAN_HISTORY, data=data)
+#: What has happened to a plan, and is told in an event.
+Fact = Entered | HistoryEntry | Approval | Report
 
 
-def of_approval(approval: Approval) -> NewEvent:
-    """Return the event of an approval."""
-    data = {k: rows.storable(v) for k, v in schema.approval_data(approval).items()}
-    return NewEvent(type=schema.PLAN_APPROVED, data=data)
-
-
-def of_reports(plan: str, reports: Sequence[Report]) -> list[NewEvent]:
-    """Return the events of reports on the actions of a plan, in their order.
+def _events(plan: str, facts: Iterable[Fact]) -> list[NewEvent]:
+    """Return the events of facts about a plan, in their order.
 
     The event of a reverted action of another plan follows that of the action that reverts it.
     """
     found: list[NewEvent] = []
-    for report in reports:
-        found.append(_of_report(report))
-        if report.undoes and (undone := transitions.undone(plan, report)):
-            found.append(_of_report(undone, undone_in=report.undoes.plan))
+    for fact in facts:
+        match fact:
+            case Entered(state, message):
+                data = schema.plan_data(state, rows.storable(message))
+                found.append(NewEvent(schema.PLAN_STATE, data))
+            case HistoryEntry():
+                found.append(NewEvent(schema.PLAN_HISTORY, _storable(schema.history_data(fact))))
+            case Approval():
+                found.append(NewEvent(schema.PLAN_APPROVED, _storable(schema.approval_data(fact))))
+            case Report():
+                found.append(_of_report(fact))
+                if fact.undoes and (undone := transitions.undone(plan, fact)):
+                    found.append(_of_report(undone, undone_in=fact.undoes.plan))
     return found
+
+
+def _storable(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: rows.storable(value) for name, value in data.items()}
 
 
 def _of_report(report: Report, undone_in: str | None = None) -> NewEvent:
@@ -127,11 +98,12 @@ def _of_report(report: Report, undone_in: str | None = None) -> NewEvent:
     )
 
 
-def writes(plan: str, told: Sequence[NewEvent], at: datetime) -> Iterator[Write]:
-    """Yield the writes of events, with consecutive numbers.
+def of(plan: str, facts: Iterable[Fact], at: datetime) -> Iterator[Write]:
+    """Yield the writes that add the events of these facts, with consecutive numbers.
 
-    Run them before the writes that change reverted actions, whose old states they read.
+    They read the old states of reverted actions, so run them before what changes those states.
     """
+    told = _events(plan, facts)
     yield Write(TAKE_NUMBERS, {"count": len(told)}, None)
     for place, event in enumerate(told, start=1):
         values = {

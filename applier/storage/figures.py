@@ -5,29 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy import bindparam
-
-from applier.storage.columns import Count, is_due, time_in
-from applier.storage.compiled import Deferred, Row, word, words
 from applier.storage.database import Database
+from applier.storage.dialects import Row
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.event_statements import RUNNING, SUBSCRIPTIONS
 from applier.storage.kept_events import waiting
-from applier.storage.tables import (
-    action_states,
-    dead_events,
-    events,
-    plans,
-    services,
-    worker_jobs,
-    workers,
-)
+from applier.storage.queue_statements import WAITING
+from applier.storage.schema import words
 from applier.storage.transactions import Transaction
 from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
 UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
@@ -36,85 +24,43 @@ UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanSta
 MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 
 #: Reads at most one row: it only finds out whether the table of plans can be read.
-PING = Deferred(lambda: sa.select(plans.c.number).limit(1))
-PLANS = Deferred(
-    lambda: sa.select(plans.c.state, sa.func.count().label("number")).group_by(plans.c.state)
-)
-#: The number of actions of the plans under way, by type and state.
-ACTIONS = Deferred(lambda: _counts(_some_actions()))
-#: The plan that has waited longest for an applier: the first of
-#: :data:`applier.storage.queue_statements.PENDING_PLANS`.
-OLDEST_PENDING = Deferred(
-    lambda: (
-        sa.select(plans.c.updated_at, plans.c.created_at)
-        .where(plans.c.state == word(PlanState.PENDING), is_due(plans.c.start_at))
-        .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
-        .limit(1)
-    )
-)
-CLAIMANTS = Deferred(
-    lambda: (
-        sa.select(plans.c.uuid, plans.c.claimant_host.label("host"), plans.c.heartbeat_at)
-        .where(
-            plans.c.state.in_(words(RUNNING)),
-            plans.c.claim.is_not(None),
-        )
-        .order_by(plans.c.number.desc())
-        .limit(bindparam("most"))
-    )
-)
-SERVICES = Deferred(
-    lambda: (
-        sa.select(services.c.uuid, services.c.host, services.c.heartbeat_at, services.c.plans)
-        .order_by(services.c.heartbeat_at.desc())
-        .limit(bindparam("most"))
-    )
-)
+PING = "SELECT number FROM actionplan_plan LIMIT 1"
+PLANS = "SELECT state, count(*) AS number FROM actionplan_plan GROUP BY state"
+#: The number of actions of the plans under way, by type and state; without an order, so that
+#: nothing is sorted.
+ACTIONS = f"""
+    SELECT action_type, state, count(*) AS number
+    FROM (
+        SELECT s.action_type, s.state
+        FROM actionplan_plan AS p JOIN actionplan_action_state AS s ON s.plan = p.uuid
+        WHERE p.state IN {words(UNDER_WAY)}
+        LIMIT :most) AS counted
+    GROUP BY action_type, state"""
+#: The plan that has waited longest for an applier.
+OLDEST_PENDING = f"SELECT updated_at, created_at {WAITING} LIMIT 1"
+CLAIMANTS = f"""
+    SELECT uuid, claimant_host AS host, heartbeat_at FROM actionplan_plan
+    WHERE state IN {words(RUNNING)} AND claim IS NOT NULL
+    ORDER BY number DESC
+    LIMIT :most"""
+SERVICES = """
+    SELECT uuid, host, heartbeat_at, plans FROM actionplan_service
+    ORDER BY heartbeat_at DESC
+    LIMIT :most"""
 #: The workers on other machines, latest report first.
-WORKERS = Deferred(
-    lambda: (
-        sa.select(
-            *(workers.c[key] for key in ("name", "host", "running", "places", "draining")),
-            workers.c.heard_at,
-            time_in().label("now"),
-        )
-        .order_by(workers.c.heard_at.desc())
-        .limit(bindparam("most"))
-    )
-)
+WORKERS = """
+    SELECT name, host, running, places, draining, heard_at, now_plus(0) AS now
+    FROM actionplan_worker
+    ORDER BY heard_at DESC
+    LIMIT :most"""
 #: The number of their jobs by state. A job has a row while its action is ONGOING.
-JOBS = Deferred(lambda: _counts(sa.select(worker_jobs.c.state).limit(bindparam("most")).subquery()))
+JOBS = """
+    SELECT state, count(*) AS number
+    FROM (SELECT state FROM actionplan_worker_job LIMIT :most) AS counted
+    GROUP BY state"""
 #: The first event from a number on.
-OLDEST_EVENT = Deferred(
-    lambda: (
-        sa.select(events.c.at)
-        .where(events.c.number >= bindparam("first", type_=Count))
-        .order_by(events.c.number)
-        .limit(1)
-    )
-)
-DEAD = Deferred(
-    lambda: sa.select(dead_events.c.subscription, sa.func.count().label("number")).group_by(
-        dead_events.c.subscription
-    )
-)
-
-
-def _some_actions() -> sa.Subquery:
-    """Select actions of the plans under way; without an order, so that nothing is sorted."""
-    return (
-        sa.select(action_states.c.action_type, action_states.c.state)
-        .select_from(plans)
-        .join(action_states, action_states.c.plan == plans.c.uuid)
-        .where(plans.c.state.in_(words(UNDER_WAY)))
-        .limit(bindparam("most"))
-        .subquery()
-    )
-
-
-def _counts(some: sa.Subquery) -> sa.Select[Any]:
-    number = sa.func.count().label("number")
-    return sa.select(*some.c, number).group_by(*some.c)
+OLDEST_EVENT = "SELECT at FROM actionplan_event WHERE number >= :first ORDER BY number LIMIT 1"
+DEAD = "SELECT subscription, count(*) AS number FROM actionplan_dead_event GROUP BY subscription"
 
 
 class RecordFigures:
@@ -123,7 +69,7 @@ class RecordFigures:
     _database: Database
 
     def ping(self) -> None:
-        """See :meth:`applier.store.figures.FiguresStore.ping`."""
+        """Return if the store answers a query, else raise StoreError without long retries."""
 
         def read() -> None:
             with self._database.read() as transaction:
@@ -132,7 +78,10 @@ class RecordFigures:
         self._database.tried(read, lost_too=False)
 
     def figures(self) -> StoreFigures:
-        """See :meth:`applier.store.figures.FiguresStore.figures`."""
+        """Count plans, actions, events and jobs, and list the heartbeats.
+
+        Raises StoreError without long retries if the store does not answer.
+        """
 
         def read() -> StoreFigures:
             with self._database.read() as transaction:

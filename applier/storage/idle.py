@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps connections open between transactions, and begins and ends transactions on them.
-
-SQLAlchemy's pool does the same with more work for each transaction.
-"""
+"""Keeps connections open between transactions, and begins and ends transactions on them."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple
 
-import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import PoolProxiedConnection
-
+from applier.storage.connection import Connector
 from applier.storage.refusals import ConnectionLost, refusal
 
 #: The age in seconds from which an idle connection is closed instead of used again: firewalls drop
@@ -26,13 +20,11 @@ LONGEST_S = 3600.0
 class Connection(NamedTuple):
     """An open connection.
 
-    ``pooled`` is SQLAlchemy's object, ``driver`` is the driver's connection in it, ``cursor`` is a
-    cursor of that. ``pipeline`` returns a context manager, in which statements are sent without
-    waiting for the answer to each, if the driver supports that. ``opened`` is a time of
-    ``time.monotonic``.
+    ``driver`` is the driver's connection, ``cursor`` is a cursor of it. ``pipeline`` returns a
+    context manager, in which statements are sent without waiting for the answer to each, if the
+    driver supports that. ``opened`` is a time of ``time.monotonic``.
     """
 
-    pooled: PoolProxiedConnection
     driver: Any
     cursor: Any
     pipeline: Callable[[], AbstractContextManager[object]]
@@ -40,13 +32,17 @@ class Connection(NamedTuple):
 
 
 class IdleConnections:
-    """Keeps the idle connections of an engine; may be used from several threads."""
+    """Keeps idle connections to a database; may be used from several threads."""
 
-    def __init__(self, engine: sa.Engine) -> None:
-        self._engine, self._dialect, self._process = engine, engine.dialect, os.getpid()
-        driver: Any = engine.dialect.loaded_dbapi
+    def __init__(self, connector: Connector) -> None:
+        self._connector, self._process = connector, os.getpid()
+        driver = connector.driver
         #: The errors that drivers raise when they refuse a statement or one of its values.
-        self._errors = (driver.Error, SQLAlchemyError, UnicodeEncodeError, OverflowError)
+        self._errors: tuple[type[BaseException], ...] = (
+            driver.Error,
+            UnicodeEncodeError,
+            OverflowError,
+        )
         self._has_pipeline = hasattr(driver, "Pipeline") and driver.Pipeline.is_supported()
         self._idle: list[Connection] = []
         #: Connections of a parent process. They are never closed: the parent may be using them.
@@ -65,7 +61,6 @@ class IdleConnections:
         except ConnectionLost:
             # The idle connections broke, for example because the server was restarted.
             self._close_idle()
-            self._engine.dispose()
         return self._begun(self._opened(), statement)
 
     def commit(self, connection: Connection) -> None:
@@ -86,7 +81,7 @@ class IdleConnections:
         Raises Refused for an error of the driver; after any other error it returns.
         """
         if isinstance(error, self._errors):
-            refused = refusal(error, self._dialect, connection.driver)
+            refused = refusal(error, self._connector.driver, connection.driver)
             self._end(connection, broken=isinstance(refused, ConnectionLost))
             raise refused from error
         # An interrupt may have come in the middle of a statement: the connection is unusable then.
@@ -106,16 +101,15 @@ class IdleConnections:
                 return None
             if time.monotonic() - connection.opened < LONGEST_S:
                 return connection
-            connection.pooled.invalidate()
+            self._close(connection)
 
     def _opened(self) -> Connection:
         try:
-            pooled = self._engine.raw_connection()
+            driver = self._connector.open()
         except self._errors as error:
-            raise refusal(error, self._dialect) from error
-        driver: Any = pooled.dbapi_connection
+            raise refusal(error, self._connector.driver) from error
         pipeline = driver.pipeline if self._has_pipeline else nullcontext
-        return Connection(pooled, driver, driver.cursor(), pipeline, time.monotonic())
+        return Connection(driver, driver.cursor(), pipeline, time.monotonic())
 
     def _begun(self, connection: Connection, statement: str) -> Connection:
         try:
@@ -133,7 +127,7 @@ class IdleConnections:
             except self._errors:
                 broken = True
         if broken:
-            connection.pooled.invalidate()
+            self._close(connection)
         else:
             self._keep(connection)
 
@@ -145,12 +139,17 @@ class IdleConnections:
     def _close_idle(self) -> None:
         while self._idle:
             try:
-                self._idle.pop().pooled.invalidate()
+                connection = self._idle.pop()
             except IndexError:
                 return  # another thread closed the last one
+            self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        # That of MySQL raises an error if the connection is lost.
+        with suppress(*self._errors):
+            connection.driver.close()
 
     def _leave_to_parent(self) -> None:
         self._inherited += self._idle
         self._idle = []
-        self._engine.dispose(close=False)
         self._process = os.getpid()

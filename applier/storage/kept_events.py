@@ -12,15 +12,18 @@ from applier.storage import event_rows, statements
 from applier.storage import event_statements as of_events
 from applier.storage.database import Database
 from applier.storage.state_changes import is_subscribed, write_history
-from applier.storage.tables import dead_events, events, subscriptions
 from applier.storage.transactions import Kind, Rows, Transaction
-from applier.store.retention import NO_PLAN
+from applier.store.entries import NO_PLAN
 from applier.store.subscriptions import DeadEvent, EventPage, Subscription
 
 #: Events, of which a row also has the name and the type of the action.
-EVENTS = Kind(events, event_rows.event_of, "event {number}")
-_SUBSCRIPTIONS = Kind(subscriptions, event_rows.subscription_of, "the subscription {name}")
-_DEAD = Kind(dead_events, event_rows.dead_of, "event {number}, given up for {subscription},")
+EVENTS = Kind("actionplan_event", event_rows.event_of, "event {number}")
+_SUBSCRIPTIONS = Kind(
+    "actionplan_subscription", event_rows.subscription_of, "the subscription {name}"
+)
+_DEAD = Kind(
+    "actionplan_dead_event", event_rows.dead_of, "event {number}, given up for {subscription},"
+)
 
 
 class KeptEvents:
@@ -29,7 +32,12 @@ class KeptEvents:
     _database: Database
 
     def subscribe(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
-        """See :meth:`applier.store.subscriptions.EventStore.subscribe`."""
+        """Subscribe: record all events after this call. An existing subscription is kept.
+
+        ``until`` is for readers: it prolongs their subscription, and never shortens it. A
+        subscription that ended before ``now`` is replaced by a new one. If there is no other, all
+        earlier events are deleted, because some were not recorded.
+        """
 
         def subscribe() -> None:
             with self._database.write() as transaction:
@@ -62,7 +70,10 @@ class KeptEvents:
         transaction.write(of_events.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
 
     def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
-        """See :meth:`applier.store.subscriptions.EventStore.unsubscribe`."""
+        """Remove a subscription with its dead events; return False if there is none.
+
+        The history entry has the plan :data:`applier.store.entries.NO_PLAN`.
+        """
 
         def remove() -> bool:
             with self._database.write() as transaction:
@@ -75,14 +86,17 @@ class KeptEvents:
         return self._database.tried(remove)
 
     def subscriptions(self) -> list[Subscription]:
-        """See :meth:`applier.store.subscriptions.EventStore.subscriptions`."""
+        """List the subscriptions by name."""
 
         return self._database.listed(
             lambda found: found.of(_SUBSCRIPTIONS, of_events.SUBSCRIPTIONS, {})
         )
 
     def events_waiting(self, subscription: Subscription) -> int:
-        """See :meth:`applier.store.subscriptions.EventStore.events_waiting`."""
+        """Return how many events a receiver has not got yet, with those of plans held back.
+
+        Events of joins, which are never delivered, count as well.
+        """
 
         def count() -> int:
             with self._database.read() as transaction:
@@ -91,7 +105,10 @@ class KeptEvents:
         return self._database.tried(count)
 
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
-        """See :meth:`applier.store.subscriptions.EventStore.events`."""
+        """List the events with numbers above ``after``, of one plan or of all, oldest first.
+
+        Events of joins are left out.
+        """
         statement = of_events.EVENTS if plan is None else of_events.EVENTS_OF_PLAN
         asked = {"after": after, "most": limit, "plan_uuid": plan}
 
@@ -111,14 +128,19 @@ class KeptEvents:
         return self._database.listed(read)
 
     def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
-        """See :meth:`applier.store.subscriptions.EventStore.latest_events`."""
+        """List the latest ``limit`` events, of one plan or of all, oldest first, without joins."""
         statement = of_events.LATEST if plan is None else of_events.LATEST_OF_PLAN
         asked = {"most": limit, "plan_uuid": plan}
 
         return self._database.listed(lambda found: found.of(EVENTS, statement, asked)[::-1])
 
     def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
-        """See :meth:`applier.store.subscriptions.EventStore.hold`."""
+        """Make ``holder`` the one process that delivers to a receiver, or write its heartbeat.
+
+        Returns the subscription, or None if another process is the holder. ``seen`` is the
+        subscription as read earlier, if its holder is presumed dead: the holder is replaced, unless
+        it has written a heartbeat since.
+        """
         change = {"named": name, "new_holder": holder, "seen": seen.beats if seen else -1}
 
         def hold() -> Subscription | None:
@@ -128,8 +150,20 @@ class KeptEvents:
 
         return self._database.tried(hold)
 
+    def release(self, name: str, holder: str) -> None:
+        """End the hold of a process, if it is the holder: another can deliver at once."""
+
+        def release() -> None:
+            with self._database.write() as transaction:
+                transaction.write(of_events.RELEASE, {"named": name, "held_by": holder})
+
+        self._database.tried(release)
+
     def record_delivery(self, delivered: Subscription, dead: Sequence[DeadEvent] = ()) -> bool:
-        """See :meth:`applier.store.subscriptions.EventStore.record_delivery`."""
+        """Write the progress of a delivery, and new dead events; this counts as a heartbeat.
+
+        Returns False, and writes nothing, if another process is the holder now.
+        """
         change = event_rows.delivery_values(delivered)
 
         def write() -> bool:
@@ -146,13 +180,17 @@ class KeptEvents:
         return self._database.tried(write)
 
     def dead_events(self, *, limit: int | None = None) -> list[DeadEvent]:
-        """See :meth:`applier.store.subscriptions.EventStore.dead_events`."""
+        """List the dead events, latest last; with a limit, only that many of the latest."""
         asked = {"most": statements.ALL if limit is None else limit}
 
         return self._database.listed(lambda found: found.of(_DEAD, of_events.DEAD, asked)[::-1])
 
     def delete_events(self, *, before: datetime, now: datetime) -> int:
-        """See :meth:`applier.store.subscriptions.EventStore.delete_events`."""
+        """Delete the events before a time that were delivered to every receiver.
+
+        Returns how many were deleted. If no subscription is left at ``now``, running plans stop
+        writing events.
+        """
 
         def delete() -> int:
             with self._database.write() as transaction:

@@ -15,8 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
+from applier.storage.connection import Url
 from planner.errors import shortened
 
 #: The log of waits, which the command line shows even if it shows no other.
@@ -46,9 +45,9 @@ def tell_wait(text: str, longest_s: float) -> None:
     LOG.warning("%s; waiting for it, %.0f s at most", text, longest_s)
 
 
-def of_record(url: sa.URL) -> Holder | None:
+def of_record(url: Url) -> Holder | None:
     """Return the process that keeps all others from writing to a SQLite file, None if unknown."""
-    path = url.database or ""
+    path = url.database
     return _holder(f"{path}-shm", _WRITER) or _holder(path)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists plans and actions page by page. The database sorts and limits them."""
+"""Lists plans and actions page by page, and shows long plans without loading their actions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
-from applier.storage import page_statements, rows
-from applier.storage.compiled import Row, UnreadableValue
-from applier.storage.database import Database
+from applier.storage import damaged_plans, page_statements, rows, statements
+from applier.storage.database import Database, plan_row
+from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import Damaged
 from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
-from planner.states import PlanState
+from applier.store.plans import LongPlan, overview_of
+from planner.plan.states import ActionState, PlanState
 
 Listed = TypeVar("Listed")
 #: The ``damage`` of a row in a part of a SQLite file that cannot be read.
@@ -21,7 +22,7 @@ HIDDEN = "a part of it cannot be read"
 
 
 class Pages:
-    """The methods of the store that list plans and actions page by page."""
+    """The methods of the store that list plans and actions; the database sorts and limits them."""
 
     _database: Database
 
@@ -33,7 +34,11 @@ class Pages:
         strategy: str | None = None,
         state: PlanState | None = None,
     ) -> list[PlanHead]:
-        """See :meth:`applier.store.pages.PageStore.plan_heads`."""
+        """List a page of plans without their actions, including damaged ones.
+
+        Raises PlanNotFound if no plan has the uuid of the marker. The marker may be a plan that was
+        removed after it was listed.
+        """
         wanted = _given(audit=audit, strategy=strategy, state=state)
         chosen = (PlanKey(page.key), page.descending, page.marker is not None, tuple(wanted))
         asked = {**wanted, "marker": page.marker, "most": page.limit}
@@ -50,10 +55,16 @@ class Pages:
                 keys = transaction.read_unconverted(statement, asked)
             return [self._head(row) for row in keys]
 
-        return self._listed(whole, one_by_one)
+        try:
+            return self._database.tried(whole)
+        except DamagedRecord:  # the others can be listed, and the damaged one named
+            return self._database.tried(one_by_one)
 
     def plan_head(self, uuid: str) -> PlanHead:
-        """See :meth:`applier.store.pages.PageStore.plan_head`."""
+        """Return a plan without its actions, also if it is damaged.
+
+        Raises PlanNotFound, also for a removed plan.
+        """
 
         def found() -> PlanHead:
             with self._database.read() as transaction:
@@ -65,48 +76,76 @@ class Pages:
 
         return self._database.tried(found)
 
+    def long_plan(self, uuid: str) -> LongPlan | None:
+        """Load the overview of a plan; None if it has none, because it is not long.
+
+        Raises PlanNotFound.
+        """
+
+        def load() -> LongPlan | None:
+            where = {"plan_uuid": uuid}
+            with self._database.read() as transaction:
+                head = plan_row(transaction, uuid)
+                if head["overview"] is None:
+                    return None
+                members = transaction.read(statements.REQUESTED, where)
+                counts = transaction.read(statements.WAVE_STATES, where)
+            states: dict[int, dict[str, int]] = {}
+            for row in counts:
+                states.setdefault(row["wave"], {})[row["state"]] = row["number"]
+            plan = rows.part_of(head, members)
+            return LongPlan(plan, rows.reading(overview_of)(head["overview"]), states)
+
+        try:
+            return self._database.tried(load)
+        except DamagedRecord as damaged:
+            raise damaged_plans.explained(self._database, uuid, damaged) from damaged
+
     def planned_actions(
-        self, page: Page, *, plan: str | None = None, audit: str | None = None
+        self,
+        page: Page,
+        *,
+        plan: str | None = None,
+        audit: str | None = None,
+        state: ActionState | None = None,
+        action_type: str | None = None,
     ) -> list[PlannedAction]:
-        """See :meth:`applier.store.pages.PageStore.planned_actions`."""
-        wanted = _given(plan=plan, audit=audit)
-        chosen = (ActionKey(page.key), page.descending, page.marker is not None, tuple(wanted))
+        """List a page of the actions of all plans, of one plan, or of the plans of an audit.
+
+        With ``state`` or ``action_type``, only those in that state or of that type.
+
+        Raises ActionNotFound if the marker is not the uuid of an action of ``plan``; without
+        ``plan``, of any plan.
+        """
+        wanted = _given(plan=plan, audit=audit, action_state=state, action_type=action_type)
+        statement = page_statements.actions_page(
+            ActionKey(page.key), page.descending, page.marker is not None, tuple(wanted)
+        )
 
         def asked() -> dict[str, Any]:
             marked = self._holder(page.marker, plan)["plan"] if page.marker else None
             mark = {"marker": page.marker, "marked_plan": marked}
             return {**wanted, **mark, "most": page.limit}
 
-        def whole() -> list[PlannedAction]:
+        def found() -> list[PlannedAction]:
             values = asked()
             with self._database.read() as transaction:
-                statement = page_statements.actions_page(*chosen, keys_only=False)
                 return rows.planned_of(transaction.read(statement, values))
 
-        def one_by_one() -> list[PlannedAction]:
-            values = asked()
-            with self._database.read() as transaction:
-                statement = page_statements.actions_page(*chosen, keys_only=True)
-                keys = transaction.read_unconverted(statement, values)
-            return [self._planned(row) for row in keys]
-
-        return self._listed(whole, one_by_one)
+        return self._database.tried(found)
 
     def planned_action(self, uuid: str) -> PlannedAction:
-        """See :meth:`applier.store.pages.PageStore.planned_action`."""
-        return self._database.tried(lambda: self._planned(self._holder(uuid, None)))
+        """Return the action of this uuid; of several, that of the plan saved last.
 
-    def _listed(
-        self, whole: Callable[[], list[Listed]], one_by_one: Callable[[], list[Listed]]
-    ) -> list[Listed]:
-        """Return the result of ``whole``, or that of ``one_by_one`` if a row of it is damaged.
-
-        The latter reads row by row, so that the other rows can be listed.
+        Raises ActionNotFound.
         """
-        try:
-            return self._database.tried(whole)
-        except DamagedRecord:
-            return self._database.tried(one_by_one)
+
+        def found() -> PlannedAction:
+            where = {"action_uuid": uuid, "plan_uuid": self._holder(uuid, None)["plan"]}
+            with self._database.read() as transaction:
+                return _the_only(rows.planned_of(transaction.read(page_statements.ACTION, where)))
+
+        return self._database.tried(found)
 
     def _require_plan(self, uuid: str | None) -> None:
         if uuid is None:
@@ -117,10 +156,9 @@ class Pages:
                 raise PlanNotFound(uuid)
 
     def _holder(self, uuid: str, plan: str | None) -> Row:
-        """Return the uuid of an action, the uuid of its plan, and the state of its plan.
+        """Return the row with the plan of an action; of several, that of the plan saved last.
 
-        If ``plan`` is None, it is the action in the plan that was saved last. Raises
-        ActionNotFound.
+        Only ``plan`` counts if it is not None. Raises ActionNotFound.
         """
         statement = page_statements.HOLDERS if plan is None else page_statements.HOLDER
         where = _given(action_uuid=uuid, plan_uuid=plan)
@@ -137,19 +175,6 @@ class Pages:
             return _the_only(list(map(rows.head_of, found)))
 
         damaged = partial(PlanHead, uuid=keys["uuid"], state=_state(keys["state"]))
-        return _read(read, damaged)
-
-    def _planned(self, keys: Row) -> PlannedAction:
-        uuid, plan = keys["uuid"], keys["plan"]
-
-        def read() -> PlannedAction:
-            where = {"action_uuid": uuid, "plan_uuid": plan}
-            with self._database.read() as transaction:
-                return _the_only(rows.planned_of(transaction.read(page_statements.ACTION, where)))
-
-        damaged = partial(
-            PlannedAction, uuid=uuid, plan=plan, plan_state=_state(keys["plan_state"])
-        )
         return _read(read, damaged)
 
 

@@ -3,14 +3,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from applier.errors import PlanNotFound
 
 #: A reference with fewer characters is compared with names only, not with beginnings of uuids.
 SHORTEST_BEGINNING = 4
-#: The reference to the plan that was saved last.
-LAST = "last"
+_LAST = re.compile("last(?:~([0-9]{1,9}))?")
+
+
+def before_last(reference: str) -> int | None:
+    """Return how many plans were saved after the one that ``last`` or ``last~N`` names.
+
+    None for any other reference.
+
+    >>> before_last("last"), before_last("last~1"), before_last("lasting")
+    (0, 1, None)
+    """
+    found = _LAST.fullmatch(reference)
+    return int(found[1] or 0) if found else None
 
 
 def choose(reference: str, known: Collection[tuple[str, str | None]]) -> str:

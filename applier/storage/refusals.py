@@ -11,13 +11,11 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from typing import Any
 
 from applier.errors import ApplierError, DamagedRecord, StoreError, interrupt_in
 from applier.storage import lock_holders
-from applier.storage.connection import shown
+from applier.storage.connection import Url, shown
 from planner.errors import PlannerError
 
 #: Texts in the errors of drivers which mean that the server does not answer, or not yet.
@@ -100,27 +98,29 @@ class Duplicate(Refused):
     """A row violates a constraint: its key exists already."""
 
 
-def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None) -> Refused:
+def refusal(error: BaseException, driver: Any, connection: Any = None) -> Refused:
     """Return the kind of Refused for an error of a driver; the caller raises it.
 
-    ``connection`` is the driver's connection, if there is one.
+    ``driver`` is the module, ``connection`` is its connection, if there is one.
     """
-    cause = getattr(error, "orig", None) or error
-    codes = {getattr(cause, name, None) for name in ("sqlstate", "pgcode")} | {*cause.args[:1]}
+    codes = {getattr(error, "sqlstate", None), *error.args[:1]}
     if codes & DEADLOCKS:
         return Deadlock(error)
-    if isinstance(cause, sqlite3.OperationalError) and _is_busy(cause):
+    if isinstance(error, sqlite3.OperationalError) and _is_busy(error):
         return DatabaseLocked(error)
-    if lost(error) or (
-        isinstance(cause, dialect.loaded_dbapi.Error)
-        and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]
-    ):
+    if lost(error) or _is_closed(connection):
         return ConnectionLost(error)
-    if is_damage(cause):
+    if is_damage(error):
         return Damaged(error)
-    if isinstance(cause, dialect.loaded_dbapi.IntegrityError):
+    if isinstance(error, driver.IntegrityError):
         return Duplicate(error)
     return Refused(error)
+
+
+def _is_closed(connection: Any) -> bool:
+    """Return whether a driver has given up a connection; that of SQLite never does."""
+    is_open = getattr(connection, "open", True)  # of PyMySQL
+    return getattr(connection, "closed", False) or not is_open  # of psycopg
 
 
 def is_damage(error: BaseException | None) -> bool:
@@ -138,7 +138,7 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
 
 def lost(error: BaseException) -> bool:
     """Return whether an error means that the connection is lost: a later attempt may succeed."""
-    if isinstance(error, ConnectionLost) or getattr(error, "connection_invalidated", False):
+    if isinstance(error, ConnectionLost):
         return True
     cause = _cause(error)
     return type(cause).__name__ == "OperationalError" and (
@@ -148,13 +148,13 @@ def lost(error: BaseException) -> bool:
 
 
 @contextmanager
-def translate_errors(url: sa.URL) -> Iterator[None]:
+def translate_errors(url: Url) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
     If a part of the record cannot be read, DamagedRecord is raised.
 
-    Drivers and SQLAlchemy may raise errors of other kinds while they handle an error of the
-    database: then the latter is described. A KeyboardInterrupt is raised again, even if it caused
+    Drivers may raise errors of other kinds while they handle an error of the database: then the
+    latter is described. A KeyboardInterrupt is raised again, even if it caused
     further errors. Other errors are not changed.
     """
     try:
@@ -174,16 +174,16 @@ def translate_errors(url: sa.URL) -> Iterator[None]:
 
 def _of_database(error: BaseException | None) -> BaseException | None:
     """Return the first error of the database in an error and its chain of causes, or None."""
-    while error is not None and not isinstance(error, Refused | SQLAlchemyError | sqlite3.Error):
+    while error is not None and not isinstance(error, Refused | sqlite3.Error):
         error = error.__cause__ or error.__context__
     return error
 
 
-def sentence(error: BaseException, url: sa.URL) -> str:
+def sentence(error: BaseException, url: Url) -> str:
     """Describe an error of a database in one sentence, with a hint for the user if there is one."""
     text = _words(error)
-    if url.password:
-        text = text.replace(str(url.password), "***")
+    for secret in (url.password, *map(url.options.get, ("password", "passwd"))):
+        text = text.replace(secret, "***") if secret else text
     if text == "disk I/O error" and _is_full(url):
         text = "the disk is full"
     helpful = hinted(text)
@@ -194,10 +194,10 @@ def sentence(error: BaseException, url: sa.URL) -> str:
     return f"{shown(url)}: {helpful}"
 
 
-def _is_full(url: sa.URL) -> bool:
+def _is_full(url: Url) -> bool:
     """Return whether the disk of a SQLite file has less room than a write needs."""
     try:
-        disk = os.statvfs(os.path.dirname(os.path.abspath(url.database or "")))
+        disk = os.statvfs(os.path.dirname(os.path.abspath(url.database)))
     except OSError:
         return False
     return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
@@ -222,11 +222,5 @@ def _words(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error of the driver inside an error of SQLAlchemy or a Refused, else the error."""
-    while True:
-        if isinstance(error, Refused) and error.__cause__ is not None:
-            error = error.__cause__
-        elif isinstance(error, DBAPIError) and error.orig is not None:
-            error = error.orig
-        else:
-            return error
+    """Return the error of the driver inside a Refused, else the error."""
+    return error.__cause__ or error if isinstance(error, Refused) else error

@@ -4,60 +4,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
-
-import sqlalchemy as sa
-from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
-from applier.storage import outliving_events, rows, statements, transitions
-from applier.storage.columns import Moment
-from applier.storage.compiled import Deferred, Row, words
+from applier.notifications.schema import ACTION_STATE
+from applier.storage import event_statements as of_events
+from applier.storage import rows, statements, transitions
 from applier.storage.damaged_plan_removal import ALL_OF_A_PLAN
+from applier.storage.damaged_rows import SoundRows
 from applier.storage.database import Database
+from applier.storage.dialects import Row
+from applier.storage.kept_events import EVENTS
+from applier.storage.schema import words
 from applier.storage.state_changes import Move, write_history
-from applier.storage.tables import action_states, plans
-from applier.store.retention import NO_PLAN, EndedPlan
+from applier.storage.transactions import Transaction
+from applier.store.entries import NO_PLAN, EndedPlan
 from planner.errors import short
-from planner.states import ENDED_PLAN, PlanState, Who, check
+from planner.plan.states import ENDED_PLAN, PlanState, Who, check
+from planner.safe_text import compact_json
 
-_LIST = Deferred(
-    lambda: (
-        sa.select(plans.c.number, plans.c.uuid, _members().label("actions"))
-        .where(_ended(), plans.c.number > bindparam("after"))
-        .order_by(plans.c.number)
-        .limit(bindparam("most"))
-    )
-)
+#: An unclaimed plan ended before the time ``before``. A plan without times counts as ended before
+#: all others.
+_ENDED = f"""state IN {words(sorted(ENDED_PLAN))} AND claim IS NULL
+        AND :before > coalesce(updated_at, created_at, '1000-01-01 00:00:00.000000')"""
+_LIST = f"""
+    SELECT number, uuid,
+        (SELECT count(*) FROM actionplan_action_state AS s WHERE s.plan = p.uuid) AS actions
+    FROM actionplan_plan AS p
+    WHERE {_ENDED} AND number > :after
+    ORDER BY number
+    LIMIT :most"""
 #: Lock the row of a plan that ended before a time. Of two transactions that purge it at once, one
 #: finds the row.
-_HOLD = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(plans.c.uuid == bindparam("plan_uuid"), _ended())
-        .values(last_write=bindparam("write"))
-    )
-)
+_HOLD = f"""
+    UPDATE actionplan_plan SET last_write = :write WHERE uuid = :plan_uuid AND {_ENDED}"""
 
 
-def _ended() -> sa.ColumnElement[bool]:
-    """Return the condition that an unclaimed plan ended before the time ``before``.
-
-    A plan without times counts as ended before all others.
-    """
-    long_ago = sa.literal(datetime(1000, 1, 1, tzinfo=UTC), Moment)
-    ended_at = sa.func.coalesce(plans.c.updated_at, plans.c.created_at, long_ago, type_=Moment)
-    is_before = bindparam("before", type_=Moment) > ended_at
-    return plans.c.state.in_(words(sorted(ENDED_PLAN))) & plans.c.claim.is_(None) & is_before
-
-
-def _members() -> sa.ScalarSelect[int]:
-    """Select the number of actions of a plan."""
-    of_plan = action_states.c.plan == plans.c.uuid
-    found = sa.select(sa.func.count()).select_from(action_states).where(of_plan)
-    return found.scalar_subquery()
+#: The answers to requests that changed no plan.
+_FORGET_ANSWERS = "DELETE FROM actionplan_answer WHERE plan = :of_none AND at < :before"
 
 
 class Retention:
@@ -68,7 +54,10 @@ class Retention:
     def undelete_plan(
         self, uuid: str, *, now: datetime, history: HistoryEntry | None = None
     ) -> PlanState:
-        """See :meth:`applier.store.retention.RetentionStore.undelete_plan`."""
+        """Set a removed plan back to the state that it had before; return that state.
+
+        Raises PlanNotFound. Raises PlanConflict for a plan that is not DELETED.
+        """
 
         def undelete(name: str) -> PlanState:
             head = self._database.head(uuid)
@@ -85,7 +74,10 @@ class Retention:
     def ended_plans(
         self, before: datetime, *, after: int = 0, limit: int | None = None
     ) -> list[EndedPlan]:
-        """See :meth:`applier.store.retention.RetentionStore.ended_plans`."""
+        """List the unclaimed plans that ended, or were removed, before a time, first saved first.
+
+        Only those with a number above ``after``, at most ``limit``.
+        """
         asked = {"before": before, "after": after}
         asked["most"] = statements.ALL if limit is None else limit
 
@@ -98,7 +90,13 @@ class Retention:
     def purge_plans(
         self, uuids: Sequence[str], before: datetime, *, history: HistoryEntry | None = None
     ) -> list[str]:
-        """See :meth:`applier.store.retention.RetentionStore.purge_plans`."""
+        """Delete plans for good, with all their rows except events; return the deleted uuids.
+
+        A plan that has not ended, or was changed after ``before``, is left as it is. Answers to
+        requests that changed no plan are deleted, too. If two callers purge a plan at once, only
+        one of them gets its uuid. The history entry has the plan
+        :data:`NO_PLAN`; it is written only if a plan was deleted.
+        """
 
         # The uuids of deleted plans. If the answer to the commit was lost, the next try does not
         # find these plans, and returns them all the same.
@@ -107,10 +105,11 @@ class Retention:
         def purge() -> list[str]:
             gone, held = [], []
             with self._database.write() as transaction:
+                transaction.write(_FORGET_ANSWERS, {"of_none": NO_PLAN, "before": before})
                 for uuid in uuids:
                     where = {"plan_uuid": uuid, "before": before, "write": NO_PLAN}
                     if transaction.write(_HOLD, where):
-                        outliving_events.complete_events(transaction, uuid)
+                        complete_events(transaction, uuid)
                         held.append({"plan_uuid": uuid})
                         gone.append(uuid)
                         mine.add(uuid)
@@ -143,3 +142,24 @@ def _state_before(head: Row) -> PlanState:
     before = PlanState(head["deleted_from"])
     check("plan", uuid, state, before, Who.OPERATOR)
     return before
+
+
+def complete_events(transaction: Transaction, plan: str) -> None:
+    """Write names and types of actions into the events of a plan that is about to be deleted.
+
+    The events of its joins, which are never delivered, are deleted. Damaged ones are left as they
+    are.
+    """
+    asked = {"after": 0, "most": statements.ALL, "plan_uuid": plan}
+    rows = SoundRows(transaction)
+    found = rows.of(EVENTS, of_events.EVENTS_OF_PLAN, asked)
+    if not (found or rows.damaged):
+        return
+    told = [
+        {"of_number": event["number"], "new_data": compact_json(event["data"])}
+        for event in found
+        if event["type"] == ACTION_STATE
+    ]
+    if told:
+        transaction.write(of_events.SET_DATA, *told)
+    transaction.write(of_events.DELETE_OF_JOINS, {"plan_uuid": plan})

@@ -14,15 +14,15 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from applier.contracts import Claimant, HistoryEntry, Report, Request
-from applier.storage.compiled import Row, UnreadableValue
+from applier.contracts import Claimant, HistoryEntry, Report, Request, RunOptions
+from applier.storage.dialects import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
 from applier.store.pages import PlanHead, PlannedAction
-from planner import guards, json_text, place_rules
-from planner.guards import NO_GUARDS
-from planner.model import Action, ActionPlan, Blocker, Trigger
-from planner.place_rules import HeldPlace
-from planner.states import ActionState, Outcome, PlanState, StateReason
+from planner import guards, safe_text
+from planner.plan import place_rules
+from planner.plan.model import Action, ActionPlan, Blocker, Trigger
+from planner.plan.place_rules import HeldPlace
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ LINE = 255
 EMPTY, EMPTY_MAPPING = "[]", "{}"
 _EMPTY: Mapping[str, Callable[[], Any]] = {EMPTY: tuple, EMPTY_MAPPING: dict}
 
-_encode, _decoder = json_text.compact(), json.JSONDecoder()
+_encode, _decoder = safe_text.compact_json, json.JSONDecoder()
 #: The states by their names, which is quicker than a call of the class.
 _STATES: Mapping[str, ActionState] = {str(state): state for state in ActionState}
 
@@ -56,7 +56,7 @@ _STATES: Mapping[str, ActionState] = {str(state): state for state in ActionState
 def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
     """Return the row of a new plan, which has no claim and no requests."""
     head = {key: getattr(plan, key) for key in PLAN_VALUES}
-    head |= {"guards": None if plan.guards == NO_GUARDS else _encode(plan.guards.to_dict())}
+    head |= {"guards": None if plan.guards == guards.NO_GUARDS else _encode(plan.guards.to_dict())}
     head |= {"places": _encode(place_rules.to_dict(plan.places)) if plan.places else None}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
     head |= {"digest": plan.digest, "creator": line(creator)}
@@ -64,10 +64,10 @@ def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
     return head
 
 
-def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
+def action_rows(plan: ActionPlan, waves: Mapping[str, int] = {}) -> Iterator[dict[str, Any]]:
     """Return the rows of a plan's actions in plan order, with ``position`` from 0.
 
-    Each row has the columns of both tables: those of the planned action, and those of its state.
+    Each row has the columns of both tables, with the number of the action's wave in ``waves``.
     """
     texts: dict[tuple[str, ...], str] = {}
 
@@ -105,6 +105,7 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             "triggers": _encode(a.triggers) if a.triggers else EMPTY,
             "blocked_by": _encode(a.blocked_by) if a.blocked_by else None,
             "places": _encode(a.places) if a.places else None,
+            "wave": waves.get(a.uuid),
         }
 
 
@@ -131,20 +132,20 @@ def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
 
     As all functions that convert rows, it raises UnreadableValue if one is damaged.
     """
-    require_digest(plan := unchecked_plan_of(head, members), head["digest"])
+    require_links(plan := part_of(head, members))
+    require_digest(plan, head["digest"])
     return plan
 
 
 @reading
-def unchecked_plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
-    """Return a plan as :func:`plan_of` does, whatever its digest."""
+def part_of(head: Row, members: Iterable[Row]) -> ActionPlan:
+    """Return a plan of which actions may be left out, whatever its links and its digest."""
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
     known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
-    known |= {"guards": guards.of(_decode(head["guards"])) if head["guards"] else NO_GUARDS}
+    known |= {"guards": guards.of(_decode(head["guards"])) if head["guards"] else guards.NO_GUARDS}
     known |= {"places": place_rules.of(_decode(head["places"])) if head["places"] else {}}
-    _require_known(actions := _actions(members))
-    return ActionPlan(**known, actions=actions)
+    return ActionPlan(**known, actions=_actions(members))
 
 
 def require_digest(plan: ActionPlan, saved: str) -> None:
@@ -153,8 +154,10 @@ def require_digest(plan: ActionPlan, saved: str) -> None:
         raise ValueError("its content was changed after it was saved: its digest does not fit")
 
 
-def _require_known(actions: Iterable[Action]) -> None:
+@reading
+def require_links(plan: ActionPlan) -> None:
     """Raise ValueError for a link to an action that is not there; check shared tuples only once."""
+    actions = plan.actions
     uuids = {action.uuid for action in actions}
     groups = {id(group): group for a in actions for group in (a.parents, a.needs, *a.needs_any)}
     for group in groups.values():
@@ -275,9 +278,7 @@ def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
 
 
 def _events(kind: Callable[[str, tuple[Outcome, ...]], Result], text: str) -> tuple[Result, ...]:
-    if text == EMPTY:
-        return ()
-    pairs = _decode(text)
+    pairs = _decoded(text)
     return tuple([kind(source, tuple(map(Outcome, outcomes))) for source, outcomes in pairs])
 
 
@@ -298,8 +299,7 @@ def storable(text: str | None) -> str | None:
 
 def line(text: str | None) -> str | None:
     """Return a text as :func:`storable`, cut after :data:`LINE` characters; None for None."""
-    stored = storable(text)
-    return None if stored is None else stored[:LINE]
+    return text and (storable(text) or "")[:LINE]
 
 
 def report_values(report: Report) -> Changes:
@@ -357,16 +357,9 @@ def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
 
 def request_row(plan: str, number: int, request: Request, now: datetime) -> dict[str, Any]:
     """Return the row of a request."""
-    return {
-        "plan": plan,
-        "number": number,
-        "verb": request.verb,
-        "who": request.who,
-        "why": request.why,
-        "action": request.action,
-        "created_at": now,
-        "limits": _encode(dict(request.limits)) if request.limits else None,
-    }
+    same = {name: getattr(request, name) for name in ("verb", "who", "why", "action")}
+    limits = _encode(dict(request.limits)) if request.limits else None
+    return {"plan": plan, "number": number, **same, "created_at": now, "limits": limits}
 
 
 @reading
@@ -396,5 +389,6 @@ def last_claimant_of(head: Row) -> Claimant | None:
         pid=head["claimant_pid"],
         user=head["claimant_user"],
         jobs=head["claimant_jobs"],
+        options=RunOptions(*_decode(options)) if (options := head["claimant_options"]) else None,
         **{key: head[key] for key in CLAIM_VALUES},
     )

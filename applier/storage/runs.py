@@ -16,11 +16,10 @@ from applier.storage import (
     queue_statements,
     rows,
     statements,
-    tables,
 )
-from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.event_writes import NewEvent, of_reports
+from applier.storage.dialects import Row
+from applier.storage.event_writes import Entered
 from applier.storage.state_changes import (
     Move,
     action_row,
@@ -34,8 +33,9 @@ from applier.storage.transactions import Kind, Rows, Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
 from planner.errors import short
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState, Who, check
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState, Who, check
+from planner.safe_text import compact_json
 
 
 class Runs:
@@ -58,10 +58,7 @@ class Runs:
         return self._database.tried(read)
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """See :meth:`applier.store.Store.claim_plan`."""
-
-        def entered() -> list[NewEvent]:
-            return [event_writes.of_plan(PlanState.ONGOING, None)]
+        """See :meth:`applier.store.runs.RunStore.claim_plan`."""
 
         def claim() -> None:
             with self._database.write() as transaction:
@@ -74,15 +71,17 @@ class Runs:
                 if head["claim"] != token:
                     raise claims.cannot_claim(uuid, head["state"], head["start_at"])
 
+        entered = Entered(PlanState.ONGOING, None)
         with self._database.named(uuid, "claim", claimant) as token:
             change = {"plan_uuid": uuid, "new_claim": token, "now": now}
             change |= {"host": claimant.host, "pid": claimant.pid, "user": claimant.user}
             change |= {"interval_s": claimant.heartbeat_interval_s, "jobs": claimant.jobs}
+            change |= {"options": compact_json(claimant.options) if claimant.options else None}
             self._database.tried(claim)
         return token
 
     def claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.store.Store.claimant`."""
+        """Return the claimant of a plan, or None if it has none; raises PlanNotFound."""
         return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
 
     def last_claimant(self, uuid: str) -> Claimant | None:
@@ -90,7 +89,7 @@ class Runs:
         return self._database.tried(lambda: rows.last_claimant_of(self._database.head(uuid)))
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """See :meth:`applier.store.Store.beat`."""
+        """See :meth:`applier.store.runs.RunStore.beat`."""
 
         def beat() -> None:
             with self._database.write() as transaction:
@@ -102,20 +101,22 @@ class Runs:
         self._database.tried(beat)
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """See :meth:`applier.store.Store.commit`."""
+        """See :meth:`applier.store.runs.RunStore.commit`."""
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
 
         def write() -> None:
-            publishes = uuid in self._publishing
-            held["publishes"] = int(publishes)
-            told = event_writes.writes(uuid, of_reports(uuid, reports), now) if publishes else ()
-            try:
-                with self._database.write() as transaction:
-                    transaction.write_all([hold, *told, *reported])
-            except Unexpected:
-                if self._refuse(uuid, claim, reports, name):
-                    write()
+            is_written = False
+            while not is_written:
+                publishes = uuid in self._publishing
+                held["publishes"] = int(publishes)
+                told = event_writes.of(uuid, reports, now) if publishes else ()
+                try:
+                    with self._database.write() as transaction:
+                        transaction.write_all([hold, *told, *reported])
+                    is_written = True
+                except Unexpected:
+                    is_written = self._was_written(uuid, claim, reports, name)
 
         with self._database.named(uuid, "commit", claim, *reports) as name:
             held: dict[str, Any] = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
@@ -123,21 +124,24 @@ class Runs:
             reported = list(writes_of(uuid, reports, now, self._database.at_once))
             self._database.tried(write)
 
-    def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> bool:
-        """Find the reason for which a commit changed no rows: raise its error, or return.
+    def _was_written(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> bool:
+        """Return whether an earlier try of a commit that has changed no rows has written it.
 
-        Returns False if an earlier try has made the write. Returns True if the commit has to be
-        repeated, because since the last one somebody has subscribed to events, or nobody is left.
+        If it has not, the commit has to be repeated, because since the last one somebody has
+        subscribed to events, or nobody is left. Raises the error of any other reason.
         """
         with self._database.read() as transaction:
             head = plan_row(transaction, uuid)
             if head["last_write"] == name:
-                return False
+                return True
             if head["claim"] != claim:
                 raise claims.lost_claim(uuid, head["state"])
-            if bool(head["publishes"]) is not (uuid in self._publishing):
-                self._publishing ^= {uuid}
-                return True
+            if head["publishes"] and uuid not in self._publishing:
+                self._publishing.add(uuid)
+                return False
+            if not head["publishes"] and uuid in self._publishing:
+                self._publishing.remove(uuid)
+                return False
             for report in reports:
                 found = action_row(transaction, uuid, report.uuid)["state"]
                 if found != report.old:
@@ -156,7 +160,7 @@ class Runs:
         read: int | None = None,
         history: HistoryEntry | None = None,
     ) -> None:
-        """See :meth:`applier.store.Store.move_claimed`."""
+        """See :meth:`applier.store.runs.RunStore.move_claimed`."""
 
         def allowed(head: Row) -> None:
             if head["claim"] != claim:
@@ -173,7 +177,7 @@ class Runs:
             self._publishing.discard(uuid)
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
-        """See :meth:`applier.store.Store.reserve`."""
+        """See :meth:`applier.store.runs.RunStore.reserve`."""
         wanted = [{"plan": uuid, "resource": resource} for resource in dict.fromkeys(resources)]
 
         def reserve() -> None:
@@ -196,7 +200,7 @@ class Runs:
         self._database.tried(reserve)
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """See :meth:`applier.store.Store.held_by_others`."""
+        """See :meth:`applier.store.runs.RunStore.held_by_others`."""
 
         def read() -> list[Reservation]:
             with self._database.read() as transaction:
@@ -213,7 +217,10 @@ class Runs:
     def add_request(
         self, plan: str, request: Request, *, now: datetime, history: HistoryEntry | None = None
     ) -> None:
-        """See :meth:`applier.store.Store.add_request`."""
+        """Save a request for the claimant of a plan, which reads it later.
+
+        Raises PlanConflict if the plan has no claimant, PlanNotFound.
+        """
 
         def add() -> None:
             with self._database.write() as transaction:
@@ -228,13 +235,13 @@ class Runs:
         self._database.tried(add, lost_too=False)
 
     def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """See :meth:`applier.store.Store.requests`."""
+        """See :meth:`applier.store.runs.RunStore.requests`."""
 
         asked = {"plan_uuid": plan, "after": after}
         return self._database.listed(lambda found: found.of(_REQUESTS, statements.REQUESTS, asked))
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """See :meth:`applier.store.Store.attempts`."""
+        """See :meth:`applier.store.runs.RunStore.attempts`."""
         where = {"plan_uuid": plan, "action_uuid": action}
 
         def read(found: Rows) -> list[Attempt]:
@@ -247,7 +254,10 @@ class Runs:
         return self._database.listed(read)
 
     def all_attempts(self, plan: str, *, most: int) -> dict[str, list[Attempt]]:
-        """See :meth:`applier.store.Store.all_attempts`."""
+        """Return the ended attempts of all actions of a plan by uuid of action, oldest first.
+
+        Only the last ``most`` characters of each output are read. Raises PlanNotFound.
+        """
         where = {"plan_uuid": plan, "most": most}
 
         def read(found: Rows) -> dict[str, list[Attempt]]:
@@ -260,7 +270,11 @@ class Runs:
         return self._database.listed(read)
 
     def output(self, plan: str, action: str) -> str | None:
-        """See :meth:`applier.store.Store.output`."""
+        """Return the output of the last attempt of an action, at most its last 64 KiB.
+
+        None if the action has not been started, runs at present, or has no output. Raises
+        ActionNotFound. The uuid of an action is unique within its plan only.
+        """
         tried, damaged = sound_part(lambda: self.attempts(plan, action))
         last = tried[-1].number if tried else 0
         if any(row.values.get("number", last) >= last for row in damaged):
@@ -282,5 +296,5 @@ def _attempt(row: Row) -> tuple[str, Attempt]:
     return row["action"], rows.attempt_of(row)
 
 
-_REQUESTS = Kind(tables.requests, _request, "request {number}")
-_ATTEMPTS = Kind(tables.attempts, _attempt, "attempt {number} of action {action}")
+_REQUESTS = Kind("actionplan_request", _request, "request {number}")
+_ATTEMPTS = Kind("actionplan_attempt", _attempt, "attempt {number} of action {action}")

@@ -2,8 +2,8 @@
 """The version of the tables: reads and checks it, creates and upgrades tables.
 
 A new SQLite file gets its tables when it is opened. Everything else is done by ``actionplan db
-upgrade``. alembic is imported only to change tables: to open a database, its version is compared
-with :data:`REVISIONS`.
+upgrade``. New tables are made by ``schema.sql``. alembic and SQLAlchemy are imported only to change
+tables of an older version: to open a database, its version is compared with :data:`REVISIONS`.
 """
 
 from __future__ import annotations
@@ -12,32 +12,26 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Set
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
+from typing import TYPE_CHECKING, NamedTuple
 
 from applier.errors import DamagedRecord, StoreError
 from applier.storage import lock_holders
-from applier.storage.connection import make_engine, parse, shown
-from applier.storage.refusals import (
-    DatabaseLocked,
-    hinted,
-    refusal,
-    sentence,
-    translate_errors,
-)
-from applier.storage.tables import VERSION_TABLE, metadata, plans
+from applier.storage.connection import Connector, Url, parse, shown
+from applier.storage.refusals import DatabaseLocked, hinted, refusal, sentence, translate_errors
+from applier.storage.schema import TABLES, VERSION_TABLE
+from applier.storage.transactions import Transaction, Transactions
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from alembic.config import Config
 
 #: All versions of the tables, oldest first. Only the tables of these versions are upgraded. A test
 #: says which name fits tables that were edited: its digits are those of a digest of the tables.
-REVISIONS = ("0001_62612316",)
+REVISIONS = ("0001_ce39876e",)
 #: The folder with the migrations, one for each version.
 MIGRATIONS = Path(__file__).with_name("migrations")
 #: A set of tables that only Watcher's database contains.
@@ -46,6 +40,9 @@ WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 APPLICATION_ID = 0x41506C6E
 #: The seconds to wait while another process keeps a SQLite file or its folder locked.
 LONGEST_S = 30.0
+_RUNNING = "SELECT uuid FROM actionplan_plan WHERE state IN ('ONGOING', 'CANCELLING')"
+_VERSIONS = f"SELECT version_num FROM {VERSION_TABLE}"
+_SET_VERSION = f"INSERT INTO {VERSION_TABLE} (version_num) VALUES (:version)"
 #: Never set: used to wait in a way that Ctrl-C interrupts.
 _NEVER = threading.Event()
 
@@ -56,123 +53,126 @@ def upgrade(connection: str) -> None:
     Raises StoreError, also while a plan runs: its applier works with the tables as they are.
     """
     url = parse(connection)
-    engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
-    try:
-        with translate_errors(url), alone(url):
-            if url.get_backend_name() == "sqlite":
-                create_file(url, engine)
-            with engine.begin() as database:
-                found = version(database, url)
-                if found not in (None, REVISIONS[-1]):
-                    _require_none_running(database, url)
-            run_alembic(engine)
-    finally:
-        engine.dispose()
+    connector = Connector(url, busy_timeout_s=lock_holders.SOON_S)
+    with translate_errors(url), alone(url), closing(Transactions(connector)) as transactions:
+        if url.kind == "sqlite":
+            create_file(connector)
+        with _writing(transactions) as transaction:
+            version = look(transaction, url).version
+            if version is None:
+                _create(transaction, url)
+            elif version != REVISIONS[-1]:
+                _require_none_running(transaction, url)
+        if version not in (None, REVISIONS[-1]):
+            with migrating(connector) as (command, configuration):
+                command.upgrade(configuration, "head")
 
 
-def _require_none_running(database: sa.Connection, url: sa.URL) -> None:
-    query = sa.select(plans.c.uuid).where(plans.c.state.in_(("ONGOING", "CANCELLING")))
-    running = database.execute(query).scalars().first()
-    if running is not None:
+def _require_none_running(transaction: Transaction, url: Url) -> None:
+    running = transaction.read(_RUNNING)
+    if running:
         raise StoreError(
-            f"{shown(url)}: plan {running[:8]} runs; pause it and stop its service, with the "
-            "ActionPlan that runs it, before the tables are upgraded"
+            f"{shown(url)}: plan {running[0]['uuid'][:8]} runs; pause it and stop its service, "
+            "with the ActionPlan that runs it, before the tables are upgraded"
         )
 
 
-def version(database: sa.Connection, url: sa.URL) -> str | None:
-    """Return the version of the tables, None if there are none.
+class Found(NamedTuple):
+    """The version of the tables of a database, None if there are none, and the names of all."""
+
+    version: str | None
+    tables: Set[str]
+
+
+def look(transaction: Transaction, url: Url) -> Found:
+    """Return which tables a database has.
 
     Raises StoreError for tables of other programs and of unknown versions, and for a SQLite file
     that has the table of plans and no version; DamagedRecord for several versions.
     """
-    names = require_ours(database, url)
-    if VERSION_TABLE not in names:
-        # The database account of a worker has views in place of tables, with its own rows only.
-        names |= set(sa.inspect(database).get_view_names())
-    found = None
-    if VERSION_TABLE in names:
-        column: sa.ColumnClause[str] = sa.column("version_num")
-        rows = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE)))
-        versions = sorted(set(map(str, rows.scalars())))
+    rows = transaction.read(url.dialect.tables)
+    tables = {row["name"] for row in rows if not row["is_view"]}
+    _require_ours(tables, url)
+    version = None
+    # The database account of a worker has views in place of tables, with its own rows only.
+    if any(row["name"] == VERSION_TABLE for row in rows):
+        versions = sorted({str(row["version_num"]) for row in transaction.read(_VERSIONS)})
         if len(versions) > 1:
             text = f"its tables have {len(versions)} versions, {' and '.join(versions)}"
             raise DamagedRecord(shown(url), [text])
-        found = next(iter(versions), None)
-    if found is None and plans.name in names and url.get_backend_name() == "sqlite":
+        version = next(iter(versions), None)
+    if version is None and "actionplan_plan" in tables and url.kind == "sqlite":
         raise StoreError(
             f"{shown(url)} is damaged: the version of its tables is missing; a copy made by "
             "actionplan db backup can take its place"
         )
-    if found is not None and found not in REVISIONS:
+    if version is not None and version not in REVISIONS:
         raise StoreError(
-            f"{shown(url)}: its tables have version {found}, not {REVISIONS[-1]}; to keep its "
+            f"{shown(url)}: its tables have version {version}, not {REVISIONS[-1]}; to keep its "
             "plans, use 'actionplan export' of the ActionPlan that made it and 'actionplan import' "
             "of this one with a new record"
         )
-    return found
+    return Found(version, tables)
 
 
-def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
-    """Return the names of all tables; raises StoreError if they are Watcher's.
+def _require_ours(tables: Set[str], url: Url) -> None:
+    """Raise StoreError if tables are Watcher's, and in a SQLite file those of any other program.
 
-    A SQLite file with tables of any other program is refused as well, because files are not shared.
+    Files are not shared.
     """
-    names = set(sa.inspect(database).get_table_names())
-    whose = "Watcher" if any(tables <= names for tables in WATCHER) else None
-    if whose is None and url.get_backend_name() == "sqlite":
-        strange = [name for name in names if not name.startswith("actionplan_")]
+    whose = "Watcher" if any(some <= tables for some in WATCHER) else None
+    if whose is None and url.kind == "sqlite":
+        strange = [name for name in tables if not name.startswith("actionplan_")]
         whose = "something else" if strange else None
     if whose:
         raise StoreError(
             f"{shown(url)} holds the tables of {whose}; give ActionPlan a database of its own, "
             "and name it in the option connection of [actionplan]"
         )
-    return names
 
 
-def require(database: sa.Connection, url: sa.URL) -> None:
+def require(found: Found, url: Url) -> None:
     """Raise StoreError unless the tables have the newest version."""
-    found = version(database, url)
-    if found != REVISIONS[-1]:
-        what = f"of version {found}" if found else "not there yet"
+    if found.version != REVISIONS[-1]:
+        what = f"of version {found.version}" if found.version else "not there yet"
         raise StoreError(f"{shown(url)}: the tables are {what}; run: actionplan db upgrade")
 
 
-def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
-    """Create a SQLite file and its tables if necessary; several processes may do so at once."""
-    with alone(url):
-        create_file(url, engine)
-        with engine.begin() as database:
-            is_new = version(database, url) is None
-            if not is_new:
-                require(database, url)
-                require_whole(database, url)
-        if is_new:
-            run_alembic(engine)
-
-
-def require_whole(database: sa.Connection, url: sa.URL) -> None:
-    """Raise DamagedRecord for the first table that is missing.
+def require_whole(found: Found, url: Url) -> None:
+    """Raise as :func:`require`, and DamagedRecord for the first table that is missing.
 
     The account of a worker, which has views of some tables, is not refused.
     """
-    there = sa.inspect(database).get_table_names()
-    missing = [name for name in metadata.tables if name not in there]
-    if missing and VERSION_TABLE in there:
-        copy = "actionplan db backup" if url.get_backend_name() == "sqlite" else "the server"
+    require(found, url)
+    missing = [name for name in TABLES if name not in found.tables]
+    if missing and VERSION_TABLE in found.tables:
+        copy = "actionplan db backup" if url.kind == "sqlite" else "the server"
         text = f"the table {missing[0]} is missing; a copy made by {copy} can take its place"
         raise DamagedRecord(shown(url), [text])
 
 
-def create_file(url: sa.URL, engine: sa.Engine) -> None:
+def prepare_file(transactions: Transactions) -> None:
+    """Create a SQLite file and its tables if necessary; several processes may do so at once."""
+    url = transactions.connector.url
+    with alone(url):
+        create_file(transactions.connector)
+        with transactions.read() as transaction:
+            found = look(transaction, url)
+        if found.version is not None:
+            require_whole(found, url)
+            return
+        with _writing(transactions) as transaction:
+            _create(transaction, url)
+
+
+def create_file(connector: Connector) -> None:
     """Create an empty SQLite file in WAL mode, which only its owner may read.
 
     Call it inside :func:`alone`.
     """
-    path = Path(url.database or "")
+    url = connector.url
     try:
-        path.touch(mode=0o600, exist_ok=False)
+        Path(url.database).touch(mode=0o600, exist_ok=False)
     except FileExistsError:
         # Not opened with open(): closing it would release the locks that this process has on the
         # file.
@@ -180,26 +180,27 @@ def create_file(url: sa.URL, engine: sa.Engine) -> None:
     except OSError as error:
         text = hinted(f"cannot create the file: {error.strerror}")
         raise StoreError(f"{shown(url)}: {text}") from error
-    with engine.connect() as database:
-        # The journal mode is stored in the file. To change it, SQLite needs exclusive access, for
-        # which it does not wait, whatever its time-out: hence the lock of `alone`.
-        driver = database.connection.cursor()
-        driver.execute("PRAGMA journal_mode = WAL")
-        driver.close()
+    try:
+        with closing(connector.open()) as driver:
+            # The journal mode is stored in the file. To change it, SQLite needs exclusive access,
+            # for which it does not wait, whatever its time-out: hence the lock of `alone`.
+            driver.execute("PRAGMA journal_mode = WAL")
+    except connector.driver.Error as error:
+        raise refusal(error, connector.driver) from error
 
 
 @contextmanager
-def alone(url: sa.URL) -> Iterator[None]:
+def alone(url: Url) -> Iterator[None]:
     """Lock the folder of a SQLite file while the block runs; create a missing folder.
 
     Other processes that open a file in the folder wait. The lock is on the folder itself, so it
     ends with the process and leaves no file behind. For servers, nothing is done. Raises StoreError
     if the folder cannot be used, or stays locked for :data:`LONGEST_S` seconds.
     """
-    if url.get_backend_name() != "sqlite":
+    if url.kind != "sqlite":
         yield
         return
-    folder = Path(url.database or "").absolute().parent
+    folder = Path(url.database).absolute().parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -213,7 +214,7 @@ def alone(url: sa.URL) -> Iterator[None]:
         os.close(handle)
 
 
-def _lock(handle: int, folder: Path, url: sa.URL) -> None:
+def _lock(handle: int, folder: Path, url: Url) -> None:
     """Lock an open folder; wait for another process that has locked it, and log that soon.
 
     Raises StoreError, which names that process, if it is stopped, or after :data:`LONGEST_S`.
@@ -238,49 +239,62 @@ def _lock(handle: int, folder: Path, url: sa.URL) -> None:
         _NEVER.wait(0.01)
 
 
-def run_alembic(engine: sa.Engine) -> None:
-    """Upgrade the tables to the newest version.
+@contextmanager
+def _writing(transactions: Transactions) -> Iterator[Transaction]:
+    """Begin to write; wait for another process that writes to a SQLite file.
+
+    Raises the refusal if the other process is stopped, or after :data:`LONGEST_S`. A wait is
+    logged.
+    """
+    url, began, told = transactions.connector.url, time.monotonic(), False
+    with ExitStack() as stack:
+        while True:
+            try:
+                transaction = stack.enter_context(transactions.write())
+            except DatabaseLocked as error:
+                holder = lock_holders.of_record(url)
+                if time.monotonic() - began >= LONGEST_S or (holder and holder.stopped):
+                    raise
+                if not told:
+                    lock_holders.tell_wait(sentence(error, url), LONGEST_S)
+                    told = True
+                _NEVER.wait(0.01)
+            else:
+                break
+        yield transaction
+
+
+def _create(transaction: Transaction, url: Url) -> None:
+    """Create the tables of the newest version."""
+    if url.kind == "sqlite":
+        transaction.write(f"PRAGMA application_id = {APPLICATION_ID}", {})
+    for statement in url.dialect.creation():
+        transaction.write(statement, {})
+    transaction.write(_SET_VERSION, {"version": REVISIONS[-1]})
+
+
+@contextmanager
+def migrating(connector: Connector) -> Iterator[tuple[ModuleType, Config]]:
+    """Yield the commands of alembic, and the configuration with which they change the tables.
 
     That is one transaction, if the database supports transactions for changes of tables.
     """
-    # The import takes as long as the rest of a short command.
+    # The imports take as long as the rest of a short command.
+    import sqlalchemy as sa
     from alembic import command
-
-    with engine.begin() as database:
-        if engine.dialect.name == "sqlite":
-            _write_first(database)
-        command.upgrade(alembic_configuration(database), "head")
-
-
-def _write_first(database: sa.Connection) -> None:
-    """Begin the transaction of a SQLite file with a write; wait for another process that writes.
-
-    A transaction that reads first would be refused if another process writes meanwhile. Raises the
-    error of the driver if the other process is stopped, or after :data:`LONGEST_S`. A wait is
-    logged.
-    """
-    began, told = time.monotonic(), False
-    while True:
-        try:
-            database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        except DBAPIError as error:
-            holder = lock_holders.of_record(database.engine.url)
-            is_stuck = time.monotonic() - began >= LONGEST_S or (holder and holder.stopped)
-            if is_stuck or not isinstance(refusal(error, database.dialect), DatabaseLocked):
-                raise
-            if not told:
-                lock_holders.tell_wait(sentence(error, database.engine.url), LONGEST_S)
-                told = True
-            _NEVER.wait(0.01)
-        else:
-            return
-
-
-def alembic_configuration(database: sa.Connection) -> Config:
-    """Return the configuration with which alembic changes the tables on a connection."""
     from alembic.config import Config
 
+    kind, driver = connector.url.kind, connector.driver.__name__
+    name = kind if kind == "sqlite" else f"{kind}+{driver}"
+    engine = sa.create_engine(f"{name}://", creator=connector.open, poolclass=sa.NullPool)
     configuration = Config()
     configuration.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    configuration.attributes["connection"] = database
-    return configuration
+    try:
+        with engine.begin() as database:
+            # The drivers begin no transaction by themselves.
+            database.exec_driver_sql(connector.dialect.begin_write)
+            configuration.attributes["connection"] = database
+            yield command, configuration
+    except sa.exc.DBAPIError as error:
+        cause = error.orig or error
+        raise refusal(cause, connector.driver) from cause

@@ -10,29 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import uuid4
 
-from applier.storage import columns, statements
+from applier.contracts import HistoryEntry
+from applier.storage import rows, schema, statements
 from applier.storage.approvals import Approvals
 from applier.storage.archives import Archives
-from applier.storage.compiled import Row, UnreadableValue
 from applier.storage.database import Database
+from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.durations import RecordedDurations
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
-from applier.storage.kept_answers import Answers
 from applier.storage.kept_events import KeptEvents
 from applier.storage.pages import Pages
-from applier.storage.plans import Plans
+from applier.storage.plan_changes import PlanChanges
 from applier.storage.retention import Retention
 from applier.storage.runs import Runs
-from applier.storage.tables import services
+from applier.storage.state_changes import write_history
 from applier.storage.transactions import Kind
-from applier.storage.worker_drains import WorkerDrains
+from applier.storage.worker_job_statements import DRAIN, DRAINING
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
+from applier.store.entries import NO_PLAN
+from applier.store.plans import OverviewOf
 
 
 class SqlStore(
-    Plans,
+    PlanChanges,
     Pages,
     Runs,
     RecordedDurations,
@@ -40,13 +42,17 @@ class SqlStore(
     Histories,
     KeptEvents,
     Retention,
-    Answers,
     Approvals,
     Archives,
     WorkerJobs,
-    WorkerDrains,
 ):
     """Keeps plans in the database of a URL; may be used from several threads.
+
+    Every method is one transaction, which is durable when the method returns. No method decides
+    what runs next. The orders of saving, of queues, of the history and of events come from counters
+    in the record, not from clocks. Every method raises :class:`applier.errors.DamagedRecord` if
+    rows that it needs are damaged, and :class:`applier.errors.StoreError` if the record cannot be
+    reached. It is then unknown whether a write was made.
 
     A SQLite file is created when it is opened. The tables of a server must have been
     created by ``actionplan db upgrade``. Raises StoreError when the record cannot be used.
@@ -62,6 +68,8 @@ class SqlStore(
     was written: they raise StoreError. ``ping`` and ``figures`` are not repeated either, to answer
     soon. Any other call that raised StoreError may be repeated with the same arguments (``now`` may
     differ), and is written once.
+
+    With ``overview_of``, the overview of each long plan is kept, so that it can be shown soon.
     """
 
     def __init__(
@@ -72,8 +80,10 @@ class SqlStore(
         busy_timeout_s: float = 30.0,
         patience_s: float = 15.0,
         new_id: Callable[[], str] = lambda: str(uuid4()),
+        overview_of: OverviewOf | None = None,
     ) -> None:
         self._new_id, self._publishing = new_id, set()
+        self._overview_of = overview_of
         self._database = Database(
             connection,
             synchronous=synchronous,
@@ -87,7 +97,7 @@ class SqlStore(
         self._database.close()
 
     def report_service(self, service: Service) -> None:
-        """See :meth:`applier.store.Store.report_service`."""
+        """Register a service, or record a heartbeat of it."""
         row = service._asdict()
 
         def report() -> None:
@@ -98,7 +108,7 @@ class SqlStore(
         self._database.tried(report)
 
     def remove_service(self, uuid: str) -> None:
-        """See :meth:`applier.store.Store.remove_service`."""
+        """Remove a service that has ended."""
 
         def remove() -> None:
             with self._database.write() as transaction:
@@ -106,16 +116,33 @@ class SqlStore(
 
         self._database.tried(remove)
 
+    def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
+        """Mark a worker as draining, which it reads at its next report.
+
+        Returns whether there is a worker of this name. The history entry has the plan
+        :data:`applier.store.entries.NO_PLAN`. If the worker is marked already, nothing is
+        written.
+        """
+        which = {"by_worker": rows.line(name)}
+
+        def drain() -> bool:
+            with self._database.write() as transaction:
+                if transaction.write(DRAIN, which) and history is not None:
+                    write_history(transaction, NO_PLAN, history)
+                return bool(transaction.read(DRAINING, which))
+
+        return self._database.tried(drain)
+
     def services(self) -> list[Service]:
-        """See :meth:`applier.store.Store.services`."""
+        """List the registered services, latest heartbeat first."""
 
         return self._database.listed(lambda found: found.of(_SERVICES, statements.SERVICES, {}))
 
 
 def _service(row: Row) -> Service:
-    if not columns.is_process_id(row["pid"]):
+    if not schema.is_process_id(row["pid"]):
         raise UnreadableValue("pid is not the number of a process")
     return Service(**row)
 
 
-_SERVICES = Kind(services, _service, "service {uuid}")
+_SERVICES = Kind("actionplan_service", _service, "service {uuid}")

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
-from applier.errors import ActionNotFound
+from applier.errors import ActionNotFound, PlanChanged
 from applier.storage import (
     claims,
     event_writes,
     queue_statements,
     rows,
     statements,
-    tables,
     transitions,
 )
 from applier.storage.action_statements import (
@@ -35,12 +33,13 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
-from applier.storage.compiled import Row, UnreadableValue
 from applier.storage.database import Database, plan_row
-from applier.storage.event_writes import NewEvent
+from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.event_writes import Entered, Fact
 from applier.storage.transactions import Transaction, Write
 from applier.storage.worker_jobs import job_writes
-from planner.states import ActionState, PlanState, StateReason, Who, check
+from applier.wording import run_options
+from planner.plan.states import ActionState, PlanState, StateReason, Who, check
 
 #: A plan that enters one of these states has no jobs at workers any more.
 _OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
@@ -48,8 +47,6 @@ _OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
 _written = attrgetter(
     "old", "state", "outcome", "state_reason", "message", "output", "given_up", "left_in"
 )
-#: A function that returns the events of a change. It is called only if anybody subscribes.
-MakeEvents = Callable[[], Sequence[NewEvent]]
 
 
 class Move(NamedTuple):
@@ -73,14 +70,14 @@ class Move(NamedTuple):
         self,
         database: Database,
         allowed: Callable[[Row], None],
-        members: Callable[[Transaction], MakeEvents] = lambda _: tuple,
+        members: Callable[[Transaction], Sequence[Report]] = lambda _: (),
     ) -> None:
         """Make the change, unless an earlier try has made it.
 
         ``allowed`` checks the row of the plan and raises an error to refuse the change.
-        ``members`` changes the actions in the transaction of the change, and returns a function
-        that returns their events. Raises PlanConflict if somebody else has changed the plan after
-        its row was read, PlanNotFound.
+        ``members`` changes the actions in the transaction of the change, and returns what has
+        become of them. Raises PlanConflict if somebody else has changed the plan after its row was
+        read, PlanNotFound.
         """
         head = database.head(self.plan)
         if head["last_write"] == self.name:
@@ -90,13 +87,10 @@ class Move(NamedTuple):
         with database.write() as transaction:
             moved = transaction.write(statements.MOVE, {**held, **self._values(head)})
             if moved:
-                told = members(transaction)
+                reports = members(transaction)
                 self._queue(transaction)
-
-                def all_told() -> Sequence[NewEvent]:
-                    return [*told(), event_writes.of_plan(self.new, self.message)]
-
-                note(transaction, self.plan, self.history, all_told, at=self.now)
+                entered = Entered(self.new, self.message)
+                note(transaction, self.plan, self.history, *reports, entered, at=self.now)
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
@@ -153,8 +147,7 @@ class Change(NamedTuple):
             held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
                 report = self._write(transaction, database.at_once)
-                told = partial(event_writes.of_reports, self.plan, [report])
-                note(transaction, self.plan, self.history, told, at=self.now)
+                note(transaction, self.plan, self.history, report, at=self.now)
                 # After its event, which takes the state before from the row.
                 transaction.write_all(_undone(self.plan, [report], database.at_once))
         if not held:
@@ -221,7 +214,7 @@ def take_turn(transaction: Transaction) -> int:
     transaction.write(queue_statements.TAKE_TURN, {})
     found = transaction.read(queue_statements.TURN)
     if not found:
-        raise UnreadableValue(f"{tables.turn.name} has no row")
+        raise UnreadableValue("actionplan_turn has no row")
     number: int = found[0]["number"]
     return number
 
@@ -246,28 +239,32 @@ def note(
     transaction: Transaction,
     plan: str,
     history: HistoryEntry | None,
-    told: MakeEvents = tuple,
-    *,
+    *facts: Fact,
     at: datetime,
 ) -> None:
     """Write a history entry and events in the transaction of the change that they describe.
 
-    Without an entry, only the events are written; ``told`` is called only if anybody subscribes.
-    Call this at the end of a transaction, because other writers of events wait until it commits.
+    The events of the entry and of the facts are written only if anybody subscribes. Call this at
+    the end of a transaction, because other writers of events wait until it commits.
     """
     if history is not None:
         write_history(transaction, plan, history)
     if is_subscribed(transaction, at):
-        asked = [] if history is None else [event_writes.of_history(history)]
-        transaction.write_all(event_writes.writes(plan, [*asked, *told()], at))
+        asked = () if history is None else (history,)
+        transaction.write_all(event_writes.of(plan, [*asked, *facts], at))
 
 
 def write_history(transaction: Transaction, plan: str, history: HistoryEntry) -> None:
     """Write a history entry in the transaction of its change; ``plan`` may be NO_PLAN.
 
     If the change is to happen once and there was one with its key, the statement violates a
-    constraint, and the transaction is rolled back.
+    constraint, and the transaction is rolled back. Raises PlanChanged if there is a later entry
+    than the change is to be ``after``: writers of a plan have changed its row before, and wait for
+    each other.
     """
+    asked = {"plan_uuid": plan, "after": history.after}
+    if history.after is not None and transaction.read(statements.LATER, asked):
+        raise PlanChanged(plan, plan_row(transaction, plan)["state"])
     transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
     if history.once is not None:
         row = {"plan": plan, "request_id": history.request_id, "at": history.at, "answer": None}
@@ -290,5 +287,7 @@ def history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
 
 def run_by(claimant: Claimant, at: datetime) -> HistoryEntry:
     """Return the history entry for a claim: who began to run the plan, and in which process."""
-    why = f"process {claimant.pid} on {claimant.host} runs it"
+    with_options = f": {run_options(claimant.options)}" if claimant.options else ""
+    reason = f"{claimant.options.reason}; " if claimant.options and claimant.options.reason else ""
+    why = f"{reason}process {claimant.pid} on {claimant.host} runs it{with_options}"
     return HistoryEntry(verb="apply", who=claimant.user, why=why, at=at)

@@ -1,322 +1,174 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statements of the database store that have a fixed number of parameters.
 
-Each is made when it is first needed, and compiled once (see :mod:`applier.storage.compiled`).
+They are SQL for every kind of database; see :mod:`applier.storage.dialects` for what differs.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from functools import partial
-from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy import bindparam
 
 from applier.storage.claims import UNCLAIMED_PLAN, WAITING_PLAN
-from applier.storage.compiled import Deferred, insert_into, word, words
-from applier.storage.tables import (
-    action_states,
-    actions,
-    answers,
-    attempts,
-    history,
-    plans,
-    requests,
-    reservations,
-    services,
-    subscriptions,
-    worker_jobs,
-)
-from applier.store import Attempt
-from planner.states import ActionState, PlanState
-
-_NOTHING, _ONE = sa.literal_column("''", sa.String), sa.literal_column("1", sa.Integer)
-
-
-def _hold_state(states: tuple[PlanState, ...]) -> sa.Update:
-    return (
-        sa.update(plans)
-        .where(
-            plans.c.uuid == bindparam("plan_uuid"),
-            plans.c.state.in_(words(states)),
-            sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
-        )
-        .values(updated_at=bindparam("now"), last_write=bindparam("write"))
-    )
-
-
-def _held(own: sa.FromClause, mine: sa.FromClause, theirs: sa.FromClause) -> sa.Select[Any]:
-    return (
-        sa.select(
-            reservations.c.resource,
-            theirs.c.uuid.label("plan"),
-            theirs.c.name,
-            theirs.c.claimant_user.label("user"),
-        )
-        .select_from(own)
-        .join(mine, mine.c.uuid == own.c.plan)
-        .join(reservations, reservations.c.resource == own.c.resource)
-        .join(theirs, theirs.c.uuid == reservations.c.plan)
-        .where(own.c.plan == bindparam("plan_uuid"), theirs.c.reserved < mine.c.reserved)
-        .order_by(theirs.c.reserved)
-    )
-
+from applier.storage.schema import insert_into, words
+from planner.plan.states import PlanState
 
 #: The row of one plan.
-PLAN = Deferred(lambda: sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid")))
+PLAN = "SELECT * FROM actionplan_plan WHERE uuid = :plan_uuid"
 #: The uuids of all plans. SQLite reads them from an index, so that no page of rows is needed.
-NUMBERS = Deferred(lambda: sa.select(plans.c.uuid, plans.c.number).order_by(plans.c.uuid))
+NUMBERS = "SELECT uuid, number FROM actionplan_plan ORDER BY uuid"
 #: The actions of a plan as planned, in plan order.
-ACTIONS = Deferred(
-    lambda: (
-        sa.select(actions)
-        .where(actions.c.plan == bindparam("plan_uuid"))
-        .order_by(actions.c.position)
-    )
-)
+ACTIONS = "SELECT * FROM actionplan_action WHERE plan = :plan_uuid ORDER BY position"
 #: The same with the columns of their states, which are NULL for an action that has none.
-MEMBERS = Deferred(
-    lambda: (
-        ACTIONS()
-        .add_columns(*(c for c in action_states.c if c.key not in actions.c))
-        .select_from(actions)
-        .outerjoin(
-            action_states,
-            (action_states.c.plan == actions.c.plan) & (action_states.c.uuid == actions.c.uuid),
-        )
-    )
-)
+_MEMBERS = """
+    SELECT a.*, s.action_type, s.state, s.outcome, s.state_reason, s.status_message,
+        s.started_at, s.ended_at, s.attempts
+    FROM actionplan_action AS a
+    LEFT JOIN actionplan_action_state AS s ON s.plan = a.plan AND s.uuid = a.uuid
+    WHERE a.plan = :plan_uuid"""
+MEMBERS = f"{_MEMBERS} ORDER BY a.position"
+#: The same of one action, of those that a reference matches, and of those that run.
+MEMBER = f"{_MEMBERS} AND a.uuid = :action_uuid"
+MATCHES = f"""{_MEMBERS}
+        AND (a.uuid = :reference OR a.uuid LIKE :beginning ESCAPE '/' OR a.name = :reference)
+    ORDER BY a.position"""
+RUNNING = f"{_MEMBERS} AND s.state = 'ONGOING' ORDER BY a.position"
+#: Those that requests to the plan name, and how many are in each state, by their wave.
+REQUESTED = f"""{_MEMBERS} AND a.uuid IN (
+        SELECT action FROM actionplan_request WHERE plan = :plan_uuid)
+    ORDER BY a.position"""
+WAVE_STATES = """
+    SELECT wave, state, count(*) AS number FROM actionplan_action_state
+    WHERE plan = :plan_uuid AND wave IS NOT NULL GROUP BY wave, state ORDER BY wave, state"""
 #: The state rows of the actions of a plan.
-STATES = Deferred(
-    lambda: sa.select(action_states).where(action_states.c.plan == bindparam("plan_uuid"))
-)
+STATES = "SELECT * FROM actionplan_action_state WHERE plan = :plan_uuid"
 #: State, start and number of attempts of one action.
-ACTION = Deferred(
-    lambda: sa.select(
-        action_states.c.state, action_states.c.started_at, action_states.c.attempts
-    ).where(
-        action_states.c.plan == bindparam("plan_uuid"),
-        action_states.c.uuid == bindparam("action_uuid"),
-    )
-)
+ACTION = """
+    SELECT state, started_at, attempts FROM actionplan_action_state
+    WHERE plan = :plan_uuid AND uuid = :action_uuid"""
 #: The ended attempts of an action, oldest first.
-ATTEMPTS = Deferred(
-    lambda: (
-        sa.select(attempts.c.action, *(attempts.c[name] for name in Attempt._fields))
-        .where(
-            attempts.c.plan == bindparam("plan_uuid"), attempts.c.action == bindparam("action_uuid")
-        )
-        .order_by(attempts.c.number)
-    )
-)
+ATTEMPTS = """
+    SELECT action, number, started_at, ended_at, state, outcome, message, output, worker,
+        left_in
+    FROM actionplan_attempt
+    WHERE plan = :plan_uuid AND action = :action_uuid
+    ORDER BY number"""
 #: The ended attempts of all actions of a plan, with the end of each output.
-ALL_ATTEMPTS = (
-    sa.select(
-        attempts.c.action,
-        *(attempts.c[name] for name in Attempt._fields if name != "output"),
-        sa.case(
-            (
-                sa.func.length(attempts.c.output) > bindparam("most"),
-                sa.func.substr(
-                    attempts.c.output, sa.func.length(attempts.c.output) - bindparam("most") + 1
-                ),
-            ),
-            else_=attempts.c.output,
-        ).label("output"),
-    )
-    .where(attempts.c.plan == bindparam("plan_uuid"))
-    .order_by(attempts.c.action, attempts.c.number)
-)
+ALL_ATTEMPTS = """
+    SELECT action, number, started_at, ended_at, state, outcome, message, worker, left_in,
+        CASE WHEN length(output) > :most THEN substr(output, length(output) - :most + 1)
+            ELSE output END AS output
+    FROM actionplan_attempt
+    WHERE plan = :plan_uuid
+    ORDER BY action, number"""
 #: The latest attempts whose durations are used for a type, with tokens and parameters of their
 #: actions.
-DURATIONS = Deferred(
-    lambda: (
-        sa.select(
-            attempts.c.started_at, attempts.c.ended_at, actions.c.tokens, actions.c.input_parameters
-        )
-        .join_from(
-            attempts,
-            actions,
-            (actions.c.plan == attempts.c.plan) & (actions.c.uuid == attempts.c.action),
-            isouter=True,
-        )
-        .where(attempts.c.measures == bindparam("action_type"))
-        .where(attempts.c.ended_at < bindparam("before"))
-        .order_by(attempts.c.id.desc())
-        .limit(bindparam("most"))
-    )
-)
+DURATIONS = """
+    SELECT t.started_at, t.ended_at, a.tokens, a.input_parameters
+    FROM actionplan_attempt AS t
+    LEFT JOIN actionplan_action AS a ON a.plan = t.plan AND a.uuid = t.action
+    WHERE t.measures = :action_type AND t.ended_at < :before
+    ORDER BY t.id DESC
+    LIMIT :most"""
 #: The requests of a plan with numbers greater than ``after``, oldest first.
-REQUESTS = Deferred(
-    lambda: (
-        sa.select(requests)
-        .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
-        .order_by(requests.c.number)
-    )
-)
+REQUESTS = """
+    SELECT * FROM actionplan_request
+    WHERE plan = :plan_uuid AND number > :after
+    ORDER BY number"""
 #: The entries of the history with numbers greater than ``after``, latest first; at most ``most``.
-HISTORY = Deferred(
-    lambda: (
-        sa.select(history)
-        .where(history.c.number > bindparam("after"))
-        .order_by(history.c.number.desc())
-        .limit(bindparam("most"))
-    )
-)
-#: The same of one plan.
-HISTORY_OF_PLAN = Deferred(lambda: HISTORY().where(history.c.plan == bindparam("plan_uuid")))
+HISTORY = """
+    SELECT * FROM actionplan_history
+    WHERE number > :after
+    ORDER BY number DESC
+    LIMIT :most"""
+#: The same of one plan; and of plans, people and times. ``of`` and ``by`` are LIKE patterns.
+HISTORY_OF_PLAN = """
+    SELECT * FROM actionplan_history
+    WHERE number > :after AND plan = :plan_uuid
+    ORDER BY number DESC
+    LIMIT :most"""
+CHOSEN_HISTORY = """
+    SELECT * FROM actionplan_history
+    WHERE number > :after AND at >= :since AND who LIKE :by ESCAPE '/' AND plan LIKE :of ESCAPE '/'
+    ORDER BY number DESC
+    LIMIT :most"""
+#: Whether a plan has entries of the history with numbers greater than ``after``.
+LATER = """
+    SELECT number FROM actionplan_history WHERE number > :after AND plan = :plan_uuid LIMIT 1"""
+#: The names of the plans that have one, those saved last first.
+NAMES = """
+    SELECT uuid, name FROM actionplan_plan
+    WHERE name IS NOT NULL ORDER BY number DESC LIMIT :most"""
 #: One subscription that has not ended at the time ``now``, if there is any.
-SUBSCRIBED = Deferred(
-    lambda: (
-        sa.select(subscriptions.c.name)
-        .where(subscriptions.c.until.is_(None) | (subscriptions.c.until > bindparam("now")))
-        .limit(1)
-    )
-)
+SUBSCRIBED = "SELECT name FROM actionplan_subscription WHERE until IS NULL OR until > :now LIMIT 1"
 #: Check the claim of a plan and store the name of the write, which counts as a heartbeat. No row
 #: matches if the claim has ended, if the write was already made, or if ``publishes`` (whether the
 #: writer writes events; None for a write without any) is not as in the row. The row stays locked
 #: until the transaction ends.
-HOLD_CLAIM = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(
-            plans.c.uuid == bindparam("plan_uuid"),
-            plans.c.claim == bindparam("held"),
-            plans.c.publishes
-            == sa.func.coalesce(bindparam("publishes", type_=sa.Integer), plans.c.publishes),
-            sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
-        )
-        .values(
-            updated_at=bindparam("now"),
-            heartbeat_at=bindparam("now"),
-            last_write=bindparam("write"),
-        )
-    )
-)
+HOLD_CLAIM = """
+    UPDATE actionplan_plan
+    SET updated_at = :now, heartbeat_at = :now, last_write = :write
+    WHERE uuid = :plan_uuid AND claim = :held AND publishes = coalesce(:publishes, publishes)
+        AND coalesce(last_write, '') != :write"""
 #: By the accepted states of a plan: check its state and store the name of the write. No row matches
 #: if the plan is in another state or the write was already made.
-HOLD_STATE: dict[tuple[PlanState, ...], Deferred[sa.Update]] = {
-    states: Deferred(partial(_hold_state, states)) for states in (WAITING_PLAN, UNCLAIMED_PLAN)
+HOLD_STATE: dict[tuple[PlanState, ...], str] = {
+    states: f"""
+    UPDATE actionplan_plan
+    SET updated_at = :now, last_write = :write
+    WHERE uuid = :plan_uuid AND state IN {words(states)} AND coalesce(last_write, '') != :write"""
+    for states in (WAITING_PLAN, UNCLAIMED_PLAN)
 }
 #: Increment the number of requests of a plan that somebody runs.
-COUNT_REQUEST = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
-        .values(requests=plans.c.requests + _ONE)
-    )
-)
+COUNT_REQUEST = """
+    UPDATE actionplan_plan SET requests = requests + 1
+    WHERE uuid = :plan_uuid AND claim IS NOT NULL"""
 #: Cancel the PENDING actions of a plan.
-CANCEL = Deferred(
-    lambda: (
-        sa.update(action_states)
-        .where(
-            action_states.c.plan == bindparam("plan_uuid"),
-            action_states.c.state == word(ActionState.PENDING),
-        )
-        .values(
-            state=word(ActionState.CANCELLED),
-            state_reason=sa.null(),
-            status_message=bindparam("new_message"),
-            ended_at=bindparam("now"),
-        )
-    )
-)
+CANCEL = """
+    UPDATE actionplan_action_state
+    SET state = 'CANCELLED', state_reason = NULL, status_message = :new_message, ended_at = :now
+    WHERE plan = :plan_uuid AND state = 'PENDING'"""
 #: Replace the message of a SKIPPED action.
-REWORD_SKIP = Deferred(
-    lambda: (
-        sa.update(action_states)
-        .where(
-            action_states.c.plan == bindparam("plan_uuid"),
-            action_states.c.uuid == bindparam("action_uuid"),
-            action_states.c.state == word(ActionState.SKIPPED),
-        )
-        .values(status_message=bindparam("new_message"))
-    )
-)
+REWORD_SKIP = """
+    UPDATE actionplan_action_state SET status_message = :new_message
+    WHERE plan = :plan_uuid AND uuid = :action_uuid AND state = 'SKIPPED'"""
 #: Change the state of a plan, if state and claim have not changed since they were read.
-MOVE = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(
-            plans.c.uuid == bindparam("plan_uuid"),
-            plans.c.state == bindparam("old_state"),
-            sa.func.coalesce(plans.c.claim, _NOTHING) == bindparam("held"),
-            plans.c.requests
-            == sa.func.coalesce(bindparam("read", type_=sa.Integer), plans.c.requests),
-        )
-        .values(
-            state=bindparam("new_state"),
-            deleted_from=bindparam("deleted_from"),
-            claim=bindparam("new_claim"),
-            status_message=bindparam("new_message"),
-            updated_at=bindparam("now"),
-            start_at=bindparam("start_at"),
-            last_write=bindparam("write"),
-        )
-    )
-)
+MOVE = """
+    UPDATE actionplan_plan
+    SET state = :new_state, deleted_from = :deleted_from, claim = :new_claim,
+        status_message = :new_message, updated_at = :now, start_at = :start_at, last_write = :write
+    WHERE uuid = :plan_uuid AND state = :old_state AND coalesce(claim, '') = :held
+        AND requests = coalesce(:read, requests)"""
 #: Put a plan at the end of the queue of plans that reserve resources; NULL removes it.
-QUEUE_RESERVED = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(plans.c.uuid == bindparam("plan_uuid"))
-        .values(reserved=bindparam("new_number"))
-    )
-)
+QUEUE_RESERVED = "UPDATE actionplan_plan SET reserved = :new_number WHERE uuid = :plan_uuid"
 #: Release the resources that a plan has reserved.
-GIVE_BACK = Deferred(
-    lambda: sa.delete(reservations).where(reservations.c.plan == bindparam("plan_uuid"))
-)
+GIVE_BACK = "DELETE FROM actionplan_reservation WHERE plan = :plan_uuid"
 #: Remove all jobs at workers of a plan that has ended.
-REMOVE_JOBS = Deferred(
-    lambda: sa.delete(worker_jobs).where(worker_jobs.c.plan == bindparam("plan_uuid"))
-)
+REMOVE_JOBS = "DELETE FROM actionplan_worker_job WHERE plan = :plan_uuid"
 #: Store a heartbeat of the claimant.
-BEAT = Deferred(
-    lambda: (
-        sa.update(plans)
-        .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim == bindparam("held"))
-        .values(heartbeat_at=bindparam("now"))
-    )
-)
-#: The uuid of the plan that was saved last, except removed ones.
-LAST = Deferred(
-    lambda: (
-        sa.select(plans.c.uuid)
-        .where(plans.c.state != word(PlanState.DELETED))
-        .order_by(plans.c.number.desc())
-        .limit(1)
-    )
-)
+BEAT = "UPDATE actionplan_plan SET heartbeat_at = :now WHERE uuid = :plan_uuid AND claim = :held"
+#: The uuid of the plan that was saved before ``earlier`` others, except removed ones.
+LAST = """
+    SELECT uuid FROM actionplan_plan WHERE state != 'DELETED'
+    ORDER BY number DESC LIMIT 1 OFFSET :earlier"""
 #: The plans that reserved a plan's resources before it did, in the order of their reservations.
-HELD = Deferred(lambda: _held(reservations.alias(), plans.alias(), plans.alias()))
+HELD = """
+    SELECT r.resource, theirs.uuid AS plan, theirs.name, theirs.claimant_user AS "user"
+    FROM actionplan_reservation AS own
+    JOIN actionplan_plan AS mine ON mine.uuid = own.plan
+    JOIN actionplan_reservation AS r ON r.resource = own.resource
+    JOIN actionplan_plan AS theirs ON theirs.uuid = r.plan
+    WHERE own.plan = :plan_uuid AND theirs.reserved < mine.reserved
+    ORDER BY theirs.reserved"""
 #: Delete a service, before its next report is inserted or when it has ended.
-FORGET_SERVICE = Deferred(
-    lambda: sa.delete(services).where(services.c.uuid == bindparam("service_uuid"))
-)
-SERVICES = Deferred(
-    lambda: sa.select(services).order_by(services.c.heartbeat_at.desc(), services.c.uuid)
-)
-
-
+FORGET_SERVICE = "DELETE FROM actionplan_service WHERE uuid = :service_uuid"
+SERVICES = "SELECT * FROM actionplan_service ORDER BY heartbeat_at DESC, uuid"
 #: All plans that a reference may match, and perhaps more: SQLite's LIKE ignores
 #: case, and MySQL's = ignores trailing spaces.
-FIND = Deferred(
-    lambda: sa.select(plans.c.uuid, plans.c.name).where(
-        (
-            (
-                plans.c.uuid.like(bindparam("beginning"), escape="/")
-                | (plans.c.name == bindparam("reference"))
-            )
-            & (plans.c.state != word(PlanState.DELETED))
-        )
-        | (plans.c.uuid == bindparam("reference"))
-    )
-)
+FIND = """
+    SELECT uuid, name FROM actionplan_plan
+    WHERE (uuid LIKE :beginning ESCAPE '/' OR name = :reference) AND state != 'DELETED'
+        OR uuid = :reference"""
 
 
 def beginning(reference: str) -> str:
@@ -326,7 +178,12 @@ def beginning(reference: str) -> str:
     '6a1f/_%'
     """
     # No uuid begins with a longer text, and SQLite refuses long patterns.
-    return re.sub("([/%_])", r"/\1", reference[:40]) + "%"
+    return exactly(reference[:40]) + "%"
+
+
+def exactly(text: str | None) -> str:
+    """Return the LIKE pattern of a text; that of any text for None."""
+    return "%" if text is None else re.sub("([/%_])", r"/\1", text)
 
 
 #: The limit of a list that has none.
@@ -341,6 +198,7 @@ OF_RUNS = frozenset(
         "claimant_pid",
         "claimant_user",
         "claimant_jobs",
+        "claimant_options",
         "heartbeat_at",
         "heartbeat_interval_s",
         "requests_before",
@@ -353,13 +211,13 @@ OF_RUNS = frozenset(
     }
 )
 #: Insert an entry of the history; the database sets its number.
-INSERT_HISTORY = Deferred(lambda: insert_into(history, without=("number",)))
+INSERT_HISTORY = insert_into("actionplan_history", without=("number",))
 #: Insert the row of a change that is to happen once; it fails if there is one with this key.
-INSERT_ANSWER = Deferred(lambda: insert_into(answers))
+INSERT_ANSWER = insert_into("actionplan_answer")
 #: Insert one row into a table.
-INSERT_PLAN = Deferred(lambda: insert_into(plans, without=OF_RUNS))
-INSERT_ACTION = Deferred(lambda: insert_into(actions))
-INSERT_STATE = Deferred(lambda: insert_into(action_states))
-INSERT_REQUEST = Deferred(lambda: insert_into(requests))
-INSERT_SERVICE = Deferred(lambda: insert_into(services))
-INSERT_RESERVATION = Deferred(lambda: insert_into(reservations))
+INSERT_PLAN = insert_into("actionplan_plan", without=OF_RUNS)
+INSERT_ACTION = insert_into("actionplan_action")
+INSERT_STATE = insert_into("actionplan_action_state")
+INSERT_REQUEST = insert_into("actionplan_request")
+INSERT_SERVICE = insert_into("actionplan_service")
+INSERT_RESERVATION = insert_into("actionplan_reservation")

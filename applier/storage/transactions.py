@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs transactions by the cursors of a driver, on the connections of an engine.
-
-SQLAlchemy makes the connections and compiles the statements. Each statement and each commit is
-passed to the driver directly, which is faster: a run has one commit for every few actions.
-"""
+"""Runs transactions by the cursors of a driver, on connections that are kept."""
 
 from __future__ import annotations
 
@@ -14,10 +10,9 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import sqlalchemy as sa
-
 from applier.errors import DamagedRow
-from applier.storage.compiled import Compiled, Row, Runnable
+from applier.storage.connection import Connector
+from applier.storage.dialects import Compiled, Dialect, Row, columns_of
 from applier.storage.idle import Connection, IdleConnections
 
 T = TypeVar("T")
@@ -33,7 +28,7 @@ class Unexpected(Exception):
 class Write(NamedTuple):
     """A statement with its parameters; ``changes`` is how many rows it must change, None any."""
 
-    statement: Runnable
+    statement: str
     parameters: Mapping[str, Any]
     changes: int | None
 
@@ -50,7 +45,7 @@ class Transaction:
     def __init__(
         self,
         connections: IdleConnections,
-        compiled: Mapping[Runnable, Compiled],
+        compiled: Mapping[str, Compiled],
         statement: str,
         lock: Lock | None = None,
     ) -> None:
@@ -85,7 +80,7 @@ class Transaction:
         if self._lock is not None:
             self._lock.release()
 
-    def write(self, statement: Runnable, *rows: Mapping[str, Any]) -> int:
+    def write(self, statement: str, *rows: Mapping[str, Any]) -> int:
         """Run a statement once for each row of parameters; return how many rows it changed."""
         compiled, cursor = self._compiled[statement], self._connection.cursor
         if len(rows) == 1:
@@ -118,29 +113,32 @@ class Transaction:
         cursor.executemany(compiled.text, [compiled.parameters(w.parameters) for w in writes])
         return cursor
 
-    def read(self, statement: Runnable, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
+    def read(self, statement: str, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
         """Run a SELECT; return its rows as mappings, with converted values.
 
         Raises UnreadableValue if a value cannot be converted.
         """
         compiled, cursor = self._compiled[statement], self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.rows(cursor.fetchall())
+        return compiled.rows(cursor)
 
-    def read_typed(self, statement: Runnable, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
-        """Run a SELECT as :meth:`read`; raise UnreadableValue also for a value of another type."""
+    def read_typed(
+        self, table: str, statement: str, parameters: Mapping[str, Any] = _NONE
+    ) -> list[Row]:
+        """Run a SELECT of rows of a table as :meth:`read`.
+
+        Raises UnreadableValue also for a value of another type than its column.
+        """
         compiled, cursor = self._compiled[statement], self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.typed(cursor.fetchall())
+        return compiled.typed(table, columns_of(cursor), cursor.fetchall())
 
-    def typed(self, statement: Runnable, row: Row) -> Row:
+    def typed(self, table: str, statement: str, row: Row) -> Row:
         """Convert a row of :meth:`read_unconverted` to one of :meth:`read_typed`."""
-        [converted] = self._compiled[statement].typed([tuple(row.values())])
+        [converted] = self._compiled[statement].typed(table, list(row), [tuple(row.values())])
         return converted
 
-    def read_unconverted(
-        self, statement: Runnable, parameters: Mapping[str, Any] = _NONE
-    ) -> list[Row]:
+    def read_unconverted(self, statement: str, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
         """Run a SELECT; return its rows with values as they are stored, even if they are damaged.
 
         In texts of SQLite that are not UTF-8, the wrong bytes become lone surrogates. Times of
@@ -157,7 +155,7 @@ class Transaction:
                 loader = _any_timestamp(usual, driver.DataError)
                 cursor.adapters.register_loader(_TIMESTAMP, loader)
             cursor.execute(compiled.text, compiled.parameters(parameters))
-            return compiled.unconverted(cursor.fetchall())
+            return compiled.unconverted(cursor)
         finally:
             if strict is not None:
                 driver.text_factory = strict
@@ -188,7 +186,7 @@ def _any_timestamp(usual: Any, error: type[Exception]) -> type:
 class Kind(NamedTuple, Generic[T]):
     """A kind of rows: its table, the conversion of a row, and the name of a row as a template."""
 
-    table: sa.Table
+    table: str
     convert: Callable[[Row], T]
     name: str
 
@@ -201,49 +199,44 @@ class Rows:
         #: The rows that were left out. There are some only in the subclass that leaves out rows.
         self.damaged: list[DamagedRow] = []
 
-    def of(self, kind: Kind[T], statement: Runnable, asked: Mapping[str, Any]) -> list[T]:
+    def of(self, kind: Kind[T], statement: str, asked: Mapping[str, Any]) -> list[T]:
         """Return the converted rows of a SELECT."""
-        return [kind.convert(row) for row in self.transaction.read_typed(statement, asked)]
+        found = self.transaction.read_typed(kind.table, statement, asked)
+        return [kind.convert(row) for row in found]
 
 
-class _Statements(dict[Runnable, Compiled]):
-    """The compiled statements of a dialect; each is compiled when it is first looked up."""
+class _Statements(dict[str, Compiled]):
+    """The statements for a dialect; each is made when it is first looked up."""
 
-    def __init__(self, dialect: sa.Dialect) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
 
-    def __missing__(self, statement: Runnable) -> Compiled:
+    def __missing__(self, statement: str) -> Compiled:
         compiled = self[statement] = Compiled(statement, self._dialect)
         return compiled
 
 
-#: Compiled statements by SQLite driver, so that a process compiles each once for all its files.
-_OF_FILES: dict[str, _Statements] = {}
-
-
-def _statements(dialect: sa.Dialect) -> _Statements:
-    """Return the compiled statements of a dialect.
-
-    All engines for SQLite share theirs. Those of a server depend on its version, too.
-    """
-    if dialect.name != "sqlite":
-        return _Statements(dialect)
-    return _OF_FILES.setdefault(dialect.driver, _Statements(dialect))
-
-
 class Transactions:
-    """Makes transactions on an engine of :func:`applier.storage.connection.make_engine`.
+    """Makes transactions in a database; may be used from several threads.
 
-    May be used from several threads. Errors of the driver are raised as
-    :class:`applier.storage.refusals.Refused`.
+    Errors of the driver are raised as :class:`applier.storage.refusals.Refused`.
     """
 
-    def __init__(self, engine: sa.Engine) -> None:
-        self._connections = IdleConnections(engine)
-        self._compiled = _statements(engine.dialect)
+    def __init__(self, connector: Connector) -> None:
+        self.connector = connector
+        self._connections = IdleConnections(connector)
+        self._compiled = _Statements(connector.dialect)
+
+    def write(self, lock: Lock | None = None) -> Transaction:
+        """Return a transaction for writing, which takes ``lock`` on entering its block."""
+        return self.begin(self.connector.dialect.begin_write, lock)
+
+    def read(self) -> Transaction:
+        """Return a transaction for reading; all its statements read the same snapshot."""
+        return self.begin(self.connector.dialect.begin_read)
 
     def begin(self, statement: str, lock: Lock | None = None) -> Transaction:
-        """Return a transaction; ``statement`` is run, and ``lock`` taken, on entering its block."""
+        """Return a transaction that ``statement`` begins."""
         return Transaction(self._connections, self._compiled, statement, lock)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which changes of state operators and rollbacks may make, and which further changes follow.
 
-The table of all changes of state is in :mod:`planner.states`.
+The table of all changes of state is in :mod:`planner.plan.states`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 from applier.contracts import Report
 from applier.errors import PlanConflict
 from planner.errors import InvalidTransition, short
-from planner.states import ActionState, Outcome, PlanState, StateReason, Who, sources
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason, Who, sources
 
 #: By the state that an operator moves a plan to: the new states of its open actions, by their old
 #: states. If an action was running when its applier died, it is unknown whether it did its work.

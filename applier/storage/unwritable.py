@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-
-import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import StoreError
 from applier.storage import lock_holders, schema_version
-from applier.storage.connection import make_engine
-from applier.storage.refusals import sentence
+from applier.storage.connection import Connector, Url
+from applier.storage.refusals import Refused, sentence
 from applier.storage.transactions import Transaction, Transactions
 
 _NO_WRITING = r"disk I/O error|disk is full|unable to open|readonly"
@@ -31,35 +28,28 @@ class Unwritable:
     ``refused`` is the error of that.
     """
 
-    def __init__(self, url: sa.URL, refused: BaseException) -> None:
-        self._url, self._path = url, Path(url.database or "").absolute()
+    def __init__(self, url: Url, refused: BaseException) -> None:
+        self._url, self._path = url, Path(url.database).absolute()
         self.refusal = StoreError(sentence(refused, url))
-        options = {"uri": "true", "mode": "ro", "immutable": "1"}
-        self.engine = make_engine(url.set(database=self._path.as_uri(), query=options))
+        options = {"mode": "ro", "immutable": "1"}
+        self.connector = Connector(url._replace(database=str(self._path), options=options))
 
     def require_version(self) -> None:
         """Raise StoreError unless the tables have the version of this release.
 
         It is the error of opening the file for writing.
         """
-        self.require_no_log()
-        with self.engine.begin() as database:
-            if schema_version.version(database, self._url) != schema_version.REVISIONS[-1]:
+        with self.read() as transaction:
+            if schema_version.look(transaction, self._url).version != schema_version.REVISIONS[-1]:
                 raise self.refusal
-        self.engine.dispose()
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Yield a transaction for reading; raises StoreError if there is a log with changes."""
         self.require_no_log()
-        transactions = Transactions(self.engine)
-        try:
-            with transactions.begin("BEGIN") as transaction:
-                yield transaction
-        finally:
-            # A connection to an immutable file does not notice later changes, so none is reused.
-            transactions.close()
-            self.engine.dispose()
+        # A connection to an immutable file does not notice later changes, so none is reused.
+        with closing(Transactions(self.connector)) as transactions, transactions.read() as reading:
+            yield reading
 
     def require_no_log(self) -> None:
         """Raise StoreError if the log or the journal beside the file contains changes.
@@ -74,31 +64,28 @@ class Unwritable:
                 )
 
 
-@contextmanager
-def readable(url: sa.URL) -> Iterator[sa.Engine]:
-    """Yield an engine on which a record can be read; nothing is created, changed or upgraded.
+def readable(url: Url) -> Connector:
+    """Return what opens a record for reading; nothing is created, changed or upgraded.
 
-    Raises StoreError for a SQLite file that cannot be written and has a log with changes.
+    Raises StoreError for a SQLite file that cannot be written and has a log with changes, and
+    Refused for one that cannot be read.
     """
-    engine = make_engine(url, busy_timeout_s=lock_holders.SOON_S)
+    connector = Connector(url, busy_timeout_s=lock_holders.SOON_S)
+    if url.kind != "sqlite":
+        return connector
     try:
-        if url.get_backend_name() == "sqlite":
-            try:
-                with engine.connect() as database:
-                    database.exec_driver_sql("SELECT count(*) FROM sqlite_master")
-            except SQLAlchemyError as refused:
-                engine.dispose()
-                if not is_only_unwritable(url, refused):
-                    raise
-                unwritable = Unwritable(url, refused)
-                unwritable.require_no_log()
-                engine = unwritable.engine
-        yield engine
-    finally:
-        engine.dispose()
+        with closing(Transactions(connector)) as transactions, transactions.read() as transaction:
+            transaction.read("SELECT count(*) AS number FROM sqlite_master")
+    except Refused as refused:
+        if not is_only_unwritable(url, refused):
+            raise
+        unwritable = Unwritable(url, refused)
+        unwritable.require_no_log()
+        return unwritable.connector
+    return connector
 
 
-def is_only_unwritable(url: sa.URL, refused: BaseException) -> bool:
+def is_only_unwritable(url: Url, refused: BaseException) -> bool:
     """Return whether the file exists and could not be opened only because it cannot be written."""
     found = re.search(_NO_WRITING, sentence(refused, url))
-    return found is not None and Path(url.database or "").is_file()
+    return found is not None and Path(url.database).is_file()

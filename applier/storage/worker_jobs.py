@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from applier.contracts import JobOffer, Report
-from applier.storage import columns, rows, tables
+from applier.storage import rows, schema
 from applier.storage import worker_job_statements as statements
-from applier.storage.compiled import Row, Runnable
 from applier.storage.database import Database
+from applier.storage.dialects import Row
 from applier.storage.transactions import Kind, Rows, Write
 from applier.store.worker_jobs import (
     OVER,
@@ -27,7 +27,7 @@ from applier.store.worker_jobs import (
     WorkerJobState,
     machine_of,
 )
-from planner.states import ActionState
+from planner.plan.states import ActionState
 
 #: Stands for the row of a worker that is not registered.
 _NEW: Row = {"draining": 0, "started_at": None}
@@ -39,7 +39,7 @@ class WorkerJobs:
     _database: Database
 
     def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.jobs_of`."""
+        """List the jobs of a plan that are in one of ``states``; all jobs if there are none."""
         over = bool(states) and set(states) <= set(OVER)
         statement = statements.OVER_OF_PLAN if over else statements.OF_PLAN
 
@@ -50,7 +50,10 @@ class WorkerJobs:
         return self._database.listed(read)
 
     def unsent_jobs(self, plan: str, older_s: float) -> list[WorkerJob]:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.unsent_jobs`."""
+        """List the TODO jobs of a plan that were last sent at least ``older_s`` seconds ago.
+
+        They are recorded as sent now: the caller has to send a message about each.
+        """
         which = {"plan_uuid": plan, "older_s": older_s}
 
         def look() -> list[WorkerJob]:
@@ -64,11 +67,15 @@ class WorkerJobs:
         return self._database.tried(look)
 
     def stop_jobs(self, keys: Collection[AttemptKey], why: StopReason) -> None:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.stop_jobs`."""
+        """Record why jobs have to stop, unless they have a reason already.
+
+        A TODO job also becomes CANCELLED. A LOST one gets the reason for the worker that verifies
+        it. Jobs in other states, and unknown ones, are left as they are.
+        """
         self._write(statements.STOP, *({**_key(key), "why": str(why)} for key in sorted(keys)))
 
     def fence_jobs(self, plan: str) -> None:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.fence_jobs`."""
+        """Make the jobs of a plan LOST whose leases ran out."""
 
         def fence() -> None:
             # Usually there is none, and reading locks no rows.
@@ -81,11 +88,17 @@ class WorkerJobs:
         self._database.tried(fence)
 
     def verify_job(self, key: AttemptKey, task: JobTask = JobTask.VERIFY) -> bool:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.verify_job`."""
+        """Offer a LOST job again, with the task VERIFY or FIND; return whether that was done.
+
+        A TODO job with the task FIND can be changed to VERIFY.
+        """
         return self._write(statements.VERIFY, {**_key(key), "to_do": str(task)}) > 0
 
     def jobs_to_find(self, worker: str, queues: Collection[str]) -> dict[AttemptKey, str]:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.jobs_to_find`."""
+        """Return the TODO jobs with the task FIND, of these queues, for the machine of a worker.
+
+        Each with the name of the worker that was lost.
+        """
 
         def read() -> dict[AttemptKey, str]:
             with self._database.read() as transaction:
@@ -97,7 +110,11 @@ class WorkerJobs:
     def take_job(
         self, key: AttemptKey, *, worker: str, token: str, lease_s: float
     ) -> TakenJob | None:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.take_job`."""
+        """Take a job that is TODO, or that was taken with this ``token``; else return None.
+
+        Its lease runs out after ``lease_s`` seconds. A job with the task FIND can be taken only by
+        a worker on the machine of the lost one.
+        """
         held = {**_key(key), "held_token": token}
         taking = {
             **held,
@@ -115,13 +132,13 @@ class WorkerJobs:
         return self._database.tried(take)
 
     def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.renew_jobs`."""
+        """Renew the leases of jobs that are still held with their tokens."""
         renewed = [{**_key(job.key), "held_token": job.token, "lease_s": lease_s} for job in held]
         if renewed:
             self._write(statements.RENEW, *renewed)
 
     def held_jobs(self, worker: str) -> list[HeldJob]:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.held_jobs`."""
+        """List the jobs that a worker was the last to take, including lost and ended ones."""
 
         def read() -> list[HeldJob]:
             with self._database.read() as transaction:
@@ -131,12 +148,18 @@ class WorkerJobs:
         return self._database.tried(read)
 
     def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.end_job`."""
+        """Write the result of a job, if it is held with this token; return whether it was written.
+
+        The call may be repeated, and then returns the same.
+        """
         ending = {**_key(key), "held_token": token, "json": json.dumps(result)}
         return self._write(statements.END_JOB, ending) > 0
 
     def report_worker(self, worker: Worker) -> bool:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.report_worker`."""
+        """Register a worker, or record its report; return whether it has to take no more jobs.
+
+        ``worker.draining`` is recorded; once true in the record, it stays so.
+        """
         row = _worker_row(worker)
         heard = {"by_worker": row["name"], "busy": worker.running}
 
@@ -158,16 +181,19 @@ class WorkerJobs:
         return self._database.tried(report)
 
     def remove_worker(self, name: str) -> None:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.remove_worker`."""
+        """Remove a worker that has ended."""
         self._write(statements.FORGET_WORKER, {"by_worker": rows.line(name)})
 
     def workers(self) -> list[Worker]:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.workers`."""
+        """List the registered workers by name."""
 
         return self._database.listed(lambda found: found.of(_WORKERS, statements.WORKERS, {}))
 
     def served_queues(self) -> Mapping[str, Served]:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.served_queues`."""
+        """Return, by queue, how many workers serve it; draining and silent ones are not counted.
+
+        A worker is silent if it has sent no report for :data:`SILENT_S` seconds.
+        """
 
         def read() -> Mapping[str, Served]:
             with self._database.read() as transaction:
@@ -175,7 +201,7 @@ class WorkerJobs:
 
         return self._database.tried(read)
 
-    def _write(self, statement: Runnable, *changes: Mapping[str, Any]) -> int:
+    def _write(self, statement: str, *changes: Mapping[str, Any]) -> int:
         """Run one statement in a transaction; return how many rows it changed."""
 
         def write() -> int:
@@ -279,16 +305,16 @@ def _worker_row(worker: Worker) -> dict[str, Any]:
 def _worker(row: Row) -> Worker:
     found = {name: row[name] for name in Worker._fields if name in row}
     found["queues"], found["types"] = json.loads(row["queues"]), json.loads(row["types"])
-    if not (columns.is_texts(found["queues"]) and columns.is_texts(found["types"])):
+    if not (schema.is_texts(found["queues"]) and schema.is_texts(found["types"])):
         raise ValueError("queues or types is not a list of texts")
-    if not columns.is_process_id(row["pid"]):
+    if not schema.is_process_id(row["pid"]):
         raise ValueError("pid is not the number of a process")
     silent_s = (row["now"] - row["heard_at"]).total_seconds()
     return Worker(**{**found, "draining": bool(row["draining"]), "silent_s": silent_s})
 
 
-_JOBS = Kind(tables.worker_jobs, _job, "the job for attempt {attempt} of action {action}")
-_WORKERS = Kind(tables.workers, _worker, "worker {name}")
+_JOBS = Kind("actionplan_worker_job", _job, "the job for attempt {attempt} of action {action}")
+_WORKERS = Kind("actionplan_worker", _worker, "worker {name}")
 
 
 def _served(found: Iterable[Row]) -> Mapping[str, Served]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the interface of stores that monitoring uses, and its values."""
+"""The figures of a record that monitoring shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 
 class Heartbeat(NamedTuple):
@@ -71,16 +71,3 @@ class StoreFigures(NamedTuple):
     outboxes: Sequence[Outbox] = ()
     workers: Sequence[WorkerFigures] = ()
     jobs: Mapping[str, int] = MappingProxyType({})
-
-
-class FiguresStore(Protocol):
-    """The part of a store that monitoring uses. It loads no plan, and bounds each list."""
-
-    def ping(self) -> None:
-        """Return if the store answers a query, else raise StoreError without long retries."""
-
-    def figures(self) -> StoreFigures:
-        """Count plans, actions, events and jobs, and list the heartbeats.
-
-        Raises StoreError without long retries if the store does not answer.
-        """

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the interface of stores that lists plans and actions page by page, and its values."""
+"""Pages of plans and actions, and the keys by which they are sorted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from planner.model import Action
-from planner.states import PlanState
+from planner.plan.model import Action
+from planner.plan.states import PlanState
 
 
 class PlanKey(StrEnum):
@@ -76,53 +76,10 @@ class PlanHead(NamedTuple):
 
 
 class PlannedAction(NamedTuple):
-    """An action with the uuid, the state and the time of creation of its plan.
-
-    ``action`` is None if its rows cannot be read; ``damage`` is then the reason.
-    """
+    """An action with the uuid, the state and the time of creation of its plan."""
 
     uuid: str
     plan: str
-    plan_state: PlanState | None = None
-    plan_created_at: datetime | None = None
-    action: Action | None = None
-    damage: str | None = None
-
-
-class PageStore(Protocol):
-    """The part of a store that lists plans and actions page by page, without removed plans."""
-
-    def plan_heads(
-        self,
-        page: Page,
-        *,
-        audit: str | None = None,
-        strategy: str | None = None,
-        state: PlanState | None = None,
-    ) -> list[PlanHead]:
-        """List a page of plans without their actions, including damaged ones.
-
-        Raises PlanNotFound if no plan has the uuid of the marker. The marker may be a plan that was
-        removed after it was listed.
-        """
-
-    def plan_head(self, uuid: str) -> PlanHead:
-        """Return a plan without its actions, also if it is damaged.
-
-        Raises PlanNotFound, also for a removed plan.
-        """
-
-    def planned_actions(
-        self, page: Page, *, plan: str | None = None, audit: str | None = None
-    ) -> list[PlannedAction]:
-        """List a page of the actions of all plans, of one plan, or of the plans of an audit.
-
-        Raises ActionNotFound if the marker is not the uuid of an action of ``plan``; without
-        ``plan``, of any plan.
-        """
-
-    def planned_action(self, uuid: str) -> PlannedAction:
-        """Return the action of this uuid; of several, that of the plan saved last.
-
-        Raises ActionNotFound.
-        """
+    plan_state: PlanState
+    plan_created_at: datetime | None
+    action: Action

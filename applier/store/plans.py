@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the interface of stores that saves, finds and lists plans, and its values."""
+"""Plans in lists, the filters of lists, and overviews of plans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict
 
-from applier.contracts import HistoryEntry
-from applier.store.runs import Attempt
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 
 class PlanSummary(NamedTuple):
@@ -60,48 +59,71 @@ def given(filters: PlanFilters) -> dict[str, Any]:
     return {name: value for name, value in filters.items() if value is not None}
 
 
-class PlanStore(Protocol):
-    """The part of a store that saves, finds and lists plans."""
+class Wave(NamedTuple):
+    """What the actions of a wave have in common: how many of each type, on which hosts, how long.
 
-    def save_plan(self, plan: ActionPlan, *, history: HistoryEntry | None = None) -> None:
-        """Save a new plan; after a crash, either the whole plan is saved or nothing.
+    ``hosts`` names the first ones, ``longest_s`` is the longest estimate.
+    """
 
-        Raises PlanConflict if a plan of this uuid is saved already, InvalidPlan if two of its
-        actions have the same uuid.
-        """
+    number: int
+    types: Mapping[str, int]
+    hosts: str
+    longest_s: float | None
 
-    def find_plan(self, reference: str) -> str:
-        """Return the uuid of the one plan that a reference matches; raises PlanNotFound.
 
-        A reference is a uuid, a unique beginning of one with at least four characters, a unique
-        name, or ``last`` for the plan saved last. Removed plans are found by whole uuids only.
-        """
+class Overview(NamedTuple):
+    """What is shown of a plan in place of its actions; joins are not counted.
 
-    def list_plans(
-        self, *, limit: int | None = None, **filters: Unpack[PlanFilters]
-    ) -> list[PlanSummary]:
-        """List plans, the latest saved first; removed ones only if ``state`` is DELETED.
+    ``alone_s`` is the sum of the estimates, None if one is missing. ``touched`` is the number of
+    resources by the kind of their tokens. ``outside`` are the action types that work outside a
+    simulated cloud. ``shown`` are the first and the last waves, if there are many.
+    """
 
-        With ``since`` or ``until``, the plans with the latest ``created_at`` come first. Damaged
-        plans are listed with ``damage``. A damaged plan whose field cannot be read passes no filter
-        on that field.
-        """
+    actions: int
+    waves: int
+    widest: int
+    alone_s: float | None
+    touched: Mapping[str, int]
+    guarantees: Sequence[str]
+    outside: Sequence[str]
+    shown: Sequence[Wave]
 
-    def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
-        """Return how many plans :meth:`list_plans` lists without a limit; at most ``most``."""
 
-    def pending_plans(self) -> list[str]:
-        """List the uuids of PENDING plans that may start now, the longest wait first."""
+class LongPlan(NamedTuple):
+    """A plan with its overview, and of its actions only those that requests to it name.
 
-    def output(self, plan: str, action: str) -> str | None:
-        """Return the output of the last attempt of an action, at most its last 64 KiB.
+    ``states`` is the number of actions in each state, by the number of their wave.
+    """
 
-        None if the action has not been started, runs at present, or has no output. Raises
-        ActionNotFound. The uuid of an action is unique within its plan only.
-        """
+    plan: ActionPlan
+    overview: Overview
+    states: Mapping[int, Mapping[str, int]]
 
-    def all_attempts(self, plan: str, *, most: int) -> dict[str, list[Attempt]]:
-        """Return the ended attempts of all actions of a plan by uuid of action, oldest first.
+    @property
+    def has_begun(self) -> bool:
+        """Whether any action is in another state than PENDING."""
+        return any(set(states) != {"PENDING"} for states in self.states.values())
 
-        Only the last ``most`` characters of each output are read. Raises PlanNotFound.
-        """
+
+#: The overview of a plan is kept in the record if it has more actions than this.
+LONG = 10_000
+#: Computes the overview of a plan, and the number of the wave of each action.
+OverviewOf = Callable[[ActionPlan], tuple[Overview, Mapping[str, int]]]
+
+
+def overview_of(text: Any) -> Overview:
+    """Return the overview of a plan from its JSON; raises ValueError."""
+    try:
+        known = json.loads(text)
+        found = Overview(**known | {"shown": tuple(Wave(*wave) for wave in known["shown"])})
+        numbers = [found.actions, found.waves, found.widest, *found.touched.values()]
+        numbers += [n for wave in found.shown for n in (wave.number, *wave.types.values())]
+        seconds = [found.alone_s, *(wave.longest_s for wave in found.shown)]
+        texts = [*found.guarantees, *found.outside, *(wave.hosts for wave in found.shown)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as reason:
+        raise ValueError("is not an overview") from reason
+    are_numbers = all(type(number) is int for number in numbers)
+    are_seconds = all(isinstance(one, int | float | None) for one in seconds)
+    if not (all(isinstance(one, str) for one in texts) and are_numbers and are_seconds):
+        raise ValueError("is not an overview")
+    return found

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
+from applier.store.plans import LongPlan
 from applier.store.samples import MOST, Sample
-from planner.model import ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 
 class Attempt(NamedTuple):
@@ -136,3 +137,22 @@ class RunStore(Protocol):
         claim that started them, and ended ``before`` a time. The latest come first, then imported
         ones, if the store keeps any; at most ``most`` of each type.
         """
+
+
+class PlanStore(RunStore, Protocol):
+    """A store as the verbs read it that show and explain one plan: the record, or Watcher's."""
+
+    def find_plan(self, reference: str) -> str:
+        """Return the uuid of a plan by a reference, such as ``last``; raises PlanNotFound."""
+
+    def load_part(self, uuid: str, reference: str) -> ActionPlan:
+        """Return a plan with at least what explains the action of a reference."""
+
+    def long_plan(self, uuid: str) -> LongPlan | None:
+        """Return the overview that is kept of a long plan; None without one."""
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        """Return the process that runs a plan; None if none does."""
+
+    def history(self, plan: str) -> list[HistoryEntry]:
+        """List the entries of a plan, oldest first; none if the store keeps no history."""

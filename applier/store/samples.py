@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The durations of earlier runs, and the part of the interface of stores that imports them."""
+"""The durations of earlier runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
-
-from applier.contracts import HistoryEntry
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 #: How many durations of one action type are used by default: the latest ones.
 MOST = 500
@@ -24,22 +22,6 @@ class Sample(NamedTuple):
     size: str | None = None
     node: str | None = None
     imported: bool = False
-
-
-class DurationStore(Protocol):
-    """The part of a store that imports durations of actions from other records."""
-
-    def import_durations(
-        self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
-    ) -> None:
-        """Save durations by action type; they replace all that were imported for these types.
-
-        ``history`` is the entry of this change; it is written for
-        :data:`applier.store.retention.NO_PLAN`.
-        """
-
-    def imported_types(self) -> list[str]:
-        """List the action types of which durations were imported."""
 
 
 def node_of(tokens: Iterable[str]) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of workers on other machines, and the part of the interface of stores that keeps them.
+"""Jobs of workers on other machines, as the record keeps them.
 
 A job is one attempt of an action that a worker carries out. Its state is its row in the record. A
 message to a worker only announces that there may be a job; the worker then reads the row.
@@ -27,12 +27,10 @@ all removed                 who ends the plan     it SUCCEEDED, FAILED or is CAN
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
-
-from applier.contracts import HistoryEntry
+from typing import Any, NamedTuple
 
 
 class WorkerJobState(StrEnum):
@@ -186,91 +184,3 @@ def machine_of(worker: str) -> str:
     'cmp1'
     """
     return worker.rsplit(":", 2)[0]
-
-
-@runtime_checkable
-class WorkerJobStore(Protocol):
-    """The part of a store that keeps jobs of workers.
-
-    A job is offered by the report of a start that contains it (:class:`applier.contracts.Report`),
-    in the transaction that writes the start. It is removed by the report of an end that contains
-    it, and with all others when its plan ends. All times are by the clock of the database.
-    """
-
-    def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
-        """List the jobs of a plan that are in one of ``states``; all jobs if there are none."""
-
-    def unsent_jobs(self, plan: str, older_s: float) -> list[WorkerJob]:
-        """List the TODO jobs of a plan that were last sent at least ``older_s`` seconds ago.
-
-        They are recorded as sent now: the caller has to send a message about each.
-        """
-
-    def stop_jobs(self, keys: Collection[AttemptKey], why: StopReason) -> None:
-        """Record why jobs have to stop, unless they have a reason already.
-
-        A TODO job also becomes CANCELLED. A LOST one gets the reason for the worker that verifies
-        it. Jobs in other states, and unknown ones, are left as they are.
-        """
-
-    def fence_jobs(self, plan: str) -> None:
-        """Make the jobs of a plan LOST whose leases ran out."""
-
-    def verify_job(self, key: AttemptKey, task: JobTask = JobTask.VERIFY) -> bool:
-        """Offer a LOST job again, with the task VERIFY or FIND; return whether that was done.
-
-        A TODO job with the task FIND can be changed to VERIFY.
-        """
-
-    def take_job(
-        self, key: AttemptKey, *, worker: str, token: str, lease_s: float
-    ) -> TakenJob | None:
-        """Take a job that is TODO, or that was taken with this ``token``; else return None.
-
-        Its lease runs out after ``lease_s`` seconds. A job with the task FIND can be taken only by
-        a worker on the machine of the lost one.
-        """
-
-    def jobs_to_find(self, worker: str, queues: Collection[str]) -> dict[AttemptKey, str]:
-        """Return the TODO jobs with the task FIND, of these queues, for the machine of a worker.
-
-        Each with the name of the worker that was lost.
-        """
-
-    def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
-        """Renew the leases of jobs that are still held with their tokens."""
-
-    def held_jobs(self, worker: str) -> list[HeldJob]:
-        """List the jobs that a worker was the last to take, including lost and ended ones."""
-
-    def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
-        """Write the result of a job, if it is held with this token; return whether it was written.
-
-        The call may be repeated, and then returns the same.
-        """
-
-    def report_worker(self, worker: Worker) -> bool:
-        """Register a worker, or record its report; return whether it has to take no more jobs.
-
-        ``worker.draining`` is recorded; once true in the record, it stays so.
-        """
-
-    def remove_worker(self, name: str) -> None:
-        """Remove a worker that has ended."""
-
-    def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
-        """Mark a worker as draining, which it reads at its next report.
-
-        Returns whether there is a worker of this name. The history entry has the plan
-        :data:`applier.store.retention.NO_PLAN`. If the worker is marked already, nothing is
-        written.
-        """
-
-    def workers(self) -> list[Worker]:
-        """List the registered workers by name."""
-
-    def served_queues(self) -> Mapping[str, Served]:
-        """Return, by queue, how many workers serve it; draining and silent ones are not counted.
-
-        A worker is silent if it has sent no report for :data:`SILENT_S` seconds.
-        """

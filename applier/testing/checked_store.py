@@ -15,13 +15,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.contracts import Report, Request
 from applier.scheduling.verdict import ActionEnd, OnFailure
-from applier.store import Store
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import OPEN, WELL, ActionState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, WELL, ActionState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
 
 
 class CheckedStore:
@@ -36,7 +38,7 @@ class CheckedStore:
     do not count against ``max_workers``. A test may change the last two.
     """
 
-    def __init__(self, inner: Store, plan: ActionPlan, *, max_workers: int) -> None:
+    def __init__(self, inner: SqlStore, plan: ActionPlan, *, max_workers: int) -> None:
         self._inner, self.max_workers = inner, max_workers
         self._actions = {a.uuid: a for a in plan.actions}
         self.needed = plan.on_failure != OnFailure.CONTINUE

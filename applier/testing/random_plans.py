@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Mapping
 
 from applier.errors import ActionFailed
 from applier.scheduling.verdict import ActionEnd, OnFailure
-from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
-from planner.states import WELL, ActionState, Outcome, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan, Blocker, Trigger
+from planner.plan.states import WELL, ActionState, Outcome, PlanState
 
 #: Returns the end that an action has if it runs, given its uuid.
 Fate = Callable[[str], ActionEnd]

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from planner.model import Action, ActionPlan, Blocker, Trigger
-from planner.states import ActionState, Outcome
+from planner.plan.model import Action, ActionPlan, Blocker, Trigger
+from planner.plan.states import ActionState, Outcome
 
 #: The time at which tests make plans.
 MADE = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

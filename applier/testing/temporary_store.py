@@ -29,7 +29,6 @@ class TemporaryStore(SqlStore):
         super().__init__(f"sqlite:///{self.path}")
 
     def close(self) -> None:
-        """Close the connections and remove the file; the store must not be used afterwards."""
         super().close()
         self._folder.cleanup()
 

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from applier.contracts import ActionContext, ActionPlugin, Claimant, StopSignal
 from applier.engines import Engine
@@ -15,12 +16,15 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import workerless
 from applier.errors import ApplierError
 from applier.run.runner import Runner
-from applier.run.setup import RunSetup
-from applier.store import Store
+from applier.run.setup import RunSetup, policy_of
 from applier.testing.checked_store import CheckedStore
 from applier.testing.temporary_store import TemporaryStore
-from planner.model import ActionPlan
-from planner.states import OPEN, Outcome, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import OPEN, Outcome, PlanState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: Options of a trial that belong to the action environment; the others belong to the run.
 _OF_ACTIONS = {"cloud", "machines", "open_machines", "options", "policies", "pace"}
@@ -68,7 +72,7 @@ class Trial:
         work: Work = changed,
         *,
         max_workers: int,
-        inner: Store | None = None,
+        inner: SqlStore | None = None,
         plugins: Mapping[str, type[ActionPlugin]] | None = None,
         **options: Any,
     ) -> None:
@@ -88,6 +92,8 @@ class Trial:
             "store_patience_s": 0.0,
             **options,
         }
+        if policy := given.pop("on_failure", None):
+            given["on_failure_of"] = partial(policy_of, otherwise=policy)
         environment = ActionEnvironment(
             plugins=self._plugins(), **{"cloud": lambda: None, **of_actions}
         )

@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from applier.contracts import PAUSES, HistoryEntry
-from applier.timeline.times import Times
+from applier.store import Attempt
+from applier.timeline.times import Times, began
 from applier.timeline.values import Hold, Reason
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from applier.wording import duration
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 #: The verb of the history entry that is written when a run begins.
 RUN = "apply"
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+#: The states in which nobody runs a plan that has begun and is not over.
+STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
 
 
 class Piece(NamedTuple):
@@ -64,39 +69,77 @@ class Holds:
         return pieces
 
 
-def first_run(history: Sequence[HistoryEntry]) -> datetime | None:
-    """Return when the first run of a plan began; None if the history does not have it."""
-    return min((entry.at for entry in history if entry.verb == RUN), default=None)
+class Run(NamedTuple):
+    """A run of a plan, from when it was begun to the last end of an action; who began it."""
+
+    began: datetime
+    ended: datetime
+    who: str = ""
+
+
+def runs(
+    plan: ActionPlan,
+    history: Sequence[HistoryEntry],
+    attempts: Mapping[str, Sequence[Attempt]] = MappingProxyType({}),
+    now: datetime | None = None,
+) -> list[Run]:
+    """Return the runs of a plan in their order; one that goes on lasts until ``now``, if given.
+
+    ``attempts`` are those of actions that were retried, by uuid. A history without runs means one
+    run, from the first start.
+    """
+    begins = [(entry.at, entry.who) for entry in history if entry.verb == RUN]
+    if not begins and (first := began(plan, attempts)):
+        begins = [(first, "")]
+    ends = [action.ended_at for action in plan.actions if action.ended_at is not None]
+    ends += [one.ended_at for tried in attempts.values() for one in tried if one.ended_at]
+    ends.sort()
+    found = []
+    for number, (at, who) in enumerate(begins, 1):
+        before_next = bisect_left(ends, begins[number][0]) if number < len(begins) else len(ends)
+        last = ends[before_next - 1] if before_next else at
+        if now is not None and number == len(begins) and plan.state in _RUNNING:
+            last = now
+        found.append(Run(at, max(at, last), who))
+    return found
+
+
+def taken(plan: ActionPlan, found: Sequence[Run]) -> str:
+    """Return a text with the time that all runs took, or have taken if the plan is not over.
+
+    The times between runs do not count.
+
+    >>> minute = [datetime(2026, 1, 2, 3, number) for number in range(60)]
+    >>> plan = ActionPlan(uuid="p", planner="weight", actions=(), state=PlanState.SUCCEEDED)
+    >>> taken(plan, [Run(minute[0], minute[2]), Run(minute[30], minute[31])])
+    'took 3m00s in 2 runs'
+    """
+    seconds = sum((run.ended - run.began).total_seconds() for run in found)
+    several = f" in {len(found)} runs" if len(found) > 1 else ""
+    if plan.state in _RUNNING:
+        return f"has run {duration(seconds)}{several}"
+    if plan.state in STILL:
+        return f"ran {duration(seconds)}{several}, and stands still"
+    return f"took {duration(seconds)}{several}"
 
 
 def standstills(
-    plan: ActionPlan, found: Times, history: Sequence[HistoryEntry], now: datetime
+    plan: ActionPlan,
+    found: Times,
+    ran: Sequence[Run],
+    history: Sequence[HistoryEntry],
+    now: datetime,
 ) -> Iterator[Hold]:
-    """Yield the times in which a begun plan was not run: between two runs, and since the last."""
-    began = found.began
-    if began is None:
+    """Yield the times in which a begun plan was not run: between its runs, and since the last."""
+    first = found.began
+    if first is None:
         return
-    runs = [entry.at for entry in history if entry.verb == RUN]
-    if plan.state not in _RUNNING:
-        runs.append(now)
-    ends = sorted(end_s for _, end_s in attempt_spans(found))
-    for before, run in pairwise((at - began).total_seconds() for at in runs):
-        pauses = [
-            entry
-            for entry in history
-            if entry.verb in PAUSES and before <= (entry.at - began).total_seconds() <= run
-        ]
-        last_end_s = max((end_s for end_s in ends if end_s <= run), default=before)
-        starts = [max(before, last_end_s)]
-        starts += [(entry.at - began).total_seconds() for entry in pauses[:1]]
-        yield Hold(min(starts), run, Reason.PAUSE, _why(pauses))
-
-
-def attempt_spans(found: Times) -> Iterator[tuple[float, float]]:
-    """Yield the start and the end of each attempt that ran or is expected to run."""
-    for uuid in found.runs:
-        yield from found.earlier.get(uuid, ())
-        yield found.intervals[uuid]
+    next_ones = [run.began for run in ran[1:]] + ([now] if plan.state not in _RUNNING else [])
+    for run, next_at in zip(ran, next_ones, strict=False):
+        pauses = [e for e in history if e.verb in PAUSES and run.began <= e.at <= next_at]
+        start = min([run.ended, *(entry.at for entry in pauses[:1])])
+        start_s, end_s = ((at - first).total_seconds() for at in (start, next_at))
+        yield Hold(start_s, end_s, Reason.PAUSE, _why(pauses))
 
 
 def _why(pauses: Sequence[HistoryEntry]) -> str:

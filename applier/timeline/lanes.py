@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 
 from applier.timeline.values import Bar, LaneKind
-from planner.model import Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 from planner.render import swimlanes
 
 #: If there are more lanes than this, those of like content are merged.

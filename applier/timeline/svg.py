@@ -1,100 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a timeline as SVG, which contains no script."""
+"""Draws a timeline as SVG: lanes with rows of bars, planned times above them, waits before them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from applier.timeline.axis import Tick, ticks
-from applier.timeline.head import head
-from applier.timeline.shapes import SPACE, Scale, row, row_height
-from applier.timeline.style import patterns, style
-from applier.timeline.values import Chart
-from applier.timeline.words import cut, shown, small_width, written
+from applier.timeline.bar_texts import Place, cut, labels, shown, title
+from applier.timeline.values import Bar, Chart, Reason, TimeSpan
+from applier.wording import count, duration
+from planner.render.look import LOOKS, OUTLINED
+from planner.render.shapes import (
+    SMALL,
+    document,
+    element,
+    group,
+    head,
+    rectangle,
+    swatch,
+    text,
+    titled,
+    width_of,
+)
 
 #: The width of a picture, unless another is asked for.
 WIDTH = 1000
 _MARGIN, _AXIS, _LETTER = 12.0, 34.0, 6.4
 #: Lane names are bold, and wider than small text.
 _BOLD = 1.2
+#: The heights of a bar, of its planned time, and of a wait, and the space between rows, in pixels.
+#: Rows and waits begin at multiples of the size of the patterns, which look the same in all rows.
+BAR, PLANNED, WAIT, SPACE = 18.0, 4.0, 12.0, 6.0
+_FAILED = ("FAILED", "REVERT_FAILED")
+#: For each reason to wait, what the legend says, and the lines of its pattern, 6 by 6 pixels.
+_REASONS = {
+    Reason.NEED: ("waits for an action that it needs", "M0 3H6"),
+    Reason.ORDER: ("waits for an action before it", "M0 3H2M4 3H6"),
+    Reason.LIMIT: ("waits for a limit", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5"),
+    Reason.WORKER: ("waits for a worker", "M-1 -1L7 7M-1 5L1 7M5 -1L7 1"),
+    Reason.PLAN: (
+        "waits for another plan",
+        "M-1 7L7 -1M-1 1L1 -1M5 7L7 5M-1 -1L7 7M-1 5L1 7M5 -1L7 1",
+    ),
+    Reason.PAUSE: ("waits for the plan to go on", "M1.5 0V6M4.5 0V6"),
+    Reason.WINDOW: ("waits for a window", "M0 3H6M3 0V6"),
+    Reason.OTHER: ("waits for something else", "M2 2h1.5M5 5h1.5"),
+}
 
 
-def render(chart: Chart, width: int = WIDTH) -> str:
-    """Return a timeline as one SVG document of a width in pixels; the height follows from the rows.
+class Scale:
+    """Maps seconds to horizontal positions in pixels, between ``left`` and ``right``."""
+
+    def __init__(self, chart: Chart, left: float, right: float) -> None:
+        self.left, self.right = left, right
+        self._wide = (right - left) / (chart.span_s + chart.least_s)
+        self.least = chart.least_s * self._wide
+
+    def __call__(self, at_s: float) -> float:
+        """Return the position of a time in seconds."""
+        return self.left + at_s * self._wide
+
+    def span(self, one: TimeSpan) -> tuple[float, float]:
+        """Return the left end of a time and its width, wide enough to be seen."""
+        return self(one.start_s), max(self(one.end_s) - self(one.start_s), self.least)
+
+    def end(self, bar: Bar) -> float:
+        """Return the right end of a bar, which is wide enough to be seen."""
+        return max(self(bar.end_s), self(bar.first_s) + self.least)
+
+
+def render(chart: Chart, width: int = WIDTH, *, own_style: bool = True) -> str:
+    """Return a timeline as SVG of a width in pixels; the height follows from the rows.
 
     It is light or dark as the system of the reader prefers. Each bar has a title for the mouse and
-    for screen readers. The same plan with other uuids has the same text.
+    for screen readers. The same plan with other uuids has the same text. Without ``own_style``, the
+    page around it has to have the style sheet.
     """
-    return picture(chart, width, f"<style>{style()}</style>")
-
-
-def picture(chart: Chart, width: int = WIDTH, look: str = "") -> str:
-    """Return a timeline as an SVG element; ``look`` is its style element, if the page has none."""
-    widest = max((small_width(shown(lane.title)) * _BOLD for lane in chart.lanes), default=0.0)
+    widest = max((width_of(shown(lane.title), SMALL) * _BOLD for lane in chart.lanes), default=0.0)
     scale = Scale(chart, _MARGIN + min(widest + 14, 0.25 * width), width - _MARGIN)
-    above, head_height = head(chart, _MARGIN, width - 2 * _MARGIN)
+    inner = width - 2 * _MARGIN
+    name = shown(f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}")
+    above, head_height, _ = head(cut(name, inner * 0.58), _entries(chart), _MARGIN, inner)
     top = (head_height + _AXIS) // 6 * 6
     tops = [top]
     for lane in chart.lanes:
-        tops.append(tops[-1] + len(lane.rows) * row_height(chart) + SPACE)
+        tops.append(tops[-1] + len(lane.rows) * _row_height(chart) + SPACE)
     bottom = tops[-1]
-    height = bottom + _MARGIN
     marks = ticks(chart.span_s, chart.began, (scale.right - scale.left) / _LETTER)
-    name = written(f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}")
-    return "\n".join(
+    bands = list(pairwise(tops))[::2]
+    return document(
+        name,
+        width,
+        bottom + _MARGIN,
         [
-            '<svg xmlns="http://www.w3.org/2000/svg" role="graphics-document document" '
-            f'width="{width}" height="{height:.0f}" viewBox="0 0 {width} {height:.0f}">',
-            f"<title>{name}</title>",
-            *([look] if look else []),
-            f"<defs>{patterns()}</defs>",
-            f'<rect class="page" width="{width}" height="{height:.0f}"/>',
+            element("defs", "".join(map(_pattern, Reason))),
             *above,
-            *_bands(tops, width),
+            *(rectangle("band", 0, start, width, end - start) for start, end in bands),
             *_grid(marks, scale, top, bottom),
             *_now(chart, scale, head_height, bottom),
             *_lanes(chart, scale, tops),
-            "</svg>",
-            "",
-        ]
+        ],
+        own_style=own_style,
     )
-
-
-def _bands(tops: Sequence[float], width: int) -> Iterator[str]:
-    for top, bottom in list(pairwise(tops))[::2]:
-        high = bottom - top
-        yield f'<rect class="band" y="{top:.1f}" width="{width}" height="{high:.1f}"/>'
 
 
 def _grid(marks: Sequence[Tick], scale: Scale, top: float, bottom: float) -> Iterator[str]:
     for tick in marks:
         x = scale(tick.at_s)
-        yield f'<path class="grid" d="M{x:.1f} {top - 4:.1f}V{bottom:.1f}"/>'
-        half = small_width(tick.text) / 2
-        x = min(max(x, half), scale.right - half)
-        yield f'<text class="tick" x="{x:.1f}" y="{top - 12:.1f}">{written(tick.text)}</text>'
+        yield element("path", kind="grid", d=f"M{x:.1f} {top - 4:.1f}V{bottom:.1f}")
+        half = width_of(tick.text, SMALL) / 2
+        yield text("tick", min(max(x, half), scale.right - half), top - 12, tick.text)
 
 
 def _now(chart: Chart, scale: Scale, top: float, bottom: float) -> Iterator[str]:
     if chart.now_s is not None:
         x = scale(chart.now_s)
-        yield f'<path class="now" d="M{x:.1f} {top + 12:.1f}V{bottom:.1f}"/>'
-        yield f'<text class="tick" x="{min(x, scale.right - 10):.1f}" y="{top + 4:.1f}">now</text>'
+        yield element("path", kind="now", d=f"M{x:.1f} {top + 12:.1f}V{bottom:.1f}")
+        yield text("tick", min(x, scale.right - 10), top + 4, "now")
 
 
 def _lanes(chart: Chart, scale: Scale, tops: Sequence[float]) -> Iterator[str]:
-    high = row_height(chart)
+    high = _row_height(chart)
     for lane, top in zip(chart.lanes, tops, strict=False):
-        title = shown(lane.title)
-        yield f'<g class="lane" role="group"><title>{written(title)}</title>'
-        name = _lane_name(title, (scale.left - _MARGIN - 6) / _BOLD)
-        middle = top + SPACE / 2 + (high - SPACE) / 2
-        x = f'x="{_MARGIN:.1f}" y="{middle:.1f}"'
-        yield f'<text class="lane-name" aria-hidden="true" {x}>{written(name)}</text>'
+        name = shown(lane.title)
+        title = _lane_name(name, (scale.left - _MARGIN - 6) / _BOLD)
+        parts = [text("lane-name", _MARGIN, top + high / 2, title, aria_hidden="true")]
         for n, bars in enumerate(lane.rows):
-            yield from row(chart, bars, scale, top + SPACE / 2 + n * high)
-        yield "</g>"
+            parts += _row(chart, bars, scale, top + SPACE / 2 + n * high)
+        yield group("lane", name, "\n".join(parts))
 
 
 def _lane_name(title: str, width: float) -> str:
@@ -102,7 +137,123 @@ def _lane_name(title: str, width: float) -> str:
 
     Titles of neighbouring lanes often differ only at their ends.
     """
-    if small_width(title) <= width:
+    if width_of(title, SMALL) <= width:
         return title
     end = title[-4:]
-    return cut(title, width - small_width(end)) + end
+    return cut(title, width - width_of(end, SMALL)) + end
+
+
+def _row_height(chart: Chart) -> float:
+    """Return the height of a row with the space below it."""
+    return BAR + SPACE + (PLANNED + 2 if chart.began else 0)
+
+
+def _row(chart: Chart, bars: Sequence[Bar], scale: Scale, top: float) -> Iterator[str]:
+    """Yield the elements of a row: each bar with its waits, and then the names of the bars."""
+    at = top + (PLANNED + 2 if chart.began else 0)
+    before, places = scale.left, []
+    for bar in bars:
+        parts = [*_waits(bar, scale, before, at), *_planned(bar, scale, top)]
+        parts += _bar(chart, bar, scale, at)
+        kind = f"bar {bar.state}{' critical' if bar.is_critical else ''}"
+        yield titled(kind, title(chart, bar), "".join(parts))
+        before = scale.end(bar)
+        name = shown(bar.name) + (f" x {len(bar.actions)}" if len(bar.actions) > 1 else "")
+        left, inner, mark = scale(bar.first_s), scale(bar.start_s), LOOKS[bar.state].mark
+        places.append(Place(left, inner, before, name, mark, bar.state in _FAILED))
+    names = (
+        text("label inside" if one.is_inside else "label", one.x, at + BAR / 2, one.text)
+        for one in labels(places, scale.left, scale.right)
+    )
+    yield element("g", "\n".join(names), aria_hidden="true")
+
+
+def _waits(bar: Bar, scale: Scale, before: float, top: float) -> Iterator[str]:
+    """Yield the waits of a bar, without the parts before ``before``, where another bar ends."""
+    for wait in bar.waits:
+        left, right = max(before, scale(wait.start_s)), scale(wait.end_s)
+        if right - left >= 1:
+            yield _wait(wait.reason, left, top + (BAR - WAIT) / 2, right - left)
+
+
+def _wait(reason: Reason, left: float, top: float, width: float) -> str:
+    return rectangle("wait", left, top, width, WAIT, fill=f"url(#{_pattern_name(reason)})")
+
+
+def _pattern_name(reason: Reason) -> str:
+    return f"wait-{reason.replace(' ', '-')}"
+
+
+def _pattern(reason: Reason) -> str:
+    size = {"width": 6, "height": 6, "patternUnits": "userSpaceOnUse"}
+    lines = element("path", d=_REASONS[reason][1])
+    return element("pattern", lines, kind="hatch", id=_pattern_name(reason), **size)
+
+
+def _planned(bar: Bar, scale: Scale, top: float) -> Iterator[str]:
+    if bar.planned is not None:
+        left, wide = scale.span(bar.planned)
+        # The planned times of two bars that follow each other are a pixel apart.
+        yield rectangle("plan", left, top, max(wide - 1, scale.least), PLANNED)
+
+
+def _bar(chart: Chart, bar: Bar, scale: Scale, top: float) -> Iterator[str]:
+    for attempt in bar.earlier:
+        left, wide = scale.span(attempt)
+        yield _crossed(left, top + 3, wide, BAR - 6)
+    left, right = scale(bar.start_s), scale.end(bar)
+    now = None if chart.now_s is None else scale(chart.now_s)
+    if bar.state in _FAILED:
+        yield _crossed(left, top, right - left, BAR)
+        return
+    if bar.state == "ONGOING" and now is not None and left < now < right:
+        yield rectangle("rest", now, top, right - now, BAR)
+        right = now
+    inset = 2 if bar.state in OUTLINED else 0
+    yield rectangle("run", left, top + inset, right - left, BAR - 2 * inset, rx=2)
+
+
+def _crossed(left: float, top: float, wide: float, high: float) -> str:
+    """Return a box, and as many crosses side by side in it as have room."""
+    number = max(1, int(wide // (2 * high)))
+    step = wide / number
+    cross = f"l{step:.1f} {high:.1f}m0 {-high:.1f}l{-step:.1f} {high:.1f}"
+    path = "".join(f"M{left + n * step:.1f} {top:.1f}{cross}" for n in range(number))
+    return rectangle("run", left, top, wide, high, rx=2) + element("path", kind="cross", d=path)
+
+
+def _entries(chart: Chart) -> Iterator[tuple[str, str]]:
+    """Yield the entries of the legend: first what the whole plan is and took, without samples."""
+    bars = [bar for lane in chart.lanes for row in lane.rows for bar in row]
+    number = sum(len(bar.actions) for bar in bars)
+    yield "", count(number, "action")
+    if number > len(bars):
+        yield "", f"in {count(len(bars), 'bar')}: x N means N actions"
+    expected = duration(chart.expected_s)
+    yield "", f"expected to take {expected}" if chart.began is None else f"planned {expected}"
+    if chart.began is not None:
+        yield "", chart.taken
+        yield "", f"{chart.began:%Y-%m-%d}, local time (UTC{chart.began:%z})"
+    numbers: Counter[str] = Counter()
+    for bar in bars:
+        numbers[bar.state] += len(bar.actions)
+    for word in LOOKS:
+        cross = element("path", kind="cross", d="M0 0L24 15M0 15L24 0") if word in _FAILED else ""
+        if numbers[word]:
+            yield swatch("bar", word, cross), f"{word} ({numbers[word]})"
+    yield from _signs(chart, bars)
+
+
+def _signs(chart: Chart, bars: Sequence[Bar]) -> Iterator[tuple[str, str]]:
+    if any(bar.is_critical for bar in bars):
+        yield swatch("bar critical", "PENDING"), "critical path: decides the end"
+    if any(bar.planned is not None for bar in bars):
+        yield rectangle("plan", 0, 5, 24, PLANNED), "planned"
+    if chart.now_s is not None:
+        yield element("path", kind="now", d="M12 0V15"), "now; on the right of it: expected"
+    if any(bar.earlier for bar in bars):
+        yield element("g", _crossed(0, 3, 24, 10), kind="bar FAILED"), "earlier attempt"
+    known = {wait.reason for bar in bars for wait in bar.waits}
+    for reason, (meaning, _) in _REASONS.items():
+        if reason in known:
+            yield _wait(reason, 0, 0, 24), meaning

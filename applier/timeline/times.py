@@ -10,8 +10,8 @@ from datetime import datetime
 from applier.scheduling.course import Timeline
 from applier.store import Attempt
 from applier.timeline.values import TimeSpan
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import OPEN, ActionState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, ActionState
 
 #: The axis is at most so many times as long as the run, even if planned times are later: otherwise
 #: the run would be too small to read.

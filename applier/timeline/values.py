@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from planner.model import Action, ActionPlan
-from planner.states import ActionState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState
 
 
 class LaneKind(StrEnum):
@@ -117,7 +117,7 @@ class Chart:
     after ``now_s`` are expected; it is None for a plan that has not begun, and if all actions have
     ended. ``span_s`` is the length of the time axis. A bar that takes less than ``least_s`` is
     drawn as if it took that long, so that it can be seen. ``expected_s`` is the expected makespan
-    of the whole plan.
+    of the whole plan, ``taken`` the sentence about how long it ran.
     """
 
     plan: ActionPlan
@@ -127,3 +127,4 @@ class Chart:
     span_s: float
     least_s: float
     expected_s: float
+    taken: str

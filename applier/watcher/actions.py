@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar
 
+import jsonschema
+from oslo_config import cfg
+from watcher.applier.actions.base import BaseAction
 from watcher.applier.loading.default import DefaultActionLoader
+from watcher.common import nova_helper
 from watcher.common.exception import (
     ActionExecutionFailure,
     ActionSkipped,
@@ -18,13 +23,48 @@ from watcher.common.exception import (
 
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
-from applier.watcher import parameter_checks
 from applier.watcher.engine_options import TypeTouches
-from applier.watcher.verify import VERIFIERS
-from planner import registry
 from planner.errors import BrokenPlugin, UnknownPlugin
-from planner.model import Touch
-from planner.states import Outcome
+from planner.making import registry
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
+
+CONF = cfg.CONF
+#: Never set; its ``wait`` is used to sleep.
+_NEVER = threading.Event()
+
+
+def patience_s() -> float:
+    """Return how many seconds a rule may take: 30 more than Watcher waits for a migration."""
+    return float(CONF.nova.migration_max_retries * CONF.nova.migration_interval) + 30.0
+
+
+def migrated(action: Any) -> Verified:
+    """Wait until Nova has no task for the instance; then decide by the host of the instance.
+
+    The migration is DONE if that is the destination or, without a destination, any host but the
+    source. It is NOT_DONE if that is the source. It is IN_DOUBT on another host, while a cold
+    migration waits for its confirmation, and if Nova's task does not end in time.
+    """
+    nova = nova_helper.NovaHelper()
+    server = nova.find_instance(action.instance_uuid)
+    for _ in range(CONF.nova.migration_max_retries):
+        if not server.task_state:
+            break
+        _NEVER.wait(CONF.nova.migration_interval)
+        server = nova.find_instance(action.instance_uuid)
+    if server.task_state or not server.host or server.status == "VERIFY_RESIZE":
+        return Verified.IN_DOUBT
+    if server.host == action.source_node:
+        return Verified.NOT_DONE
+    if action.destination_node in (None, server.host):
+        return Verified.DONE
+    return Verified.IN_DOUBT
+
+
+#: The rules by action type.
+VERIFIERS: Mapping[str, Callable[[Any], Verified]] = {"migrate": migrated}
+
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +102,6 @@ class WatcherAction(ActionPlugin):
         type(self).on_begin(self.context.name)
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Call execute, then post_condition in any case; raise ActionFailed if either fails."""
         try:
             if self._work.execute() is not True:
                 raise ActionExecutionFailure(action_id=self.context.name)
@@ -76,12 +115,10 @@ class WatcherAction(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Apply the rule of the type in VERIFIERS; return IN_DOUBT for a type without a rule."""
         rule = VERIFIERS.get(self.TYPE)
         return rule(self._made()) if rule else Verified.IN_DOUBT
 
     def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Call revert; raise ActionFailed if it does not return true."""
         if not self._made().revert():
             raise ActionFailed(f"{self.TYPE} could not be reverted")
         return Outcome.CHANGED
@@ -89,7 +126,7 @@ class WatcherAction(ActionPlugin):
     def _made(self) -> Any:
         made = type(self).make()
         made.input_parameters = dict(self.parameters)
-        parameter_checks.check(made)
+        check(made)
         return made
 
     def _clean_up(self) -> None:
@@ -97,7 +134,7 @@ class WatcherAction(ActionPlugin):
         try:
             if hasattr(self, "_work"):
                 self._work.post_condition()
-        except Exception as reason:
+        except Exception as reason:  # noqa: BLE001 -- the first failure is reported; this one is logged
             LOG.warning(
                 "Action %s: its post_condition failed as well: %s", self.context.name, reason
             )
@@ -194,3 +231,28 @@ def _failed(phase: str, reason: Exception) -> ActionFailed:
     if not isinstance(reason, WatcherException):
         text = f"{type(reason).__name__}: {text}" if text else type(reason).__name__
     return ActionFailed(f"Action failed in {phase}: {text}")
+
+
+#: The validators of the schemas that were checked, by class of actions.
+_validators: dict[type, Any] = {}
+
+
+def check(work: Any) -> None:
+    """Validate the input parameters of Watcher's object of an action; raises ValidationError.
+
+    Watcher's own ``validate_parameters`` also checks the schema for each action, which takes longer
+    than the rest of a no-op. It is called only if the class of the action overrides it.
+    """
+    kind = type(work)
+    if kind.validate_parameters is not BaseAction.validate_parameters:
+        work.validate_parameters()
+        return
+    schema = work.schema
+    validator = _validators.get(kind)
+    if validator is None or validator.schema != schema:
+        found = jsonschema.validators.validator_for(schema)
+        found.check_schema(schema)
+        validator = _validators[kind] = found(schema)
+    error = jsonschema.exceptions.best_match(validator.iter_errors(work.input_parameters))
+    if error is not None:
+        raise error

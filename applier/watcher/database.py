@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions on Watcher's database, and the version of the tables that ActionPlan adds to it."""
+"""Transactions on Watcher's database, the rows of a plan, and the version of our tables."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,11 +16,14 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_db.api import wrap_db_retry
 from oslo_db.sqlalchemy import enginefacade
+from watcher.db.sqlalchemy import models
 
-from applier.errors import StoreError
-from applier.watcher.tables import REVISIONS, VERSION_TABLE
+from applier.errors import PlanNotFound, StoreError
+from applier.watcher.states import cut
+from applier.watcher.tables import REVISIONS, VERSION_TABLE, attempts
 
 Called = TypeVar("Called", bound=Callable[..., Any])
+PLANS, ACTIONS = models.ActionPlan.__table__, models.Action.__table__
 
 #: The open transaction of each thread. Watcher's own objects use other transactions.
 _CONTEXT = threading.local()
@@ -63,6 +68,61 @@ def translated(function: Called) -> Called:
             raise StoreError(f"Watcher's database cannot be used: {why}") from error
 
     return called  # type: ignore[return-value]
+
+
+def naive(moment: datetime) -> datetime:
+    """Return a moment as it stands in columns: in UTC, without a time zone."""
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def plan_row(connection: sa.Connection, uuid: str, *, lock: bool = False) -> Any:
+    """Return the row of a plan; with ``lock``, lock it for the transaction. Raises PlanNotFound."""
+    query = sa.select(PLANS).where(PLANS.c.uuid == uuid)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    if row is None:
+        raise PlanNotFound(uuid)
+    return row
+
+
+def among(plan_id: Any, states: Sequence[str] = ()) -> Any:
+    """Return the condition for the actions of a plan that are not deleted.
+
+    With ``states``, it holds only for those in one of them.
+    """
+    kept = sa.and_(ACTIONS.c.action_plan_id == plan_id, ACTIONS.c.deleted_at.is_(None))
+    return kept & ACTIONS.c.state.in_(states) if states else kept
+
+
+def actions_of(plan_id: Any, states: Sequence[str] = ()) -> Any:
+    """Return the query for the actions of :func:`among`, in the order of the plan."""
+    return sa.select(ACTIONS).where(among(plan_id, states)).order_by(ACTIONS.c.id)
+
+
+def set_plan(connection: sa.Connection, row: Any, now: datetime, **values: Any) -> bool:
+    """Change a plan, unless its state differs from that in ``row``; return whether it did not."""
+    same = sa.update(PLANS).where(PLANS.c.id == row.id, PLANS.c.state == row.state)
+    return connection.execute(same.values(**values, updated_at=naive(now))).rowcount == 1
+
+
+def set_actions(
+    connection: sa.Connection, which: Any, now: datetime, state: str, message: str | None
+) -> None:
+    """Change the state and the message of the actions for which the condition ``which`` holds."""
+    values = {"state": state, "status_message": cut(message), "updated_at": naive(now)}
+    connection.execute(sa.update(ACTIONS).where(which).values(**values))
+
+
+def attempts_of(
+    connection: sa.Connection, plan: str, actions: Sequence[str] | None = None
+) -> dict[str, list[Any]]:
+    """Return the rows of attempts by action, oldest first; None means those of all actions."""
+    query = sa.select(attempts).where(attempts.c.plan_uuid == plan).order_by(attempts.c.number)
+    if actions is not None:
+        query = query.where(attempts.c.action_uuid.in_(actions))
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in connection.execute(query):
+        found[row.action_uuid].append(row)
+    return found
 
 
 @translated

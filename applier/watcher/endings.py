@@ -1,45 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends runs of plans that cannot go on: refused ones, and those whose applier has died."""
+"""Ends what cannot go on: refused plans, those whose applier has died, and actions in doubt.
+
+Also deletes what the added tables keep of plans that Watcher has removed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from watcher.db.sqlalchemy import models
 
 from applier.contracts import Claimant, Report
-from applier.watcher import claims, database, deadly
+from applier.engines.environment import ActionEnvironment
+from applier.errors import ActionFailed, ActionNotFound, PlanConflict
+from applier.run.interrupted_actions import verify_all
+from applier.run.resume import DEATHS
+from applier.run.this_process import this_host
+from applier.storage.transitions import SETTLED, require_settling
+from applier.watcher import claims, database
+from applier.watcher.actions import WatcherTypes, patience_s
+from applier.watcher.database import ACTIONS, PLANS, actions_of, among, naive, plan_row, set_actions
+from applier.watcher.record import WatcherRecord
 from applier.watcher.states import (
     CANCEL_STATES,
     DOUBT,
     cut,
     not_run,
+    state_of,
     stopped_action,
     stopped_plan,
 )
-from applier.watcher.tables import attempts
-from planner.states import ActionState, PlanState
+from applier.watcher.tables import attempts, runs
+from planner.plan.states import ActionState, Outcome, PlanState
 
-PLANS, ACTIONS = claims.PLANS, models.Action.__table__
 #: Watcher's states of actions that have not ended, and those of actions that are running.
 OPEN, BEGUN = ("PENDING", "ONGOING", "CANCELLING"), ("ONGOING", "CANCELLING")
-#: The states of actions of a cancelled plan, by the states that verification found.
-_FOUND = {
-    ActionState.SUCCEEDED: ActionState.SUCCEEDED,
-    ActionState.PENDING: ActionState.CANCELLED,
-}
-#: The message of one that is not done. The report's own says that it runs again.
+#: The message of an action of a cancelled plan whose work is not done. That of the report says that
+#: it runs again.
 _NOT_DONE = "it was interrupted; verified: its work is not done"
+_DEADLY = f"it was interrupted {DEATHS} times in a row, and may be what kills the applier"
+#: How many plans are purged in one transaction.
+AT_ONCE = 200
 
 
 @database.translated
 def plan_state(uuid: str) -> str:
     """Return the state of a plan in Watcher's words; raises PlanNotFound."""
     with database.reading() as connection:
-        return str(claims.plan_row(connection, uuid).state)
+        return str(plan_row(connection, uuid).state)
 
 
 def is_open(uuid: str) -> bool:
@@ -55,17 +65,8 @@ def has_failed(uuid: str) -> bool:
 @database.translated
 def _any(uuid: str, states: tuple[str, ...]) -> bool:
     with database.reading() as connection:
-        mine = _mine(claims.plan_row(connection, uuid), states)
-        found = connection.execute(sa.select(ACTIONS.c.id).where(*mine).limit(1)).first()
-    return found is not None
-
-
-@database.translated
-def is_claimed_by(uuid: str, token: str | None) -> bool:
-    """Return whether ``token`` is the current claim on a plan; False if it is None."""
-    with database.reading() as connection:
-        row = claims.run_row(connection, uuid)
-    return token is not None and row is not None and row.claim == token
+        mine = actions_of(plan_row(connection, uuid).id, states)
+        return connection.execute(mine.limit(1)).first() is not None
 
 
 @database.translated
@@ -78,101 +79,178 @@ def refuse(uuid: str, reason: str, token: str | None) -> None:
     """
     now = datetime.now(UTC)
     with database.writing() as connection:
-        row = claims.plan_row(connection, uuid)
         run = claims.run_row(connection, uuid)
         if run is not None and run.claim is not None:
             if token is None or run.claim != token:
                 return
             claims.release(connection, uuid, token)
-        _settle(connection, row, ("PENDING",), "CANCELLED", not_run(reason), now)
-        _settle(connection, row, BEGUN, "FAILED", DOUBT, now)
-        _end_attempts(connection, uuid, now)
-        sentence = sa.update(PLANS).where(PLANS.c.id == row.id, PLANS.c.state.not_in(CANCEL_STATES))
-        connection.execute(sentence.values(status_message=cut(reason)))
+        row = plan_row(connection, uuid, lock=True)
+        set_actions(connection, among(row.id, ("PENDING",)), now, "CANCELLED", not_run(reason))
+        _leave_in_doubt(connection, row, now)
+        if row.state not in CANCEL_STATES:
+            database.set_plan(connection, row, now, status_message=cut(reason))
 
 
-@database.translated
 def take_over(
-    uuid: str, seen: Claimant, *, resume: bool, found: Mapping[str, Report] | None = None
+    uuid: str, seen: Claimant, *, resume: bool, osc: Callable[[], Any] = lambda: None
 ) -> None:
     """End the claim of a claimant that has died.
 
-    If a user has cancelled the plan, the cancel is completed: what was running becomes SUCCEEDED if
-    ``found``, the reports of :mod:`applier.watcher.interrupted`, say that its work is done,
-    CANCELLED if it is not done, and FAILED, in doubt, if nobody knows. Otherwise, with ``resume``,
-    running actions are left to the next run, which verifies them, except for those that
-    :mod:`applier.watcher.deadly` fails. Without ``resume``, the plan and its open actions become
-    CANCELLED, as Watcher does when an applier starts again. Raises PlanConflict if a heartbeat was
-    written after ``seen`` was read, or the claim has ended.
+    If a user has cancelled the plan, the cancel is completed: what was running is verified, and
+    becomes SUCCEEDED if its work is done, CANCELLED if it is not done, and FAILED, in doubt, if
+    nobody knows. Otherwise, with ``resume``, running actions are left to the next run, which
+    verifies them, except for those that were interrupted too often. Without ``resume``, the plan
+    and its open actions become CANCELLED, as Watcher does when an applier starts again. ``osc``
+    returns the OpenStack clients. Raises PlanConflict if a heartbeat was written after ``seen`` was
+    read, or the claim has ended, ApplierError, PlannerError.
     """
+    cancelled = plan_state(uuid) in CANCEL_STATES
+    _take_over(uuid, seen, resume, _verified(uuid, seen, osc) if cancelled else {})
+
+
+@database.translated
+def _take_over(uuid: str, seen: Claimant, resume: bool, found: Mapping[str, Report]) -> None:
     now = datetime.now(UTC)
     with database.writing() as connection:
         claims.end(connection, uuid, seen)
-        row = claims.plan_row(connection, uuid)
+        row = plan_row(connection, uuid, lock=True)
         if row.state in CANCEL_STATES:
-            _settle(connection, row, ("PENDING",), "CANCELLED", None, now)
-            for action, report in (found or {}).items():
-                _settle_found(connection, row, action, report, now)
-            _settle(connection, row, BEGUN, "FAILED", DOUBT, now)
-            _end_attempts(connection, uuid, now)
-            _set_plan(connection, row, PlanState.CANCELLED, row.status_message, now)
+            set_actions(connection, among(row.id, ("PENDING",)), now, "CANCELLED", None)
+            running = {action.uuid for action in connection.execute(actions_of(row.id, BEGUN))}
+            for action in found.keys() & running:
+                _end_as_found(connection, action, found[action], now)
+            _leave_in_doubt(connection, row, now)
+            database.set_plan(connection, row, now, state=str(PlanState.CANCELLED))
         elif resume:
-            deadly.fail_repeatedly_interrupted(connection, ACTIONS, uuid, now)
+            fail_repeatedly_interrupted(connection, uuid, now)
         else:
             host = claims.run_row(connection, uuid).service_host
-            _settle(connection, row, OPEN, "CANCELLED", stopped_action(host), now)
-            message = cut(stopped_plan(host))
-            _set_plan(connection, row, PlanState.CANCELLED, message, now)
+            set_actions(connection, among(row.id, OPEN), now, "CANCELLED", stopped_action(host))
+            told = {"state": str(PlanState.CANCELLED), "status_message": cut(stopped_plan(host))}
+            database.set_plan(connection, row, now, **told)
 
 
-def _set_plan(
-    connection: sa.Connection, row: Any, state: PlanState, message: str | None, now: datetime
-) -> None:
-    values = {"state": str(state), "status_message": message, "updated_at": claims.naive(now)}
-    connection.execute(sa.update(PLANS).where(PLANS.c.id == row.id).values(**values))
+def no_cloud() -> Any:
+    """Raise ActionFailed: Watcher's actions make their own connections."""
+    raise ActionFailed("Watcher's actions make their own connections")
 
 
-def _mine(row: Any, states: tuple[str, ...]) -> tuple[Any, ...]:
-    return (
-        ACTIONS.c.action_plan_id == row.id,
-        ACTIONS.c.deleted_at.is_(None),
-        ACTIONS.c.state.in_(states),
-    )
+def _verified(uuid: str, seen: Claimant, osc: Callable[[], Any]) -> Mapping[str, Report]:
+    """Return a report for each running action of a plan whose claimant has died, by uuid."""
+    types = WatcherTypes({}, osc=osc)
+    plan = WatcherRecord(types, {}).load_plan(uuid)
+    running = [a for a in plan.actions if a.state is ActionState.ONGOING and a.action_type in types]
+    environment = ActionEnvironment(plugins=types, cloud=no_cloud)
+    found = verify_all(running, environment, patience_s(), before=seen, host=this_host())
+    return {report.uuid: report for report in found.reports}
 
 
-def _settle(
-    connection: sa.Connection,
-    row: Any,
-    states: tuple[str, ...],
-    new: str,
-    message: str | None,
-    now: datetime,
-) -> None:
-    """Change all actions of a plan that are in one of ``states`` to the state ``new``."""
-    values = {"state": new, "status_message": cut(message), "updated_at": claims.naive(now)}
-    connection.execute(sa.update(ACTIONS).where(*_mine(row, states)).values(**values))
-
-
-def _settle_found(
-    connection: sa.Connection, row: Any, action: str, report: Report, now: datetime
-) -> None:
-    """End a running action as its report says, unless it is in doubt."""
-    new = _FOUND.get(report.state)
-    if new is None:
-        return
-    mine = sa.update(ACTIONS).where(*_mine(row, BEGUN), ACTIONS.c.uuid == action)
-    message = report.message if new is ActionState.SUCCEEDED else _NOT_DONE
-    told = {"status_message": cut(message), "updated_at": claims.naive(now)}
-    if connection.execute(mine.values(state=str(new), **told)).rowcount:
-        left = sa.update(attempts).where(
-            attempts.c.action_uuid == action, attempts.c.ended_at.is_(None)
-        )
-        ended = {"state": str(new), "message": message, "ended_at": claims.naive(now)}
-        connection.execute(left.values(outcome=report.outcome and str(report.outcome), **ended))
-
-
-def _end_attempts(connection: sa.Connection, uuid: str, now: datetime) -> None:
-    """End the open attempts of a plan as UNKNOWN."""
-    left = sa.update(attempts).where(attempts.c.plan_uuid == uuid, attempts.c.ended_at.is_(None))
+def _leave_in_doubt(connection: sa.Connection, row: Any, now: datetime) -> None:
+    """Make what runs of a plan FAILED, in doubt, and end its open attempts as UNKNOWN."""
+    set_actions(connection, among(row.id, BEGUN), now, "FAILED", DOUBT)
     doubt = {"state": str(ActionState.UNKNOWN), "message": DOUBT}
-    connection.execute(left.values(ended_at=claims.naive(now), **doubt))
+    _end_attempts(connection, attempts.c.plan_uuid == row.uuid, now, **doubt)
+
+
+def _end_as_found(connection: sa.Connection, action: str, report: Report, now: datetime) -> None:
+    """End a running action of a cancelled plan as its report says, unless it is in doubt."""
+    if report.state is ActionState.SUCCEEDED:
+        state, message = "SUCCEEDED", report.message
+    elif report.state is ActionState.PENDING:
+        state, message = "CANCELLED", _NOT_DONE
+    else:
+        return
+    set_actions(connection, ACTIONS.c.uuid == action, now, state, message)
+    told = {"outcome": report.outcome and str(report.outcome), "message": message}
+    _end_attempts(connection, attempts.c.action_uuid == action, now, state=state, **told)
+
+
+def _end_attempts(connection: sa.Connection, which: Any, now: datetime, **values: Any) -> None:
+    """End open attempts, those for which ``which`` holds."""
+    left = sa.update(attempts).where(which, attempts.c.ended_at.is_(None))
+    connection.execute(left.values(ended_at=naive(now), **values))
+
+
+def fail_repeatedly_interrupted(connection: sa.Connection, plan: str, now: datetime) -> None:
+    """Make each running action FAILED whose last DEATHS attempts were all interrupted.
+
+    Its open attempt ends as FAILED, too. The next run verifies the other running actions, and may
+    run them again. It would do the same with an action in doubt.
+    """
+    tried = database.attempts_of(connection, plan)
+    deadly = [uuid for uuid, rows in tried.items() if _is_deadly(rows)]
+    set_actions(connection, ACTIONS.c.uuid.in_(deadly), now, "FAILED", _DEADLY)
+    failed = {"state": "FAILED", "outcome": str(Outcome.FAILED), "message": _DEADLY}
+    _end_attempts(connection, attempts.c.action_uuid.in_(deadly), now, **failed)
+
+
+def _is_deadly(rows: list[Any]) -> bool:
+    """Return whether the last of these attempts runs, and the last DEATHS were interrupted."""
+    last = rows[-DEATHS:]
+    cut_off = all(row.outcome in (None, Outcome.ERROR) for row in last)
+    return len(last) == DEATHS and cut_off and last[-1].ended_at is None
+
+
+@database.translated
+def settle(plan: str, action: str, new: ActionState, *, now: datetime, message: str) -> None:
+    """Set the state of an action in doubt to SUCCEEDED or FAILED, or of a FAILED one to SUCCEEDED.
+
+    Its last attempt gets the same state and message; its duration does not count from then on.
+    Raises PlanConflict if an applier has the plan, if this engine never ran it, or if the action is
+    in another state. Raises InvalidTransition for another new state, PlanNotFound, ActionNotFound.
+    """
+    require_settling(action, new)
+    database.prepare()
+    with database.writing() as connection:
+        held = plan_row(connection, plan, lock=True)
+        _require_idle(connection, held)
+        mine = actions_of(held.id).where(ACTIONS.c.uuid == action)
+        row = connection.execute(mine).first()
+        if row is None:
+            raise ActionNotFound(plan, action)
+        tried = database.attempts_of(connection, plan, [action]).get(action)
+        last = tried[-1] if tried else None
+        state = state_of(
+            row.state, row.status_message, ActionState(last.state) if last and last.state else None
+        )
+        if state not in _accepted(new):
+            text = f"action {action} is {state}: only {' and '.join(_accepted(new))} can be set to"
+            raise PlanConflict(plan, str(state), f"{text} {new}")
+        set_actions(connection, ACTIONS.c.uuid == action, now, str(new), message)
+        if last is not None:
+            known = {"state": str(new), "outcome": str(SETTLED[new]), "message": message}
+            ended = sa.update(attempts).where(attempts.c.id == last.id)
+            connection.execute(ended.values(ended_under=None, **known))
+
+
+def _accepted(new: ActionState) -> Sequence[ActionState]:
+    """Return the states from which an operator may set an action to ``new``."""
+    failed = (ActionState.FAILED,) if new is ActionState.SUCCEEDED else ()
+    return (ActionState.UNKNOWN, *failed)
+
+
+def _require_idle(connection: sa.Connection, row: Any) -> None:
+    """Raise PlanConflict if an applier has the plan of a row, or if this engine never ran it."""
+    run, why = claims.run_row(connection, row.uuid), None
+    if run is None:
+        why = "the engine actionplan never ran it"
+    elif run.claim is not None:
+        why = f"process {run.pid} on {run.host} runs it, or has died: resume it then"
+    elif row.state in ("ONGOING", "CANCELLING"):
+        why = "an applier has it"
+    if why:
+        raise PlanConflict(row.uuid, row.state, f"plan {row.uuid} is {row.state}: {why}")
+
+
+@database.translated
+def purge() -> int:
+    """Delete the rows of up to AT_ONCE plans that Watcher does not have; return how many."""
+    with database.writing() as connection:
+        gone = sa.select(runs.c.plan_uuid).where(
+            runs.c.plan_uuid.not_in(sa.select(PLANS.c.uuid)),
+            runs.c.plan_uuid != claims.FOLLOWER,
+        )
+        plans = list(connection.execute(gone.limit(AT_ONCE)).scalars())
+        for table in (attempts, runs):
+            connection.execute(sa.delete(table).where(table.c.plan_uuid.in_(plans)))
+    return len(plans)

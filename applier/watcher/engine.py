@@ -10,28 +10,32 @@ from functools import cache, partial
 from typing import Any
 
 from oslo_config import cfg
+from watcher import objects
 from watcher.applier.workflow_engine.base import BaseWorkFlowEngine
+from watcher.applier.workflow_engine.default import DefaultWorkFlowEngine
 from watcher.common.exception import ActionPlanCancelled, WorkflowExecutionException
 
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ApplierError, PlanConflict
 from applier.run import this_process
-from applier.run.liveness import gone, has_died
+from applier.run.liveness import gone, has_died, is_gone
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
 from applier.scheduling.verdict import OnFailure
-from applier.watcher import database, endings, interrupted, purging, verify
-from applier.watcher.actions import WatcherTypes
+from applier.watcher import claims, database, endings
+from applier.watcher.actions import WatcherTypes, patience_s
 from applier.watcher.engine_options import ENGINE_OPTIONS
 from applier.watcher.notifications import Notifier
 from applier.watcher.record import WatcherRecord
 from applier.watcher.states import CANCEL_STATES
-from planner import registry
 from planner.errors import PlannerError
-from planner.states import PlanState
+from planner.making import registry
+from planner.plan.states import PlanState
 
 CONF = cfg.CONF
 LOG = logging.getLogger(__name__)
+#: The section of Watcher's own engine.
+_STOCK = "watcher_workflow_engines.taskflow"
 #: Never set; its ``wait`` is used to sleep.
 _NEVER = threading.Event()
 
@@ -61,7 +65,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
         record = None
         try:
             database.prepare()
-            _purge_once()
+            _look_after_the_past()
             with Notifier(
                 self.context, actions, lambda: self.notify_cancel_start(uuid)
             ) as notifier:
@@ -71,7 +75,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
                 record = WatcherRecord(
                     types, self.config.limits, service_host=CONF.host, resume=self.config.resume
                 )
-                state = self._run(uuid, record, self._runner(record, types, notifier))
+                state = self._run(uuid, record, self._runner(uuid, record, types, notifier))
         except (ApplierError, PlannerError) as reason:
             LOG.warning("Plan %s: %s", uuid, reason)
             endings.refuse(uuid, str(reason), record.token if record else None)
@@ -93,7 +97,7 @@ class ActionPlanEngine(BaseWorkFlowEngine):
                 return runner().run(uuid)
             except PlanConflict as conflict:
                 LOG.warning("Plan %s: %s", uuid, conflict)
-                if endings.is_claimed_by(uuid, record.token):
+                if claims.is_claimed_by(uuid, record.token):
                     return self._broken_off(uuid, record, conflict)
 
     def _broken_off(self, uuid: str, record: WatcherRecord, conflict: PlanConflict) -> str:
@@ -117,32 +121,49 @@ class ActionPlanEngine(BaseWorkFlowEngine):
             record.set_hostname(uuid)
             if has_died(record, uuid, claimant, wait=_NEVER.wait):
                 LOG.warning("Plan %s: %s", uuid, gone(claimant))
-                found = interrupted.found(uuid, claimant, lambda: self.osc)
+                resume = self.config.resume
                 try:
-                    endings.take_over(uuid, claimant, resume=self.config.resume, found=found)
+                    endings.take_over(uuid, claimant, resume=resume, osc=lambda: self.osc)
                 except PlanConflict as conflict:
                     LOG.info("Plan %s: %s", uuid, conflict)
 
+    def _on_failure(self, uuid: str) -> OnFailure:
+        """Return the effect of a failed action: by the rule for its strategy, or as configured."""
+        CONF.register_opts(DefaultWorkFlowEngine.get_config_opts(), group=_STOCK)
+        plan = objects.ActionPlan.get_by_uuid(self.context, uuid, eager=True)
+        rule = plan.strategy and CONF[_STOCK].action_execution_rule.get(plan.strategy.name)
+        return OnFailure.by_rule(rule) if rule else OnFailure(self.config.on_failure)
+
     def _runner(
-        self, record: WatcherRecord, types: WatcherTypes, notifier: Notifier
+        self, uuid: str, record: WatcherRecord, types: WatcherTypes, notifier: Notifier
     ) -> Callable[[], Runner]:
         """Return a function that makes a new Runner with the options of this engine."""
-        workers = self.config.max_workers
+        workers, on_failure = self.config.max_workers, self._on_failure(uuid)
         setup = RunSetup(
             store=record,
             engine=registry.load(registry.ENGINES, "taskflow")(max_workers=workers),
-            environment=ActionEnvironment(plugins=types, cloud=interrupted.no_cloud),
+            environment=ActionEnvironment(plugins=types, cloud=endings.no_cloud),
             claimant=this_process.claimant(),
-            on_failure=OnFailure(self.config.on_failure),
+            on_failure_of=lambda _: on_failure,
             listeners=(notifier,),
             heartbeat_interval_s=self.config.heartbeat_interval_s,
-            verify_patience_s=verify.patience_s(),
+            verify_patience_s=patience_s(),
         )
         return partial(Runner, setup)
 
 
 @cache
-def _purge_once() -> None:
-    """Delete what is kept of some plans that Watcher has removed; in each process once."""
-    if number := purging.purge():
+def _look_after_the_past() -> None:
+    """End cancelled plans whose applier has died here, and purge; in each process once.
+
+    Watcher calls nothing of an engine when an applier starts, only when that gets its first plan.
+    """
+    for uuid, claimant in claims.claimed().items():
+        try:
+            if is_gone(claimant) and endings.plan_state(uuid) == "CANCELLING":
+                endings.take_over(uuid, claimant, resume=True)
+                LOG.warning("Plan %s: %s; its cancel was finished", uuid, gone(claimant))
+        except (ApplierError, PlannerError) as reason:
+            LOG.warning("Plan %s: %s", uuid, reason)
+    if number := endings.purge():
         LOG.info("Deleted what was kept of %d plans that Watcher has removed", number)

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oslo_config import cfg, types
 
-from planner import ranges
-from planner.model import Touch
-from planner.options import LimitsType
+from planner.making import options as planning_options
+from planner.making.options import LimitsType
+from planner.plan.model import Touch
+from planner.schemas import ranges
 
 SECTION = "watcher_workflow_engines.actionplan"
-#: A reference to a parameter of an action in the text of a touch: ``{resource_id}``.
-_PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class TypeTouches(NamedTuple):
@@ -35,13 +32,7 @@ class TypeTouches(NamedTuple):
         >>> [str(touch.resource) for touch in moves.of({"uuid": "i1", "host": None})]
         ['instance:i1']
         """
-        given = {name: value for name, value in parameters.items() if value not in (None, "")}
-        filled = (
-            _PARAMETER.sub(lambda found: str(given[found[1]]), text)
-            for text in self.texts
-            if given.keys() >= set(_PARAMETER.findall(text))
-        )
-        return tuple(Touch.parse(text) for text in filled)
+        return Touch.fill(self.texts, parameters)
 
 
 class TouchesTable(types.ConfigType):
@@ -101,11 +92,10 @@ def _mistakes(texts: Iterable[str]) -> list[str]:
 ENGINE_OPTIONS: Sequence[cfg.Opt] = (
     cfg.IntOpt(
         "max_workers",
-        default=os.cpu_count() or 1,
+        default=ranges.WORKERS,
         min=1,
         max=ranges.MOST,
-        sample_default=4,
-        help="Number of actions of a plan that may run at once. Default: the number of CPUs.",
+        help="Number of actions of a plan that may run at once.",
     ),
     cfg.StrOpt(
         "on_failure",
@@ -127,9 +117,9 @@ ENGINE_OPTIONS: Sequence[cfg.Opt] = (
     cfg.BoolOpt(
         "resume",
         default=False,
-        help="Whether a plan goes on whose applier has died. If so, Watcher does not cancel it "
-        "when an applier starts; run the service: actionplan-watcher resume --follow. If not, "
-        "Watcher cancels it, and it goes on after: actionplan-watcher resume PLAN.",
+        help="Whether a plan goes on by itself whose applier has died, while this service runs: "
+        "actionplan-watcher resume --follow. If not, Watcher cancels it when an applier starts, "
+        "and it goes on after: actionplan-watcher resume PLAN.",
     ),
     cfg.Opt(
         "touches",
@@ -149,4 +139,10 @@ ENGINE_OPTIONS: Sequence[cfg.Opt] = (
         help="Seconds between two heartbeats of the applier that runs a plan. It counts as dead "
         "after six intervals without one.",
     ),
+)
+
+#: The sections of ``watcher.conf`` that Watcher's services read, and our commands accept as well.
+SECTIONS: tuple[tuple[str, Sequence[cfg.Opt]], ...] = (
+    (planning_options.SECTION_IN_WATCHER, planning_options.OPTIONS_IN_WATCHER),
+    (SECTION, ENGINE_OPTIONS),
 )

@@ -6,12 +6,23 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from oslo_config import cfg
 
 from applier.cli import main as command_line
 from applier.cli.program import Program
 from applier.cli.session import Session
+from applier.errors import StoreError
+from applier.watcher.engine_options import SECTION as ENGINE
+
+if TYPE_CHECKING:
+    from applier.store import PlanStore
+    from applier.watcher.actions import WatcherTypes
+    from planner.making.registry import ActionTypes
+    from planner.plan.model import ActionPlan
 
 EXAMPLES = """\
 Options, before or after the verb:
@@ -28,10 +39,69 @@ Examples:
   actionplan-watcher simulate last              how long it takes, and why
   actionplan-watcher graph last -f svg --out plan.svg
 
-PLAN is a uuid, a unique beginning of one, or 'last'. To start, cancel and list plans, use Watcher's
-own client: openstack optimize actionplan --help
+PLAN is a uuid, a unique beginning of one, 'last', or 'last~1'. To start, cancel and list plans, use
+Watcher's own client: openstack optimize actionplan --help
 Exit codes: 0 done, 1 refused, 2 usage.
 """
+
+
+class WatcherSession(Session):
+    """Watcher's configuration, and its plans and action types in place of those of ActionPlan."""
+
+    def __init__(self, config_files: Sequence[str] = ()) -> None:
+        super().__init__(config_files or cfg.find_config_files(project="watcher"))
+
+    @property
+    def store(self) -> NoReturn:
+        raise StoreError("actionplan-watcher has no record of its own")
+
+    @cached_property
+    def plans(self) -> PlanStore:
+        """The plans of Watcher, for reading; raises ConfigurationError, StoreError."""
+        self.open()
+        from applier.watcher.record import StoredPlans
+
+        return StoredPlans(self.plugins, self.conf[ENGINE].limits)
+
+    def open(self) -> None:
+        """Load the configuration files into Watcher's configuration; register its objects.
+
+        Raises ConfigurationError.
+        """
+        conf = self.conf
+        from watcher import objects
+        from watcher.common import config, service  # noqa: F401  (registers options)
+
+        config.parse_args(
+            ["actionplan-watcher"], default_config_files=conf.config_file, default_config_dirs=[]
+        )
+        objects.register_all()
+
+    @property
+    def record(self) -> str:
+        return "of Watcher"
+
+    @cached_property
+    def plugins(self) -> WatcherTypes:
+        from applier.watcher.actions import WatcherTypes
+
+        return WatcherTypes(self.conf[ENGINE].touches)
+
+    @property
+    def action_types(self) -> ActionTypes:
+        types: Any = self.plugins  # both are mappings of types by name, and nothing else
+        return cast("ActionTypes", types)
+
+    @property
+    def route(self) -> None:
+        """None: actions of Watcher's plans run in its applier, not at workers elsewhere."""
+
+    def open_times(self, plan: ActionPlan) -> None:
+        """Return None: Watcher's plans have no windows."""
+
+    @property
+    def max_workers(self) -> int:
+        return int(self.conf[ENGINE].max_workers)
 
 
 class WatcherProgram(Program):
@@ -40,6 +110,7 @@ class WatcherProgram(Program):
     NAME = "actionplan-watcher"
     VERBS = "actionplan.watcher_cli"
     DESCRIPTION = "Shows the action plans of OpenStack Watcher, and lets them go on after a crash."
+    FIRST = ()
     GROUPS = {
         "Look": ("show", "why", "graph", "simulate"),
         "Step in": ("action set", "resume"),
@@ -48,9 +119,6 @@ class WatcherProgram(Program):
     EXAMPLES = EXAMPLES
 
     def new_session(self, config_files: Sequence[str]) -> Session:
-        """Return a session that reads Watcher's configuration and database."""
-        from applier.watcher.session import WatcherSession
-
         return WatcherSession(config_files)
 
 

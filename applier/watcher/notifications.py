@@ -11,17 +11,16 @@ from typing import Any
 
 from oslo_config import cfg
 from watcher import objects
-from watcher.notifications import action as action_notifications
+from watcher.notifications import action as notifications
 from watcher.notifications import action_plan as plan_notifications
 from watcher.notifications import base
 from watcher.notifications.exception import ExceptionPayload
-from watcher.objects.fields import NotificationAction as Kind
 from watcher.objects.fields import NotificationPhase as Phase
 from watcher.objects.fields import NotificationPriority as Priority
 
 from applier.contracts import Report
 from applier.watcher.states import message_of, word
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 CONF = cfg.CONF
 LOG = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ class Notifier:
         self._context, self._cancel_begins = context, cancel_begins
         self._actions: dict[str, Any] = {action.uuid: action for action in actions}
         self._on = bool(CONF.notification_level)
-        self._plan = _plan_payload(context, actions[0].action_plan) if self._on else None
+        self._plan = plan_payload(context, actions[0].action_plan) if self._on else None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="notifications")
 
     def __enter__(self) -> Notifier:
@@ -98,38 +97,35 @@ class Notifier:
 
     def _update(self, uuid: str, old_state: str | None = None) -> None:
         action = self._actions[uuid]
-        changed = action_notifications.ActionStateUpdatePayload(
+        changed = notifications.ActionStateUpdatePayload(
             old_state=old_state,
             state=action.state if old_state else None,
             status_message=action.status_message if old_state else None,
         )
-        payload = action_notifications.ActionUpdatePayload(
-            action=action, state_update=changed, action_plan=self._plan
-        )
-        self._emit(action_notifications.ActionUpdateNotification, payload, {"action": Kind.UPDATE})
+        self._emit(uuid, "Update", state_update=changed)
 
     def _execution(self, uuid: str, phase: str, fault: Any = None) -> None:
-        payload = action_notifications.ActionExecutionPayload(
-            action=self._actions[uuid], action_plan=self._plan, fault=fault
-        )
-        event = {"action": Kind.EXECUTION, "phase": phase}
-        self._emit(action_notifications.ActionExecutionNotification, payload, event)
+        self._emit(uuid, "Execution", phase, fault=fault)
 
     def _cancel(self, uuid: str, phase: str) -> None:
-        payload = action_notifications.ActionCancelPayload(
-            action=self._actions[uuid], action_plan=self._plan, fault=None
-        )
-        event = {"action": Kind.CANCEL, "phase": phase}
-        self._emit(action_notifications.ActionCancelNotification, payload, event)
+        self._emit(uuid, "Cancel", phase, fault=None)
 
-    def _emit(self, kind: Any, payload: Any, event: Mapping[str, Any]) -> None:
-        error = event.get("phase") == Phase.ERROR
-        kind(
-            priority=Priority.ERROR if error else Priority.INFO,
-            event_type=base.EventType(object="action", **event),
-            publisher=base.NotificationPublisher(host=CONF.host, binary="infra-optim"),
-            payload=payload,
-        ).emit(self._context)
+    def _emit(self, uuid: str, kind: str, phase: str | None = None, **fields: Any) -> None:
+        """Send a notification of Watcher's class ``ActionKINDNotification``."""
+        payload_class = getattr(notifications, f"Action{kind}Payload")
+        payload = payload_class(action=self._actions[uuid], action_plan=self._plan, **fields)
+        emit(self._context, kind, payload, phase)
+
+
+def emit(context: Any, kind: str, payload: Any, phase: str | None = None) -> None:
+    """Send Watcher's notification ``ActionKINDNotification``, as an error if that is its phase."""
+    event = {"phase": phase} if phase else {}
+    getattr(notifications, f"Action{kind}Notification")(
+        priority=Priority.ERROR if phase == Phase.ERROR else Priority.INFO,
+        event_type=base.EventType(object="action", action=kind.lower(), **event),
+        publisher=base.NotificationPublisher(host=CONF.host, binary="infra-optim"),
+        payload=payload,
+    ).emit(context)
 
 
 #: The fields of an action that its notifications contain.
@@ -146,8 +142,8 @@ _FIELDS = (
 )
 
 
-def _plan_payload(context: Any, plan: Any) -> Any:
-    """Return the payload that describes the plan in each notification."""
+def plan_payload(context: Any, plan: Any) -> Any:
+    """Return the payload that describes the plan in each notification of its actions."""
     audit = objects.Audit.get(context, plan.audit_id)
     strategy = objects.Strategy.get(context, audit.strategy_id) if audit.strategy_id else None
     return plan_notifications.TerseActionPlanPayload(

@@ -10,16 +10,20 @@ from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
-from watcher import objects
+from watcher import notifications, objects
+from watcher.common import context as watcher_context
 from watcher.common import nova_helper, utils
 from watcher.db.sqlalchemy import models
 from watcher.decision_engine.planner import base
+from watcher.notifications.action import ActionCreatePayload
 
 from applier import configuration
-from applier.watcher import creation_notifications, database
-from applier.watcher.solutions import action_rows, plan_solution
-from planner.configuration_files import files_of
-from planner.options import OPTIONS_IN_WATCHER
+from applier.watcher import database
+from applier.watcher.notifications import emit, plan_payload
+from applier.watcher.plans import action_rows, plan_solution
+from planner.making.configuration_files import files_of
+from planner.making.options import OPTIONS_IN_WATCHER
+from planner.plan.states import PlanState
 
 LOG = log.getLogger(__name__)
 
@@ -54,7 +58,7 @@ class ActionPlanPlanner(base.BasePlanner):
         )
         _store(row.obj_get_changes(), action_rows(plan), _indicator_rows(solution))
         stored = objects.ActionPlan.get_by_uuid(context, plan.uuid, eager=True)
-        creation_notifications.send(context, stored)
+        send(context, stored)
         return stored
 
 
@@ -104,3 +108,20 @@ def _store(
             if rows:
                 of_plan = [{**row, "action_plan_id": plan_id} for row in rows]
                 connection.execute(table.__table__.insert(), of_plan)
+
+
+def send(context: Any, plan: Any) -> None:
+    """Send the notifications that Watcher's planners send for a new plan, in the same order.
+
+    ``plan`` is Watcher's object of a plan, with its audit and strategy. Nothing is sent if
+    ``[DEFAULT] notification_level`` is empty.
+    """
+    if not cfg.CONF.notification_level:
+        return
+    notifications.action_plan.send_create(context, plan)
+    if plan.state == PlanState.SUCCEEDED:
+        notifications.action_plan.send_update(context, plan, old_state=str(PlanState.RECOMMENDED))
+    everything = watcher_context.make_context(show_deleted=True)
+    described = plan_payload(everything, plan)
+    for action in objects.Action.list(context, filters={"action_plan_id": plan.id}):
+        emit(context, "Create", ActionCreatePayload(action=action, action_plan=described))

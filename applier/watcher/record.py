@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RunStore, which runs of plans use, on Watcher's database.
+"""The plans of Watcher: a store that runs use, on Watcher's database, and one for reading.
 
 Plans and actions are in Watcher's tables; claims and attempts are in those of
 :mod:`applier.watcher.tables`. At the end of a run, Watcher's handler writes the same state of the
@@ -8,37 +8,42 @@ plan as the run.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from watcher.db.sqlalchemy import models
 
 from applier.contracts import ActionPlugin, Claimant, HistoryEntry, Report, Request, RequestVerb
-from applier.errors import ActionNotFound, RequestsUnread
+from applier.errors import ActionNotFound, ApplierError, RequestsUnread
+from applier.storage import references
 from applier.storage.claims import ends_claim
-from applier.store import Attempt, Reservation
+from applier.store import Attempt, PlanStore, Reservation, RunStore
 from applier.store.samples import MOST, Sample
-from applier.watcher import claims, database, false_alarms
-from applier.watcher.commits import Changes, ReportBatch, changes
+from applier.watcher import claims, database
+from applier.watcher.database import ACTIONS, PLANS, actions_of, naive, plan_row
 from applier.watcher.plans import aware, plan_of, with_state
-from applier.watcher.states import CANCEL_STATES, plan_message
-from applier.watcher.tables import attempts, runs
-from planner.model import ActionPlan
-from planner.states import ActionState, Outcome, PlanState, Who, check
+from applier.watcher.states import CANCEL_STATES, Changes, ReportBatch, changes, plan_message
+from applier.watcher.tables import VERSION_TABLE, attempts, runs
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState, Who, check
 
-PLANS, ACTIONS = claims.PLANS, models.Action.__table__
+LOG = logging.getLogger(__name__)
+_NOT_FOLLOWED = (
+    "Plan %s: resume = true, but 'actionplan-watcher resume --follow' does not run: if this "
+    "applier dies, Watcher cancels the plan, and it goes on after: actionplan-watcher resume %s"
+)
 _DID_WORK = (str(Outcome.CHANGED), str(Outcome.CREATED))
 
 
-class WatcherRecord:
-    """A RunStore on Watcher's database, for one run of one plan.
+class WatcherRecord(RunStore):
+    """A store on Watcher's database, for one run of one plan.
 
     ``service_host`` is the ``[DEFAULT] host`` of the applier. With ``resume``, a claimed plan has
-    no ``hostname``, so that Watcher does not cancel it when its applier has died.
+    no ``hostname`` while a process follows, so that Watcher does not cancel it when its applier has
+    died.
     """
 
     def __init__(
@@ -59,20 +64,19 @@ class WatcherRecord:
 
     @database.translated
     def load_plan(self, uuid: str) -> ActionPlan:
-        """See :meth:`applier.store.runs.RunStore.load_plan`; raises InvalidPlan as well."""
+        """Return a plan with its current states; raises PlanNotFound, InvalidPlan."""
         with database.reading() as connection:
-            row = claims.plan_row(connection, uuid)
-            rows = connection.execute(_actions_of(row.id)).all()
-            begun = _attempts_of(connection, uuid)
+            row = plan_row(connection, uuid)
+            rows = connection.execute(actions_of(row.id)).all()
+            begun = self._attempts_of(connection, uuid)
         return plan_of(row, rows, self._types, self._limits, begun)
 
     @database.translated
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
-        """See :meth:`applier.store.runs.RunStore.refresh_plan`."""
         with database.reading() as connection:
-            row = claims.plan_row(connection, plan.uuid)
+            row = plan_row(connection, plan.uuid)
             rows = connection.execute(_states_of(row.id)).all()
-            begun = _attempts_of(connection, plan.uuid)
+            begun = self._attempts_of(connection, plan.uuid)
         known = {found.uuid: found for found in rows}
         return replace(
             plan,
@@ -92,41 +96,40 @@ class WatcherRecord:
         """
         host = self._service_host
         self._last.pop(uuid, None)
-        self.token = claims.claim(
-            uuid, claimant, service_host=host, hostname=None if self._resume else host, now=now
-        )
+        hides = self._resume and claims.is_followed(now)
+        hostname = None if hides else host
+        self.token = claims.claim(uuid, claimant, service_host=host, hostname=hostname, now=now)
+        if self._resume and not hides:
+            LOG.warning(_NOT_FOLLOWED, uuid, uuid)
         return self.token
 
     @database.translated
     def set_hostname(self, uuid: str) -> None:
-        """Set the ``hostname`` of a plan to the host of its applier, or to NULL with ``resume``."""
+        """Set the ``hostname`` of a plan as the claim does that another process has on it."""
         host = sa.select(runs.c.service_host).where(runs.c.plan_uuid == uuid).scalar_subquery()
+        hides = self._resume and claims.is_followed(datetime.now(UTC))
         with database.writing() as connection:
             row = sa.update(PLANS).where(PLANS.c.uuid == uuid)
-            connection.execute(row.values(hostname=None if self._resume else host))
+            connection.execute(row.values(hostname=None if hides else host))
 
     def claimant(self, uuid: str) -> Claimant | None:
         """Return the process that runs a plan; None if no process of this engine does."""
         return claims.claimant(uuid)
 
-    @database.translated
     def last_claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.store.runs.RunStore.last_claimant`."""
         return claims.last_claimant(uuid)
 
     @database.translated
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """See :meth:`applier.store.runs.RunStore.beat`."""
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)
 
     @database.translated
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """See :meth:`applier.store.runs.RunStore.commit`."""
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
         uuids = list({report.uuid for report in reports})
-        batch = ReportBatch(plan=uuid, claim=claim, now=claims.naive(now), host=self._service_host)
+        batch = ReportBatch(plan=uuid, claim=claim, now=naive(now), host=self._service_host)
         last = self._last.pop(uuid, None)
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)
@@ -152,27 +155,28 @@ class WatcherRecord:
         read: int | None = None,
         history: HistoryEntry | None = None,  # noqa: ARG002
     ) -> None:
-        """See :meth:`applier.store.runs.RunStore.move_claimed`; messages are those of Watcher."""
+        """Change the state of a claimed plan, as the run's own record does.
+
+        The messages are those of Watcher.
+        """
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)
-            row = claims.plan_row(connection, uuid)
-            state = "ONGOING" if false_alarms.is_one(row, self._service_host) else row.state
+            row = plan_row(connection, uuid, lock=True)
+            false_alarm = claims.is_false_alarm(row, self._service_host)
+            state = "ONGOING" if false_alarm else row.state
             if state in CANCEL_STATES and read == 0:
                 text = f"plan {uuid}: a cancel was requested that its claimant has not read"
                 raise RequestsUnread(uuid, state, text)
             if state not in CANCEL_STATES:
                 check("plan", uuid, PlanState(state), new, Who.ENGINE)
-            values: dict[str, Any] = {"state": str(new), "updated_at": claims.naive(now)}
+            values: dict[str, Any] = {"state": str(new)}
             if ends_claim(new):
                 claims.release(connection, uuid, claim)
-                false_alarms.restore_ended(connection, row, self._service_host, now)
-                skipped = sa.select(ACTIONS.c.id).where(
-                    ACTIONS.c.action_plan_id == row.id, ACTIONS.c.state == "SKIPPED"
-                )
-                some = connection.execute(skipped.limit(1)).first() is not None
-                values["status_message"] = plan_message(new, message, skipped=some)
+                claims.restore_ended(connection, row, self._service_host, now)
+                skipped = connection.execute(actions_of(row.id, ["SKIPPED"]).limit(1)).first()
+                values["status_message"] = plan_message(new, message, skipped=skipped is not None)
             if state != "CANCELLED":
-                connection.execute(sa.update(PLANS).where(PLANS.c.uuid == uuid).values(**values))
+                database.set_plan(connection, row, now, **values)
 
     def reserve(
         self,
@@ -199,42 +203,40 @@ class WatcherRecord:
         if after or self.token is None:
             return []
         with database.reading() as connection:
-            row = claims.plan_row(connection, plan)
-        if false_alarms.is_one(row, self._service_host):
-            false_alarms.undo(plan, self.token, self._service_host, datetime.now(UTC))
+            row = plan_row(connection, plan)
+        if claims.is_false_alarm(row, self._service_host):
+            claims.undo_false_alarm(plan, self.token, self._service_host, datetime.now(UTC))
             return []
         cancel = Request(verb=RequestVerb.CANCEL, who="a user of Watcher", number=1)
         return [cancel] if row.state in CANCEL_STATES else []
 
     @database.translated
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """See :meth:`applier.store.runs.RunStore.attempts`."""
         with database.reading() as connection:
-            row = claims.plan_row(connection, plan)
-            mine = _actions_of(row.id).where(ACTIONS.c.uuid == action)
+            row = plan_row(connection, plan)
+            mine = actions_of(row.id).where(ACTIONS.c.uuid == action)
             if connection.execute(mine).first() is None:
                 raise ActionNotFound(plan, action)
-            return _attempts_of(connection, plan, [action]).get(action, [])
+            return self._attempts_of(connection, plan, [action]).get(action, [])
 
     @database.translated
     def durations(
         self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
-        """See :meth:`applier.store.runs.RunStore.durations`."""
         with database.reading() as connection:
             return {name: _durations(connection, name, before, most) for name in action_types}
 
-
-def _actions_of(plan_id: Any) -> Any:
-    """Return the query for the actions of a plan that are not deleted, in the order of the plan."""
-    kept = (ACTIONS.c.action_plan_id == plan_id, ACTIONS.c.deleted_at.is_(None))
-    return sa.select(ACTIONS).where(*kept).order_by(ACTIONS.c.id)
+    def _attempts_of(
+        self, connection: sa.Connection, plan: str, actions: Sequence[str] | None = None
+    ) -> dict[str, list[Attempt]]:
+        found = database.attempts_of(connection, plan, actions)
+        return {uuid: [_attempt(row) for row in rows] for uuid, rows in found.items()}
 
 
 def _states_of(plan_id: Any) -> Any:
     """Return the same query with only the columns uuid, action_type, state and status_message."""
     columns = (ACTIONS.c.uuid, ACTIONS.c.action_type, ACTIONS.c.state, ACTIONS.c.status_message)
-    return _actions_of(plan_id).with_only_columns(*columns)
+    return actions_of(plan_id).with_only_columns(*columns)
 
 
 def _write(
@@ -264,41 +266,21 @@ def _write(
 
 def _last_attempts(connection: sa.Connection, plan: str) -> dict[str, Mapping[str, Any]]:
     """Return the last attempt of each action, without its id, which changes with each write."""
-    found = _attempt_rows(connection, plan)
+    found = database.attempts_of(connection, plan)
     return {
-        uuid: {key: value for key, value in rows[-1].items() if key != "id"}
+        uuid: {key: value for key, value in rows[-1]._mapping.items() if key != "id"}
         for uuid, rows in found.items()
     }
 
 
-def _attempt_rows(
-    connection: sa.Connection, plan: str, actions: Sequence[str] | None = None
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of attempts by action, oldest first; None means those of all actions."""
-    query = sa.select(attempts).where(attempts.c.plan_uuid == plan).order_by(attempts.c.number)
-    if actions is not None:
-        query = query.where(attempts.c.action_uuid.in_(actions))
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in connection.execute(query).mappings():
-        found[row["action_uuid"]].append(dict(row))
-    return found
-
-
-def _attempts_of(
-    connection: sa.Connection, plan: str, actions: Sequence[str] | None = None
-) -> dict[str, list[Attempt]]:
-    found = _attempt_rows(connection, plan, actions)
-    return {uuid: [_attempt(row) for row in rows] for uuid, rows in found.items()}
-
-
-def _attempt(row: Mapping[str, Any]) -> Attempt:
+def _attempt(row: Any) -> Attempt:
     return Attempt(
-        number=row["number"],
-        started_at=row["started_at"].replace(tzinfo=UTC),
-        ended_at=row["ended_at"] and row["ended_at"].replace(tzinfo=UTC),
-        state=row["state"] and ActionState(row["state"]),
-        outcome=row["outcome"] and Outcome(row["outcome"]),
-        message=row["message"],
+        number=row.number,
+        started_at=row.started_at.replace(tzinfo=UTC),
+        ended_at=aware(row.ended_at),
+        state=row.state and ActionState(row.state),
+        outcome=row.outcome and Outcome(row.outcome),
+        message=row.message,
     )
 
 
@@ -322,3 +304,78 @@ def _durations(
         query = query.where(attempts.c.ended_at < before)
     took = [(row.ended_at - row.started_at).total_seconds() for row in connection.execute(query)]
     return [Sample(seconds) for seconds in took if seconds >= 0]
+
+
+class StoredPlans(WatcherRecord, PlanStore):
+    """Watcher's plans; the tables of ActionPlan may be missing in the database."""
+
+    def __init__(self, types: Mapping[str, type[ActionPlugin]], limits: Mapping[str, int]) -> None:
+        super().__init__(types, limits)
+        self._is_ours = _has_our_tables()
+
+    @database.translated
+    def find_plan(self, reference: str) -> str:
+        """Return the uuid of a plan by a reference: a uuid, a beginning of one, or ``last``.
+
+        Raises PlanNotFound if several plans match, ApplierError if none does.
+        """
+        kept = sa.select(PLANS.c.uuid).where(PLANS.c.deleted_at.is_(None))
+        earlier = references.before_last(reference)
+        if earlier is not None:
+            query = kept.order_by(PLANS.c.id.desc()).limit(1).offset(earlier)
+        else:
+            query = kept.where(PLANS.c.uuid.startswith(reference, autoescape=True))
+        with database.reading() as connection:
+            known = [str(row.uuid) for row in connection.execute(query)]
+        if not known:
+            raise ApplierError(
+                f"no plan {reference!r} in Watcher's database; a plan is named by its uuid, a "
+                "unique beginning of it, or 'last' (see: openstack optimize actionplan list)"
+            )
+        if earlier is not None:
+            return known[0]
+        return references.choose(reference, [(uuid, None) for uuid in known])
+
+    @database.translated
+    def load_plan(self, uuid: str) -> ActionPlan:
+        """Return a plan, with the attempts of its runs by our engine; raises PlanNotFound.
+
+        The names of its actions are unique beginnings of their uuids. Raises InvalidPlan as well.
+        """
+        plan = super().load_plan(uuid)
+        uuids = sorted(action.uuid for action in plan.actions)
+        names = dict(zip(uuids, references.beginnings(uuids), strict=True))
+        return replace(plan, actions=tuple(replace(a, name=names[a.uuid]) for a in plan.actions))
+
+    def load_part(self, uuid: str, reference: str) -> ActionPlan:  # noqa: ARG002
+        """Return the whole plan: Watcher's plans are short."""
+        return self.load_plan(uuid)
+
+    def long_plan(self, uuid: str) -> None:
+        """Return None: no overview is kept of Watcher's plans."""
+
+    def history(self, plan: str) -> list[HistoryEntry]:  # noqa: ARG002
+        """Return an empty list: Watcher keeps no history."""
+        return []
+
+    def _attempts_of(
+        self, connection: sa.Connection, plan: str, actions: Sequence[str] | None = None
+    ) -> dict[str, list[Attempt]]:
+        return super()._attempts_of(connection, plan, actions) if self._is_ours else {}
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        return super().claimant(uuid) if self._is_ours else None
+
+    def last_claimant(self, uuid: str) -> Claimant | None:
+        return super().last_claimant(uuid) if self._is_ours else None
+
+    def durations(
+        self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
+    ) -> dict[str, list[Sample]]:
+        return super().durations(action_types, before=before, most=most) if self._is_ours else {}
+
+
+@database.translated
+def _has_our_tables() -> bool:
+    with database.reading() as connection:
+        return bool(sa.inspect(connection).has_table(VERSION_TABLE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Celery application that sends messages to workers: settings, a task, a control command."""
+"""The Celery application that sends messages to workers: settings, log, a task, a command."""
 
 from __future__ import annotations
 
@@ -13,14 +13,69 @@ from typing import Any
 import redis
 from amqp.exceptions import AccessRefused, NotAllowed
 from celery import Celery
+from celery.worker.consumer import Consumer
 from celery.worker.control import control_command
 from kombu.entity import Queue
 from kombu.exceptions import KombuError
 
 from applier.store.worker_jobs import AttemptKey
-from applier.workers import library_log
+from applier.wording import one_line
+
+#: Libraries that log a traceback for each connection that breaks.
+LIBRARIES = ("celery", "kombu", "amqp")
+
+
+class OneLine(logging.Handler):
+    """A handler that passes each record to the handlers of the root logger, as one line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a record on; its message ends with the exception, in place of a traceback."""
+        text = record.getMessage()
+        raised = record.exc_info[1] if record.exc_info else None
+        if raised is not None and repr(raised) not in text:
+            text = f"{text}: {raised!r}"
+        record.msg, record.args = one_line(text), ()
+        record.exc_info = record.exc_text = None
+        logging.getLogger().handle(record)
+
+
+def set_up_log() -> None:
+    """Let the libraries log only warnings and errors, by OneLine; a second call changes nothing."""
+    for name in LIBRARIES:
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        logger.setLevel(logging.WARNING)
+        if not any(isinstance(handler, OneLine) for handler in logger.handlers):
+            logger.addHandler(OneLine())
+
+
+def leave_log(**_: object) -> None:
+    """Do nothing: with a receiver of ``setup_logging``, Celery leaves the log as it is."""
+
 
 LOG = logging.getLogger(__name__)
+
+
+class LastingConsumer(Consumer):  # type: ignore[misc]
+    """Reconnects also after an AttributeError, which kombu may raise for a broken connection.
+
+    Seen with kombu 5.7 and Redis: a connection is closed a second time, which raises "'NoneType'
+    object has no attribute 'hostname'", and Celery's own consumer ends the worker then. Similar
+    errors are reported for both brokers (https://github.com/celery/celery/issues/4652, 9250).
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.connection_errors: tuple[type[BaseException], ...]
+        self.connection_errors = (*self.conninfo.connection_errors, AttributeError)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Close the broken connection; log an error of that, because a new one is made anyway."""
+        try:
+            super().on_connection_error_after_connected(exc)
+        except self.connection_errors as reason:
+            LOG.debug("The broken connection to the broker cannot be closed: %r", reason)
+
 
 #: The beginning of the names of queues at the broker.
 PREFIX = "actionplan."
@@ -40,7 +95,7 @@ def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -
     ``ca_file`` holds the CA certificates that verify a broker with TLS; None means those of the
     system.
     """
-    library_log.set_up()
+    set_up_log()
     app = Celery("actionplan", broker=broker, set_as_current=False)
     is_redis = broker.startswith("redis")
     app.conf.update(
@@ -76,7 +131,7 @@ def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_enable_remote_control=True,
-        worker_consumer="applier.workers.consumer:LastingConsumer",
+        worker_consumer="applier.workers.celery_app:LastingConsumer",
     )
     return app
 
@@ -147,7 +202,7 @@ def refusal(app: Celery) -> str | None:
 
 
 class CeleryDelivery:
-    """See :class:`applier.workers.job_delivery.JobDelivery`; a thread sends over one connection.
+    """See :class:`applier.workers.follower.JobDelivery`; a thread sends over one connection.
 
     While the broker cannot be reached, messages are dropped. That does no harm: appliers send the
     jobs that wait in the record again, and workers read stops from the record.
@@ -180,7 +235,7 @@ class CeleryDelivery:
         while not self._over.is_set():
             try:
                 self._send_all()
-            except Exception as reason:
+            except Exception as reason:  # noqa: BLE001
                 # The libraries of brokers raise errors of many kinds. Without this thread, workers
                 # would get no messages.
                 if not self._is_away:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from applier.contracts import JobOffer, Report
 from applier.errors import DamagedRecord, DamagedRow, StoreError, sound_part
@@ -19,12 +20,30 @@ from applier.store.worker_jobs import (
     StopReason,
     WorkerJob,
     WorkerJobState,
-    WorkerJobStore,
     unserved,
 )
-from applier.workers.job_delivery import JobDelivery
 from applier.workers.payloads import process_of, report_of
-from planner.states import ActionState, Outcome, StateReason
+from planner.plan.states import ActionState, Outcome, StateReason
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
+
+class JobDelivery(Protocol):
+    """Sends messages to workers about jobs in the record; a message may be lost, or arrive twice.
+
+    No method raises an error of the broker. Only :meth:`close` waits for it, for a limited time.
+    """
+
+    def send(self, queue: str, key: AttemptKey) -> None:
+        """Send a message about a job to one of the workers that serve a queue."""
+
+    def look(self, keys: Sequence[AttemptKey]) -> None:
+        """Make the workers that hold these jobs read from the record whether they are to stop."""
+
+    def close(self) -> None:
+        """Close the connection to the broker, after what was sent."""
+
 
 LOG = logging.getLogger(__name__)
 
@@ -46,23 +65,50 @@ def offer_of(job: WorkerJob) -> JobOffer:
     return JobOffer(job.key.attempt, job.queue, job.action_type, {})
 
 
+@dataclass(slots=True)
+class _Followed:
+    """A job that is followed.
+
+    ``is_at_worker`` is true if only the machine of its worker can tell if it is at work. ``losses``
+    is how often it was offered again because its worker was lost, ``lost_at`` the time since which
+    it waits for a worker to find or verify it.
+    """
+
+    key: AttemptKey
+    offer: JobOffer
+    is_at_worker: bool
+    losses: int = 0
+    lost_at: float | None = None
+
+
 class JobFollower:
     """Passes the report of each followed job to ``done``, once, in the thread of the follower.
 
-    A job whose lease ran out is offered again. If only the machine of its worker can tell whether
-    it is still at work, a worker there must find it, which looks for such jobs itself. Otherwise,
-    or if none takes it for two leases, any worker verifies the attempt. The action is UNKNOWN if
-    its job is lost again after :data:`LOSSES` such offers, or if no worker takes the job for two
-    leases. A lease can run out only after the record was reachable for a whole lease: before,
-    workers could not renew it.
+    ==========================  ================================================================
+    The job is on record as     Then
+    ==========================  ================================================================
+    ended                       its result is reported; UNKNOWN if that is none
+    lost                        it is offered again: to be found, if only the machine of its
+                                worker can tell whether it is at work, whose workers look for such
+                                jobs themselves; else to be verified by any worker. After
+                                :data:`LOSSES` such offers it is UNKNOWN
+    cancelled, to be run        FAILED after a time-out, else CANCELLED: it never began
+    cancelled, to be verified   UNKNOWN: no worker found out what became of it
+    todo, not sent for long     it is sent again, unless it is to be found
+    todo, to be found           after two leases it is to be verified
+    todo, to be verified        after two leases it is cancelled
+    damaged, and over or todo   UNKNOWN
+    gone                        UNKNOWN
+    ==========================  ================================================================
 
-    ``tell`` is called with a sentence when the queues change that no worker serves.
+    A lease can run out only after the record was reachable for a whole lease: before, workers could
+    not renew it. ``tell`` is called with a sentence when the queues change that no worker serves.
     """
 
     def __init__(
         self,
         plan: str,
-        store: WorkerJobStore,
+        store: SqlStore,
         delivery: JobDelivery,
         done: Callable[[Report], None],
         *,
@@ -74,17 +120,12 @@ class JobFollower:
         self._plan, self._store, self._delivery, self._done = plan, store, delivery, done
         self._tell = tell
         self._lease_s, self._resend_s, self._clock = lease_s, resend_s, clock
-        self._jobs: dict[str, tuple[AttemptKey, JobOffer]] = {}
-        #: The actions of which only the machine of their worker can tell if they are at work.
-        self._at_workers: set[str] = set()
-        #: By action, the time since which a lost job waits for a worker to find or verify it.
-        self._lost: dict[str, float] = {}
-        #: By action, how often its job was offered again because its worker was lost.
-        self._losses: Counter[str] = Counter()
-        self._next_search = clock() + lease_s
+        #: By action.
+        self._jobs: dict[str, _Followed] = {}
         self._lock = threading.Lock()
         self._wake, self._over = threading.Event(), threading.Event()
         self._within_reach_since = self._last_answer = clock()
+        self._next_search = clock() + lease_s
         self._next_care = clock() + min(CARE_S, resend_s)
         #: The unserved queues that were reported last, and when the workers are read again.
         self._unserved: set[str] = set()
@@ -108,16 +149,13 @@ class JobFollower:
         ``at_worker`` is true if only the machine of its worker can tell if it is at work.
         """
         with self._lock:
-            self._jobs[key.action] = (key, offer)
-            if at_worker:
-                self._at_workers.add(key.action)
+            self._jobs[key.action] = _Followed(key, offer, at_worker)
         self._wake.set()
 
     def leave(self, action: str) -> None:
         """Stop following the job of an action, if it is followed."""
         with self._lock:
             self._jobs.pop(action, None)
-            self._at_workers.discard(action)
 
     def wake(self) -> None:
         """Wake the thread, so that it reads at once which jobs are over."""
@@ -136,115 +174,87 @@ class JobFollower:
         found = False
         jobs, damaged = sound_part(lambda: self._store.jobs_of(self._plan, OVER))
         for job in jobs:
-            if offer := self._offer_of(job.key):
-                found = self._take_in(job, offer) or found
+            if one := self._followed(job.key):
+                found = self._is_reported(job, one) or found
         for row in damaged:
             found = self._give_up(row) or found
-        self._answered()
-        if self._clock() >= self._next_care:
-            self._fence_and_resend()
+        now = self._clock()
+        # A long gap since the last answer of the record means an outage. A quarter of a very short
+        # lease is shorter than the pause between two looks.
+        if now - self._last_answer > max(self._lease_s / 4, 2 * LONGEST_S):
+            self._within_reach_since = now
+        self._last_answer = now
+        if now >= self._next_care:
+            self._care()
             self._next_care = self._clock() + min(CARE_S, self._resend_s)
         return found
 
-    def _offer_of(self, key: AttemptKey) -> JobOffer | None:
-        """Return the offer of a job; None if it is not followed."""
+    def _followed(self, key: AttemptKey) -> _Followed | None:
         with self._lock:
-            followed, offer = self._jobs.get(key.action, (None, None))
-        return offer if followed == key else None
+            one = self._jobs.get(key.action)
+        return one if one is not None and one.key == key else None
+
+    # Jobs that are over
+
+    def _is_reported(self, job: WorkerJob, one: _Followed) -> bool:
+        """Report a job that is over; return False if it was lost and is offered again instead."""
+        match job.state, job.task, job.stop:
+            case WorkerJobState.LOST, _, _:
+                if one.losses < LOSSES:
+                    self._offer_again(job, one)
+                    return False
+                doubt = f"{_lost(job)}, while it found out what became of the attempt"
+                self._in_doubt(one, doubt, job.worker)
+            case WorkerJobState.ENDED, _, _:
+                try:
+                    self._report(report_of(job.key.action, one.offer, job.result or {}))
+                except ValueError as reason:
+                    text = f"what worker {job.worker} wrote at its end is no result: {reason}"
+                    self._report(_ending(one, ActionState.UNKNOWN, text))
+            case _, JobTask.ACT, StopReason.TIMEOUT:
+                text = f"timed out: no worker took it from the queue {job.queue}"
+                self._report(_ending(one, ActionState.FAILED, text)._replace(outcome=Outcome.ERROR))
+            case _, JobTask.ACT, _:
+                report = _ending(one, ActionState.CANCELLED, "aborted before it began")
+                self._report(report._replace(state_reason=StateReason.ABORTED))
+            case _:
+                self._in_doubt(one, "no worker found out what became of it", job.worker)
+        return True
+
+    def _offer_again(self, job: WorkerJob, one: _Followed) -> None:
+        """Offer a lost job to be found on the machine of its worker, else to be verified."""
+        action = job.key.action
+        LOG.warning("Action %s: %s", action, _lost(job), extra={"action": action})
+        is_there = one.is_at_worker and job.task is not JobTask.VERIFY
+        if self._store.verify_job(job.key, JobTask.FIND if is_there else JobTask.VERIFY):
+            one.losses += 1
+            one.lost_at = self._clock()
+            if not is_there:
+                self._delivery.send(job.queue, job.key)
 
     def _give_up(self, row: DamagedRow) -> bool:
         """Report the attempt of a damaged job as UNKNOWN; return False if it is not followed."""
-        key = self._key_of(row)
-        if offer := self._offer_of(key):
-            self._in_doubt(key, offer, str(row), row.values.get("worker"))
-        return offer is not None
+        one = self._followed(self._key_of(row))
+        if one:
+            self._in_doubt(one, str(row), row.values.get("worker"))
+        return one is not None
 
     def _key_of(self, row: DamagedRow) -> AttemptKey:
         """Return the key of a damaged job; one that no job has if the key itself is damaged."""
         return AttemptKey(self._plan, row.values.get("action", ""), row.values.get("attempt", 0))
 
-    def _answered(self) -> None:
-        """Store the time of an answer of the record; a long gap since the last means an outage."""
-        now = self._clock()
-        # A quarter of a very short lease is shorter than the pause between two looks.
-        if now - self._last_answer > max(self._lease_s / 4, 2 * LONGEST_S):
-            self._within_reach_since = now
-        self._last_answer = now
-
-    def _take_in(self, job: WorkerJob, offer: JobOffer) -> bool:
-        """Report a job that is over; return False if it was lost and is offered again instead."""
-        if job.state is WorkerJobState.LOST:
-            return self._lost_job(job, offer)
-        if job.state is WorkerJobState.ENDED:
-            self._report_result(job, offer)
-        elif job.task is not JobTask.ACT:
-            self._in_doubt(job.key, offer, "no worker found out what became of it", job.worker)
-        elif job.stop is StopReason.TIMEOUT:
-            text = f"timed out: no worker took it from the queue {job.queue}"
-            self._end(job.key, offer, ActionState.FAILED, text)
-        else:
-            self._end(job.key, offer, ActionState.CANCELLED, "aborted before it began")
-        return True
-
-    def _report_result(self, job: WorkerJob, offer: JobOffer) -> None:
-        try:
-            report = report_of(job.key.action, offer, job.result or {})
-        except ValueError as reason:
-            text = f"what worker {job.worker} wrote at its end is no result: {reason}"
-            self._end(job.key, offer, ActionState.UNKNOWN, text)
-        else:
-            self._report(report)
-
-    def _lost_job(self, job: WorkerJob, offer: JobOffer) -> bool:
-        action, text = job.key.action, f"its worker {job.worker} was not heard of for its lease"
-        if self._losses[action] >= LOSSES:
-            doubt = f"{text}, while it found out what became of the attempt"
-            self._in_doubt(job.key, offer, doubt, job.worker)
-            return True
-        LOG.warning("Action %s: %s", action, text, extra={"action": action})
-        is_here = action in self._at_workers and job.task is not JobTask.VERIFY
-        if self._store.verify_job(job.key, JobTask.FIND if is_here else JobTask.VERIFY):
-            self._losses[action] += 1
-            self._lost[action] = self._clock()
-            if not is_here:
-                self._delivery.send(job.queue, job.key)
-        return False
-
-    def _in_doubt(self, key: AttemptKey, offer: JobOffer, message: str, worker: str | None) -> None:
+    def _in_doubt(self, one: _Followed, message: str, worker: str | None) -> None:
         """Report an attempt as UNKNOWN that may still run at ``worker``; its tokens stay held."""
-        self._end(key, offer, ActionState.UNKNOWN, message, left_in=process_of(worker))
-
-    def _end(
-        self,
-        key: AttemptKey,
-        offer: JobOffer,
-        state: ActionState,
-        message: str,
-        *,
-        left_in: str | None = None,
-    ) -> None:
-        """Report an attempt that has no result."""
-        self._report(
-            Report(
-                uuid=key.action,
-                old=ActionState.ONGOING,
-                state=state,
-                outcome=Outcome.ERROR if state is ActionState.FAILED else None,
-                state_reason=StateReason.ABORTED if state is ActionState.CANCELLED else None,
-                message=message,
-                job=offer,
-                given_up=left_in is not None,
-                left_in=left_in,
-            )
-        )
+        report = _ending(one, ActionState.UNKNOWN, message)
+        self._report(report._replace(given_up=True, left_in=process_of(worker)))
 
     def _report(self, report: Report) -> None:
         self.leave(report.uuid)
-        self._lost.pop(report.uuid, None)
-        self._losses.pop(report.uuid, None)
         self._done(report)
 
-    def _fence_and_resend(self) -> None:
+    # Jobs that are not over
+
+    def _care(self) -> None:
         """Fence leases that ran out, and send jobs again that no worker took.
 
         Also report the followed jobs that no worker can take, and the queues that none serves.
@@ -257,30 +267,39 @@ class JobFollower:
             self._report_lost_rows()
         unsent = self._store.unsent_jobs(self._plan, self._resend_s)
         for job in unsent:
-            if job.task is not JobTask.ACT and self._waited_s(job) > WAITS_LEASES * self._lease_s:
-                self._waited_long(job)
+            if job.task is not JobTask.ACT and self._has_waited(job):
+                self._move_on(job)
             elif job.task is not JobTask.FIND:
                 self._delivery.send(job.queue, job.key)
         # Last, because it reads the rows that workers write, and may raise an error for them.
         self._tell_unserved({job.queue for job in unsent})
 
-    def _waited_long(self, job: WorkerJob) -> None:
+    def _has_waited(self, job: WorkerJob) -> bool:
+        """Return whether no worker took a job for long that is to be found or verified."""
+        one, now = self._followed(job.key), self._clock()
+        if one is None:
+            return False
+        one.lost_at = now if one.lost_at is None else one.lost_at
+        return now - one.lost_at > WAITS_LEASES * self._lease_s
+
+    def _move_on(self, job: WorkerJob) -> None:
         """Offer a job that was to be found to any worker; give up one that was to be verified."""
         if job.task is JobTask.VERIFY:
             self._store.stop_jobs([job.key], StopReason.ABORT)
         elif self._store.verify_job(job.key):
-            self._lost[job.key.action] = self._clock()
+            if one := self._followed(job.key):
+                one.lost_at = self._clock()
             self._delivery.send(job.queue, job.key)
 
     def _report_lost_rows(self) -> None:
         """Report followed jobs as UNKNOWN that are not on record, or that no worker can take."""
         with self._lock:
-            followed = [key for key, _ in self._jobs.values()]
+            followed = list(self._jobs.values())
         jobs, damaged = sound_part(lambda: self._store.jobs_of(self._plan))
         known = {*(job.key for job in jobs), *map(self._key_of, damaged)}
-        for key in followed:
-            if key not in known and (offer := self._offer_of(key)):
-                self._in_doubt(key, offer, "its job is not on record any more", None)
+        for one in followed:
+            if one.key not in known and self._followed(one.key):
+                self._in_doubt(one, "its job is not on record any more", None)
         for row in damaged:
             if row.values.get("state") == WorkerJobState.TODO:
                 self._give_up(row)
@@ -301,11 +320,6 @@ class JobFollower:
         LOG.log(level, "Plan %s: %s", self._plan, text[0].lower() + text[1:].rstrip("."))
         self._tell(text)
         self._unserved = found
-
-    def _waited_s(self, job: WorkerJob) -> float:
-        """Return for how many seconds no worker has taken a job that is to be found or verified."""
-        now = self._clock()
-        return now - self._lost.setdefault(job.key.action, now)
 
     def _loop(self) -> None:
         pause_s, is_away = SHORTEST_S, False
@@ -328,3 +342,14 @@ class JobFollower:
                     LOG.exception("Plan %s: its jobs cannot be followed", self._plan)
                 is_away, pause_s = True, LONGEST_S
             self._wake.wait(pause_s)
+
+
+def _lost(job: WorkerJob) -> str:
+    return f"its worker {job.worker} was not heard of for its lease"
+
+
+def _ending(one: _Followed, state: ActionState, message: str) -> Report:
+    """Return the report of an attempt that has no result."""
+    return Report(
+        uuid=one.key.action, old=ActionState.ONGOING, state=state, message=message, job=one.offer
+    )

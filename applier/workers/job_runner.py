@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from applier import log_fields
@@ -19,20 +19,17 @@ from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
+from applier.run.interrupted_actions import Findings, verify_all
 from applier.run.liveness import may_be_at_work
-from applier.run.verify import Findings, verify_all
 from applier.scheduling.resumption import in_doubt
-from applier.store.worker_jobs import (
-    AttemptKey,
-    HeldJob,
-    JobTask,
-    StopReason,
-    TakenJob,
-    WorkerJobStore,
-)
+from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob
 from applier.workers.payloads import action_of, process_of, require_able, result_of, task_of
 from planner.errors import short
-from planner.states import ActionState, Outcome
+from planner.plan.states import ActionState, Outcome
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 LOG = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -90,7 +87,7 @@ class JobRunner:
 
     def __init__(
         self,
-        store: WorkerJobStore,
+        store: SqlStore,
         capacities: Capacities,
         *,
         lease_s: float,
@@ -127,7 +124,13 @@ class JobRunner:
                 LOG.debug("There is nothing to take of action %s", key.action)
                 return
             with self._holding(key, token) as held:
-                left, report = self._carried_out(held, token, taken, asked_at)
+                try:
+                    left, report = self._carried_out(held, token, taken, asked_at)
+                except StoreError:
+                    raise
+                except Exception as error:
+                    LOG.exception("Action %s: the worker broke", key.action)
+                    left, report = None, self._broken(held, taken, error)
                 with self._lock:
                     held.task = None  # its lease is renewed, and no more
                 kept = self._ended(held, token, report)
@@ -260,6 +263,18 @@ class JobRunner:
         lost = process_of(taken.lost_worker)
         return _report(key, ActionState.UNKNOWN, text)._replace(given_up=True, left_in=lost)
 
+    def _broken(self, held: _Held, taken: TakenJob, error: Exception) -> Report:
+        """Return the report of a job during which the code of this worker raised an error.
+
+        It is as for one that cannot be carried out; but UNKNOWN if the action has begun.
+        """
+        text = f"it broke: {type(error).__name__}: {error}"
+        if taken.task is not JobTask.ACT or held.task is None:
+            return self._unable(held.key, taken, ActionFailed(text))
+        doubt = in_doubt(taken.payload.get("name") or short(held.key.action))
+        text = f"worker {self._own.name} carried it out when {text}; {doubt}"
+        return _report(held.key, ActionState.UNKNOWN, text)._replace(given_up=True)
+
     def may_find(self, key: AttemptKey, lost_worker: str) -> bool:
         """Return whether this worker may take a job that was lost on its machine.
 
@@ -279,7 +294,7 @@ class JobRunner:
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
     ) -> Findings:
-        """Verify the attempt of a lost worker; see :func:`applier.run.verify.verify_all`."""
+        """Look for the commands of the attempt of a lost worker, else verify it."""
         lost = taken.lost_worker or self._own.name
         return verify_all(
             [action_of(key, taken.payload)],
@@ -350,7 +365,10 @@ def _abort(plan: str, task: ActionTask) -> None:
             task.abort()
 
     name = f"action-abort-{task.action.uuid}"
-    threading.Thread(target=abort, name=name, daemon=True).start()
+    try:
+        threading.Thread(target=abort, name=name, daemon=True).start()
+    except RuntimeError as reason:
+        LOG.warning("Action %s is stopped without its abort: %s", task.action.uuid, reason)
 
 
 def _let_go(task: ActionTask) -> None:

@@ -7,17 +7,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from applier.errors import DamagedRecord, StoreError
-from applier.store.worker_jobs import (
-    REPORT_S,
-    AttemptKey,
-    HeldJob,
-    StopReason,
-    Worker,
-    WorkerJobStore,
-)
+from applier.store.worker_jobs import REPORT_S, AttemptKey, HeldJob, StopReason, Worker
 from applier.workers.job_runner import LOST_AT, JobRunner
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +36,7 @@ class LeaseKeeper:
 
     def __init__(
         self,
-        store: WorkerJobStore,
+        store: SqlStore,
         runner: JobRunner,
         worker: Worker,
         *,

@@ -8,13 +8,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from warnings import filterwarnings
 
 from applier.extras import MissingExtra
+from applier.store.worker_jobs import AttemptKey
 
 try:
     # Libraries of Celery import eventlet where it is installed; that is slow, and logs a warning.
@@ -27,7 +28,7 @@ from oslo_log import log
 
 from applier import configuration
 from applier.assembly import Assembly
-from applier.engines.threads import within_room
+from applier.engines.attempts import within_room
 from applier.errors import ConfigurationError
 from applier.run.this_process import this_host, user
 from applier.service import log_file
@@ -35,8 +36,7 @@ from applier.service.opening import opened
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 from applier.wording import one_line
-from applier.workers import library_log, workers_section
-from applier.workers.finders import LostJobThreads
+from applier.workers import workers_section
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper
 from planner.errors import PlannerError
@@ -77,7 +77,7 @@ def run(assembly: Assembly, store: SqlStore) -> int:
     """
     from celery.signals import setup_logging, worker_shutting_down
 
-    from applier.workers.celery_app import celery_app, on_messages, refusal
+    from applier.workers.celery_app import celery_app, leave_log, on_messages, refusal
 
     machines = assembly.machines()
     conf, worker = assembly.conf, _worker(assembly, machines.origin)
@@ -106,7 +106,7 @@ def run(assembly: Assembly, store: SqlStore) -> int:
     # Celery keeps only a weak reference to it; this function keeps it alive until the end.
     worker_shutting_down.connect(drains)
     # A receiver of this signal keeps Celery from changing the handlers and the level of the log.
-    setup_logging.connect(library_log.leave, weak=False)
+    setup_logging.connect(leave_log, weak=False)
     service = _service(app, worker)
     with closing(machines), closing(store), keeper:
         LOG.info("%s serves the queues %s", worker.name, ", ".join(worker.queues))
@@ -165,3 +165,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         url = configuration.connection(conf)
         store = opened(lambda: SqlStore(url, patience_s=0.0), never)
         return 0 if store is None else run(assembly, store)
+
+
+class LostJobThreads:
+    """Carries out lost jobs, each in a thread that does not count against the worker's places.
+
+    The command of a lost job may still run on this machine, where it takes up a place already.
+    """
+
+    def __init__(self, perform: Callable[[AttemptKey], None]) -> None:
+        self._perform = perform
+        self._threads: dict[AttemptKey, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def find(self, key: AttemptKey) -> None:
+        """Start a thread that performs a job, unless one for it runs or :meth:`end` was called."""
+        with self._lock:
+            self._threads = {k: t for k, t in self._threads.items() if t.is_alive()}
+            if self._is_over or key in self._threads:
+                return
+            name = f"job-finder-{key.action}"
+            thread = threading.Thread(target=self._perform, args=(key,), name=name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as reason:  # the next renewal tries again
+                LOG.warning("The lost job of action %s is not looked for: %s", key.action, reason)
+            else:
+                self._threads[key] = thread
+
+    def end(self) -> None:
+        """Start no more threads, and wait without a time limit until those that run have ended."""
+        with self._lock:
+            self._is_over = True
+        for thread in self._threads.values():
+            thread.join()

@@ -13,8 +13,9 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask, task_maker
 from applier.errors import ActionFailed
 from applier.store.worker_jobs import AttemptKey
-from planner.model import Action
-from planner.states import ActionState, Outcome, StateReason, Who, sources
+from planner.errors import PlannerError, UnknownPlugin
+from planner.plan.model import Action
+from planner.plan.states import ActionState, Outcome, StateReason, Who, sources
 
 #: The form of the payloads that this release writes, and the newest that it reads.
 FORMAT = 1
@@ -63,9 +64,13 @@ def require_able(
     if (first := next(wrong, None)) is not None or not isinstance(known, int):
         raise ActionFailed(f"its job on record is damaged: {first or 'format'} is missing or wrong")
     kind = payload["action_type"]
-    if kind not in environment.plugins:
-        raise ActionFailed(f"no plugin there offers the action type {kind}")
-    if payload["cloud"] != cloud and environment.plugins[kind].USES_CLOUD:
+    try:
+        plugin = environment.plugins[kind]
+    except (KeyError, UnknownPlugin):
+        raise ActionFailed(f"no plugin there offers the action type {kind}") from None
+    except PlannerError as reason:  # it is installed there, and cannot be used
+        raise ActionFailed(str(reason)) from None
+    if payload["cloud"] != cloud and plugin.USES_CLOUD:
         raise ActionFailed(f"it is configured for the cloud {cloud!r}, not {payload['cloud']!r}")
 
 

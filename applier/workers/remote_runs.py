@@ -6,33 +6,30 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from applier.contracts import Report
-from applier.engines.executor import MakeExecutor
-from applier.run.worker_jobs import jobs_of
+from applier.engines import MakeExecutor
 from applier.scheduling.queue_limits import QueueLimits, queue_limits
-from applier.store.worker_jobs import StopReason, WorkerJob, WorkerJobStore
-from applier.workers.follower import JobFollower, offer_of
-from applier.workers.job_delivery import JobDelivery
+from applier.store.worker_jobs import StopReason, WorkerJob
+from applier.workers.follower import JobDelivery, JobFollower, offer_of
 from applier.workers.remote_workers import RemoteSettings, RemoteWorkers
-from planner.model import ActionPlan
-from planner.states import ActionState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 #: Seconds without a report, besides two leases, after which stopped jobs are no longer awaited.
 STOPS_IN_S = 10.0
 
 
 class RemoteRuns:
-    """See :class:`applier.run.setup.RunsAt`; all runs send messages over the same connection."""
+    """Executes the actions of runs at workers; all runs send messages over one connection."""
 
-    def __init__(
-        self, store: WorkerJobStore, delivery: JobDelivery, settings: RemoteSettings
-    ) -> None:
+    def __init__(self, store: SqlStore, delivery: JobDelivery, settings: RemoteSettings) -> None:
         self._store, self._delivery, self._settings = store, delivery, settings
-
-    def jobs_of(self, plan: ActionPlan) -> Mapping[str, WorkerJob]:
-        """Return the jobs of interrupted actions of a plan, by action; raises StoreError."""
-        return jobs_of(self._store, plan)
 
     def close(self) -> None:
         """Close the connection to the broker."""
@@ -43,8 +40,8 @@ class RemoteRuns:
     ) -> MakeExecutor:
         """Return a function that makes the executor of a run.
 
-        ``known`` are the jobs on record of its interrupted actions, as :meth:`jobs_of` returns
-        them. ``tell`` is called with sentences about queues that no worker serves.
+        ``known`` are the jobs on record of its interrupted actions, by action. ``tell`` is called
+        with sentences about queues that no worker serves.
         """
         return partial(
             RemoteWorkers,
@@ -59,7 +56,7 @@ class RemoteRuns:
     def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
         """Return the places of the workers that serve each queue now, as limits for a forecast.
 
-        Raises StoreError.
+        ``workerless`` are the actions that need no place. Raises StoreError.
         """
         served = self._store.served_queues()
         return queue_limits(plan.actions, self._settings.route, workerless, served)
@@ -67,7 +64,11 @@ class RemoteRuns:
     def end_jobs(
         self, plan: str, jobs: Mapping[str, WorkerJob], at_workers: Collection[str]
     ) -> list[Report]:
-        """See :meth:`applier.run.setup.RunsAt.end_jobs`."""
+        """Stop the jobs of a plan that no applier runs; wait, and return a report for each job.
+
+        An action whose job does not end in time is reported as UNKNOWN. ``at_workers`` are the
+        actions whose commands run on the machines of their workers. Raises StoreError.
+        """
         ended: queue.SimpleQueue[Report] = queue.SimpleQueue()
         lease_s = self._settings.lease_s
         follower = JobFollower(

@@ -9,17 +9,20 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.contracts import JobOffer, Report
-from applier.engines.threads import Threads
+from applier.engines.attempts import Threads
 from applier.errors import DamagedRecord, StoreError
-from applier.run.left_commands import is_found_there
+from applier.run.interrupted_actions import is_found_there
 from applier.scheduling.queue_limits import queue_of
-from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
-from applier.workers.follower import JobFollower, offer_of
-from applier.workers.job_delivery import JobDelivery
+from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob
+from applier.workers.follower import JobDelivery, JobFollower, offer_of
 from applier.workers.payloads import payload_of
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ class RemoteSettings:
 
 
 class RemoteWorkers:
-    """See :class:`applier.engines.executor.Executor`; each attempt is a job for some worker.
+    """See :class:`applier.engines.Executor`; each attempt is a job for some worker.
 
     ``known`` are the jobs of interrupted actions that are on record already, by action. An adopted
     attempt without such a job is followed in a thread of this process. ``tell`` is called with
@@ -57,7 +60,7 @@ class RemoteWorkers:
         done: Callable[[Report], None],
         *,
         plan: str,
-        store: WorkerJobStore,
+        store: SqlStore,
         delivery: JobDelivery,
         settings: RemoteSettings,
         known: Mapping[str, WorkerJob],

@@ -15,13 +15,13 @@ from applier.configuration import option_types
 from applier.errors import ConfigurationError
 from applier.extras import MissingExtra
 from applier.scheduling.queue_limits import DEFAULT_QUEUE
-from applier.store.worker_jobs import WorkerJobStore
-from planner.configuration_files import place_of
+from planner.making.configuration_files import place_of
 
 #: Seconds after which a job that no worker took is sent again.
 RESEND_S = 5.0
 
 if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
     from applier.workers.remote_runs import RemoteRuns
 
 
@@ -69,9 +69,7 @@ def _celery() -> object:
     return celery_app
 
 
-def remote_runs(
-    conf: cfg.ConfigOpts, store: WorkerJobStore, cloud: Callable[[], str]
-) -> RemoteRuns:
+def remote_runs(conf: cfg.ConfigOpts, store: SqlStore, cloud: Callable[[], str]) -> RemoteRuns:
     """Return the RemoteRuns of a configuration; ``cloud`` returns the name of the cloud.
 
     Raises ConfigurationError, and any error that ``cloud`` raises.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import pkgutil
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -31,8 +32,10 @@ from usage import folded, gives_rows, metavar, of_cliff, own_arguments, usage
 from applier import configuration
 from applier.cli.help import GROUPS
 from applier.cli.program import Program
-from planner import effects, make_plan, registry
-from planner.model import Action, ActionPlan
+from planner import make_plan
+from planner.making import registry
+from planner.plan import effects
+from planner.plan.model import Action, ActionPlan
 
 
 class Written(SphinxDirective):
@@ -182,7 +185,7 @@ class StateTable(Written):
 
 
 class EffectsTable(Written):
-    """The rows of planner.effects.PAIRS."""
+    """The rows of planner.plan.effects.PAIRS."""
 
     def lines(self) -> Iterator[str]:
         rows = []
@@ -409,6 +412,19 @@ def _help(action: argparse.Action) -> str:
     return text
 
 
+class Modules(Written):
+    """Every module of a package: what it says of itself and of what is public in it."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        package = import_module(self.arguments[0])
+        inside = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        for name in (package.__name__, *sorted(module.name for module in inside)):
+            yield from heading(name, "-")
+            yield from (f".. automodule:: {name}", "")
+
+
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "plan-drawing": PlanDrawing,
     "plan-table": PlanTable,
@@ -421,6 +437,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "action-types": ActionTypes,
     "row-options": RowOptions,
     "verbs": Verbs,
+    "modules": Modules,
 }
 
 

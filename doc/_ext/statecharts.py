@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of plans and actions as pictures: places by hand, arrows from planner.states."""
+"""The states of plans and actions as pictures: places by hand, arrows from planner.plan.states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from drawings import Edge, Node, Point, placed
 
-from planner.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS, Transition
+from planner.plan.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS, Transition
 
 PLAN_PLACES: Mapping[str, Point] = {
     "RECOMMENDED": (66, 120),

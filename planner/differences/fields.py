@@ -6,14 +6,15 @@ The time and the extent of the facts are left out: two plans do the same whateve
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner import place_rules, secret_references
 from planner.errors import Path
-from planner.model import Action, ActionPlan
+from planner.plan import place_rules
+from planner.plan.model import Action, ActionPlan
+from planner.safe_text import sorted_json
+from planner.schemas import references
 
 #: The names of the values that a digest covers of an action.
 FIELDS = (
@@ -26,7 +27,6 @@ FIELDS = (
     "timeout_s",
     "retries",
 )
-_ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 def of_action(action: Action) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def of_plan(plan: ActionPlan) -> dict[str, Any]:
 
 def encoded(value: Any) -> str:
     """Return a value as JSON with sorted keys, in which 1, 1.0 and true are different texts."""
-    return _ENCODER.encode(value)
+    return sorted_json(value)
 
 
 def different(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
@@ -99,4 +99,4 @@ def at(value: Any, path: Path) -> Any:
 
 
 def _is_compared_by_key(value: Any) -> bool:
-    return isinstance(value, Mapping) and secret_references.reference(value) is None
+    return isinstance(value, Mapping) and references.reference(value) is None

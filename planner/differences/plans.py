@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two plans, without their uuids and their order, in time linear in actions and links."""
+"""Compares two plans, without their uuids and their order, in time linear in actions and links.
+
+Actions match by name, else by type, resource and parameters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner import graph
-from planner.differences import fields, matching
-from planner.differences.link_changes import LinkChanges, LinkSet
-from planner.differences.links import LinkReader, LinkSets, Members, is_join
+from planner.differences import fields
+from planner.differences.fields import encoded
+from planner.differences.links import LinkReader, LinkSet, LinkSets, Members, gained, is_join
 from planner.errors import Path
-from planner.model import Action, ActionPlan
+from planner.plan import graph
+from planner.plan.model import Action, ActionPlan
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,11 +83,10 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
     ((('retries',),), True)
     """
     shared: dict[Members, Members] = {}
-    numbers = matching.numbers(_without_joins(old), _without_joins(new))
+    numbers = numbers_of(_without_joins(old), _without_joins(new))
     known = [_known(p, n, shared) for p, n in zip((old, new), numbers, strict=True)]
     both, removed, added = _paired(*known)
     labels = {k.number: label(k.action) for side in known for k in side}
-    changes = LinkChanges(labels)
     new_links = [(other, one.links) for one, other in both] + [(k, LinkSets()) for k in added]
     lost_links = [(one, other.links) for one, other in both] + [(k, LinkSets()) for k in removed]
     return PlanDifference(
@@ -98,8 +102,8 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
             for one, other in both
             if one.wave != other.wave
         ),
-        new_links=changes.grouped(_in_order(new_links)),
-        lost_links=changes.grouped(_in_order(lost_links)),
+        new_links=gained(_in_order(new_links), labels),
+        lost_links=gained(_in_order(lost_links), labels),
         paths=tuple(fields.different(fields.of_plan(old), fields.of_plan(new))),
     )
 
@@ -134,7 +138,7 @@ def _known(
             i,
             waves.get(a.uuid, 0),
             reader.links(a),
-            fields.encoded(fields.of_action(a)),
+            encoded(fields.of_action(a)),
         )
         for i, a in enumerate(plan.actions)
         if a.uuid in numbers
@@ -142,43 +146,109 @@ def _known(
 
 
 def _paired(
-    old: Iterable[_Known], new: Iterable[_Known]
-) -> tuple[list[tuple[_Known, _Known]], list[_Known], list[_Known]]:
-    """Return the pairs of matching actions in the order of the new plan, the removed, the added."""
-    sides: dict[int, tuple[list[_Known], list[_Known]]] = {}
-    for i, side in enumerate((old, new)):
-        for known in side:
-            sides.setdefault(known.number, ([], []))[i].append(known)
+    old: Sequence[_Known], new: Sequence[_Known]
+) -> tuple[list[tuple[_Known, _Known]], Sequence[_Known], Sequence[_Known]]:
+    """Return the pairs of matching actions in the order of the new plan, the removed, the added.
+
+    Actions have equal numbers to match. Of several, those that are alike in most are paired first.
+    """
     both: list[tuple[_Known, _Known]] = []
-    removed: list[_Known] = []
-    added: list[_Known] = []
-    for members in sides.values():
-        pairs, only_old, only_new = matching.pairs(*members, _ALIKE)
-        both += pairs
-        removed += only_old
-        added += only_new
-    both.sort(key=lambda pair: pair[1].place)
-    return both, sorted(removed, key=_place), sorted(added, key=_place)
+    for alike in _ALIKE:
+        waiting: dict[Hashable, deque[_Known]] = defaultdict(deque)
+        for known in new:
+            waiting[alike(known)].append(known)
+        left, taken = [], set()
+        for known in old:
+            if same := waiting[alike(known)]:
+                taken.add(same[0].place)
+                both.append((known, same.popleft()))
+            else:
+                left.append(known)
+        old, new = left, [known for known in new if known.place not in taken]
+    return sorted(both, key=lambda pair: pair[1].place), old, new
 
 
-#: The keys by which actions with equal numbers are paired: all values, then all but the wave.
+#: The keys by which actions are paired: all values, all but the wave, the number alone.
 _ALIKE: Sequence[Callable[[_Known], Hashable]] = (
-    lambda known: (known.text, known.links, known.wave),
-    lambda known: (known.text, known.links),
+    lambda known: (known.number, known.text, known.links, known.wave),
+    lambda known: (known.number, known.text, known.links),
+    lambda known: known.number,
 )
-
-
-def _place(known: _Known) -> int:
-    return known.place
 
 
 def _in_order(
     compared: Sequence[tuple[_Known, LinkSets]],
-) -> Iterator[tuple[int, LinkSets, LinkSets]]:
-    """Yield, in plan order, the number of each action, its links, and those in the other plan."""
-    for known, others in sorted(compared, key=lambda pair: pair[0].place):
-        yield known.number, known.links, others
+) -> list[tuple[int, LinkSets, LinkSets]]:
+    """Return, in plan order, the number of each action, its links, and those in the other plan."""
+    ordered = sorted(compared, key=lambda pair: pair[0].place)
+    return [(known.number, known.links, others) for known, others in ordered]
 
 
 def _paths(old: Action, new: Action) -> tuple[Path, ...]:
     return tuple(fields.different(fields.of_action(old), fields.of_action(new)))
+
+
+#: An action, and its type, resource and parameters as text.
+_WithContent = tuple[Action, str]
+
+
+def numbers_of(
+    old: Collection[Action], new: Collection[Action]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Number the actions of two plans by uuid, so that those that match have equal numbers.
+
+    Actions match if their names are equal and unique in both plans, else if their types, resources
+    and parameters are equal. All actions that are equal in these share a number if both plans have
+    such actions. A name such as ``nop-3``, a type and a number, was made by a planner, and changes
+    when an action is inserted before: actions with such names match by name only if they do not
+    match otherwise. Actions with a name, but no resource and no parameters, match by name only.
+
+    >>> old = [Action(uuid="1", action_type="nop", name="a"), Action(uuid="2", action_type="stop")]
+    >>> new = [Action(uuid="3", action_type="stop"), Action(uuid="4", action_type="stop", name="a")]
+    >>> numbers_of(old, new)
+    ({'1': 0, '2': 1}, {'3': 1, '4': 0})
+    """
+    plans = [[(action, _content(action)) for action in plan] for plan in (old, new)]
+    named = [_by_name(plan) for plan in plans]
+    both = named[0].keys() & named[1].keys()
+    first = {name for name in both if _is_first(named[0][name], named[1][name])}
+    left = [{content for action, content in plan if action.name not in first} for plan in plans]
+    shared = left[0] & left[1]
+    found: dict[tuple[str, str | None, int], int] = {}
+
+    def number(action: Action, content: str, place: int) -> int:
+        by_name = action.name in first or (action.name in both and content not in shared)
+        is_bare = action.name and not (action.resource_id or action.input_parameters)
+        if by_name or is_bare:
+            key = ("name", action.name, 0)
+        elif content in shared:
+            key = ("content", content, 0)
+        else:
+            key = ("in one plan", action.uuid, place)
+        return found.setdefault(key, len(found))
+
+    before, after = (
+        {a.uuid: number(a, content, place) for a, content in plan}
+        for place, plan in enumerate(plans)
+    )
+    return before, after
+
+
+def _content(action: Action) -> str:
+    return encoded([action.action_type, action.resource_id, action.input_parameters])
+
+
+def _by_name(actions: Iterable[_WithContent]) -> dict[str, _WithContent]:
+    """Return the actions whose names are unique, by name."""
+    known = list(actions)
+    times = Counter(action.name for action, _ in known)
+    return {a.name: (a, text) for a, text in known if a.name is not None and times[a.name] == 1}
+
+
+def _is_first(one: _WithContent, other: _WithContent) -> bool:
+    """Return whether two actions of one name match by it, before any other match is tried."""
+    return one[1] == other[1] or not (_is_numbered(one[0]) or _is_numbered(other[0]))
+
+
+def _is_numbered(action: Action) -> bool:
+    return re.fullmatch(re.escape(action.action_type) + "-[0-9]+", action.name or "") is not None

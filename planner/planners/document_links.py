@@ -7,15 +7,14 @@ every planner: where a weight says otherwise, the link wins.
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path, accepted
-from planner.graph_algorithms import CycleError, topological_order
-from planner.model import Effect, ProposedAction
+from planner.plan.graph_algorithms import CycleError, topological_order
+from planner.plan.model import Effect, ProposedAction
 
 
 class DocumentLinks(NamedTuple):
@@ -131,16 +130,11 @@ def in_order(
     >>> [a.name for a in in_order([heavy, light], rank=lambda a: a.name == "light")]
     ['light', 'heavy']
     """
-    found: list[ProposedAction] = []
-    waiting = LinksLeft(of(actions))
-    ready = [(rank(actions[i]), i) for i in waiting.ready]
-    heapq.heapify(ready)
-    while ready:
-        _, i = heapq.heappop(ready)
-        found.append(actions[i])
-        for freed in waiting.placed(i):
-            heapq.heappush(ready, (rank(actions[freed]), freed))
-    return found
+    links = of(actions)
+    ranked = sorted(range(len(actions)), key=lambda i: rank(actions[i]))
+    place = {i: k for k, i in enumerate(ranked)}
+    before = [[tuple([place[earlier] for earlier in links.before(i)])] for i in ranked]
+    return [actions[ranked[k]] for k in topological_order(before)]
 
 
 class LinksLeft:
@@ -195,8 +189,8 @@ def unordered_on_a_machine(
     return []
 
 
-#: What a warning calls the machine of the applier.
-_APPLIER = "the applier's machine"
+#: What a warning calls the machine of actions that name none.
+_APPLIER = "the applier's machine or that of a worker"
 
 
 def _follows(links: DocumentLinks, earlier: int, later: int) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from typing import Any
 
-from planner import effects
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, shown
-from planner.graph_algorithms import CycleError, topological_order
-from planner.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
+from planner.plan import effects
+from planner.plan.graph_algorithms import CycleError, once, topological_order
+from planner.plan.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
 from planner.planners import document_links
-from planner.states import PlanState
 
 
 class Draft:
@@ -83,19 +83,18 @@ class Draft:
             pairs = {(a, b): n.why for n in needs for a in n.needed for b in n.needing}
             self._require_none(document_links.cycles(self._proposed, said, pairs))
         solution = self._solution
-        return ActionPlan(
-            uuid=self._surroundings.new_id(),
+        uuid = self._surroundings.new_id()
+        return self._surroundings.new_plan(
+            self._planner,
+            self._actions(settled, parents),
+            uuid,
             name=solution.name,
-            planner=self._planner,
-            state=PlanState.RECOMMENDED if self._proposed else PlanState.SUCCEEDED,
-            created_at=self._surroundings.now(),
             audit_uuid=solution.audit_uuid,
             strategy_name=solution.strategy_name,
             efficacy_indicators=tuple(solution.efficacy_indicators),
             global_efficacy=tuple(solution.global_efficacy),
             limits=dict(limits or {}),
             warnings=(*solution.warnings, *warnings, *map(self._dropped_text, settled.dropped)),
-            actions=self._actions(settled, parents),
         )
 
     def _order(self, said: document_links.DocumentLinks) -> list[int]:
@@ -111,13 +110,13 @@ class Draft:
             rule = f"so the planner {self._planner}"
             own = {(p, i): rule for i, parents in enumerate(self._parents) for p in parents}
             self._require_none(document_links.cycles(self._proposed, said, own))
-            # The parents alone have a cycle: planner.graph.validate reports it.
+            # The parents alone have a cycle: planner.plan.graph.validate reports it.
             return list(range(len(self._parents)))
 
     def _and_after(
         self, i: int, said: document_links.DocumentLinks, precedes: Callable[[int, int], bool]
     ) -> tuple[int, ...]:
-        """Return the parents of an action, and what it follows by a link and not by its parents."""
+        """Return what an action comes after: its parents, and links that these do not imply."""
         more = [a for a in said.after[i] if not precedes(a, i)]
         return (*self._parents[i], *more) if more else self._parents[i]
 
@@ -154,31 +153,18 @@ class Draft:
         self, settled: effects.Settled, parents: Sequence[tuple[int, ...]]
     ) -> tuple[Action, ...]:
         uuids = self._surroundings.new_ids(len(self._proposed))
-        shared: dict[int, tuple[str, ...]] = {}
 
         def uuids_of(positions: tuple[int, ...]) -> tuple[str, ...]:
-            if not positions:
-                return ()
-            found = shared.get(id(positions))
-            if found is None:
-                found = shared[id(positions)] = tuple([uuids[p] for p in positions])
-            return found
+            return tuple([uuids[p] for p in positions])
 
+        links = once(uuids_of)
         return tuple(
-            Action(
-                uuid=uuids[i],
-                name=p.name,
-                action_type=p.action_type,
-                resource_id=p.resource_id,
-                input_parameters=p.input_parameters,
-                description=p.description,
+            action_of(
+                p,
+                uuids[i],
                 reason=_reason(self._reasons[i], p),
-                parents=uuids_of(parents[i]),
-                needs=uuids_of(settled.needs[i]),
-                tokens=() if p.action_type == JOIN else tokens(p.action_type, p.touches),
-                estimate_s=p.estimate_s,
-                timeout_s=p.timeout_s,
-                retries=p.retries,
+                parents=links(parents[i]),
+                needs=links(settled.needs[i]),
             )
             for i in settled.order
             for p in (self._proposed[i],)
@@ -206,6 +192,26 @@ def _reason(reason: str, proposed: ProposedAction) -> str:
     return (
         f"{reason}, after {', '.join(shown([*names]))}: the document says so" if names else reason
     )
+
+
+def action_of(proposed: ProposedAction, uuid: str, **fields: Any) -> Action:
+    """Return the action of a plan that a proposed one becomes; ``fields`` are its links and more.
+
+    It holds the tokens of its type and of what it touches, a join none.
+    """
+    is_join = proposed.action_type == JOIN
+    own: dict[str, Any] = {
+        "name": proposed.name,
+        "action_type": proposed.action_type,
+        "resource_id": proposed.resource_id,
+        "input_parameters": proposed.input_parameters,
+        "description": proposed.description,
+        "tokens": () if is_join else tokens(proposed.action_type, proposed.touches),
+        "estimate_s": proposed.estimate_s,
+        "timeout_s": proposed.timeout_s,
+        "retries": proposed.retries,
+    }
+    return Action(uuid=uuid, **{**own, **fields})
 
 
 def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:

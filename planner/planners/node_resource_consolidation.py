@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from planner.contract import Options
 from planner.errors import InvalidInput, Mistake
-from planner.model import ActionPlan, ProposedAction, Solution
+from planner.plan.model import ActionPlan, ProposedAction, Solution
 from planner.planners import document_links
 from planner.planners.solution import SolutionPlanner, host_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from oslo_config import cfg, types
 
-from planner import ranges
+from planner.schemas import ranges
 
 
 def finite(value: object) -> int | float:

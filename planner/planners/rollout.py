@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 from planner.contract import Options, Planner, Surroundings
 from planner.errors import InvalidInput, Mistake, Path, UnknownPlugin
-from planner.model import Action, ActionPlan, ProposedAction
-from planner.place_rules import HeldPlace, PlaceRule
+from planner.plan.model import Action, ActionPlan, ProposedAction
+from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.planners import rollout_nodes, serial_fields
-from planner.planners.draft import tokens
+from planner.planners.draft import action_of, tokens
 from planner.planners.rollout_nodes import RolloutNode
 from planner.planners.rollout_schema import SCHEMA, STEP_FIELDS
 from planner.planners.solution import ActionReader
-from planner.states import PlanState
 
 
 class RolloutStep(NamedTuple):
@@ -32,9 +31,9 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """What is rolled out: the steps of each node, and the blocks of places, by token.
+    """What is rolled out: ``actions`` are the steps of each of ``nodes``, in their order.
 
-    A block has the names of its nodes, how many may be under way at first, and its rule.
+    ``blocks`` say, by token, of which nodes only so many may be under way at once.
     """
 
     name: str
@@ -90,33 +89,23 @@ class RolloutPlanner(Planner[Rollout]):
             )
             for k, action in enumerate(proposed, 1):
                 actions.append(
-                    Action(
-                        uuid=next(uuids),
-                        name=action.name,
-                        action_type=action.action_type,
-                        resource_id=action.resource_id,
-                        input_parameters=action.input_parameters,
-                        description=action.description,
+                    action_of(
+                        action,
+                        next(uuids),
                         reason=f"step {k} of {len(proposed)} on {node.name}",
                         needs=needs,
                         tokens=_tokens(action, node),
                         places=places,
-                        estimate_s=action.estimate_s,
-                        timeout_s=action.timeout_s,
-                        retries=action.retries,
                     )
                 )
                 needs = (actions[-1].uuid,)
-        return ActionPlan(
-            uuid=self.surroundings.new_id(),
+        return self.surroundings.new_plan(
+            self.NAME,
+            actions,
             name=problem.name,
-            planner=self.NAME,
-            state=PlanState.RECOMMENDED,
-            created_at=self.surroundings.now(),
             limits={token: block.limit for token, block in problem.blocks.items()},
             places={token: block.rule for token, block in problem.blocks.items()},
             warnings=problem.warnings,
-            actions=tuple(actions),
         )
 
 

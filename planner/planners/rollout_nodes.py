@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path, accepted
+from planner.plan.extent import labelled, listed
 
 
 class RolloutNode(NamedTuple):
@@ -40,12 +41,8 @@ def _node(raw: Any) -> RolloutNode:
     if not isinstance(raw, Mapping):
         return RolloutNode(str(raw))
     name = raw["uid"] if "uid" in raw else raw["name"]
-    roles = tuple(str(role) for role in _texts(raw.get("roles")))
+    roles = tuple(str(role) for role in listed(raw.get("roles")))
     return RolloutNode(str(name), raw.get("address"), raw.get("rack"), roles)
-
-
-def _texts(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _note_twice(nodes: Sequence[RolloutNode], path: Path, mistakes: list[Mistake]) -> None:
@@ -82,12 +79,11 @@ def _of_facts(
     """Return the hosts of the facts with these labels, by name; a role is the label ``role``."""
     labels = raw.get("label") or {}
     nodes = []
-    for known_as, fact in ((document.get("facts") or {}).get("hosts") or {}).items():
+    for known_as, fact in labelled(document.get("facts") or {}, labels).items():
         own = fact.get("labels") or {}
-        if all(value in _texts(own.get(label)) for label, value in labels.items()):
-            rack = next(iter(_texts(own.get("rack"))), None)
-            roles = tuple(_texts(own.get("role")))
-            nodes.append(RolloutNode(fact.get("name") or known_as, None, rack, roles))
+        rack = next(iter(listed(own.get("rack"))), None)
+        roles = tuple(listed(own.get("role")))
+        nodes.append(RolloutNode(fact.get("name") or known_as, None, rack, roles))
     if not nodes:
         wanted = ", ".join(f"{k}={v}" for k, v in labels.items())
         text = f"no host of the facts has {wanted}" if labels else "the facts have no hosts"

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import ranges
 from planner.planners import serial_fields
 from planner.planners.solution_schema import COMMON
 from planner.planners.solution_schema import SCHEMA as SOLUTION
+from planner.schemas import ranges
 
 _NAME = {
     **ranges.RESOURCE,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from planner import ranges
-from planner.place_rules import PlaceRule
+from planner.plan.place_rules import PlaceRule
+from planner.schemas import ranges
 
 _PERCENT = "^([1-9][0-9]?|100)%$"
 NUMBER: dict[str, Any] = {

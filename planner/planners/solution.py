@@ -8,16 +8,16 @@ third parties share this reader.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planner import ranges, secret_references, write_only
 from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
-from planner.model import JOIN, ProposedAction, Solution, Touch
+from planner.plan.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners import document_links
 from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
+from planner.schemas import ranges, references, write_only
 
 
 class SolutionPlanner(Planner[Solution]):
@@ -58,6 +58,10 @@ class SolutionPlanner(Planner[Solution]):
         return "node" in fields and not {"node", "address"} & action.input_parameters.keys()
 
 
+#: The parameter of a resize that says how to undo it; by default, the flavor in the facts.
+_SOURCE_FLAVOR = "source_flavor"
+
+
 def read_actions(
     planner: Planner[Any], document: Mapping[str, Any]
 ) -> tuple[list[ProposedAction], tuple[str, ...]]:
@@ -69,7 +73,7 @@ def read_actions(
     actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
     if mistakes := [*reader.mistakes, *document_links.mistakes(actions)]:
         raise InvalidInput(mistakes)
-    return actions, tuple(reader.warnings)
+    return actions, (*reader.warnings, *reader.unknown_attachments(actions))
 
 
 class ActionReader:
@@ -80,7 +84,9 @@ class ActionReader:
         self.mistakes: list[Mistake] = []
         self.warnings: dict[str, None] = {}
         self._types: dict[str, type[ActionType] | None] = {}
-        self._hosts = _host_names(document.get("facts") or {})
+        facts = document.get("facts") or {}
+        self._hosts, self._instances = _host_names(facts), facts.get("instances") or {}
+        self._volumes = facts.get("volumes") or {}
         self._numbers: Counter[str] = Counter()
         self._taken: set[str] = set()
         for i, raw in enumerate(document["actions"]):
@@ -100,6 +106,9 @@ class ActionReader:
             if len(self.mistakes) > before:
                 # Parameters that the schema refused must not be passed to the plugin.
                 action_type = None
+        if action_type and _SOURCE_FLAVOR in (action_type.SCHEMA.get("properties") or {}):
+            flavor = (self._instances.get(resource_id or "") or {}).get("flavor")
+            parameters = {**({_SOURCE_FLAVOR: flavor} if flavor else {}), **parameters}
         known = about(name, action_type, parameters)
         estimate = raw.get("estimate_s")
         return ProposedAction(
@@ -108,7 +117,7 @@ class ActionReader:
             resource_id=resource_id,
             input_parameters=parameters,
             description=known.description,
-            touches=self._touches(i, raw, known.touches),
+            touches=self._attached(self._touches(i, raw, known.touches)),
             needs=tuple(raw.get("needs", ())),
             after=tuple(raw.get("after", ())),
             estimate_s=known.estimate_s if estimate is None else estimate,
@@ -188,6 +197,30 @@ class ActionReader:
             return found
         return tuple(t._replace(resource=self._hosts.get(t.resource, t.resource)) for t in found)
 
+    def _attached(self, touches: tuple[Touch, ...]) -> tuple[Touch, ...]:
+        """Add the instances to which volumes are attached: a volume and its instance are one thing.
+
+        Nova copies an attached volume, which it does for no instance that moves, and the other way
+        round.
+        """
+        found = dict.fromkeys(touches)
+        for touch in touches:
+            kind, _, name = touch.resource.partition(":")
+            if kind == "volume" and (instance := (self._volumes.get(name) or {}).get("instance")):
+                found.setdefault(Touch(f"instance:{instance}"))
+        return tuple(found)
+
+    def unknown_attachments(self, actions: Sequence[ProposedAction]) -> Iterator[str]:
+        """Yield a warning if it is not known whether volumes are attached to touched instances."""
+        touched = dict.fromkeys(t.resource.partition(":")[::2] for a in actions for t in a.touches)
+        unknown = [name for kind, name in touched if kind == "volume" and name not in self._volumes]
+        if unknown and any(kind == "instance" for kind, _ in touched):
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            yield (
+                f"it is not known to which instance volume {unknown[0]}{more} is attached: "
+                "facts.volumes says it, and keeps work on a volume and on its instance apart"
+            )
+
     def _written(self, i: int, texts: list[str]) -> list[Touch]:
         touches = []
         for k, text in enumerate(texts):
@@ -215,7 +248,7 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
     """
     if kind is None:
         return About()
-    given = secret_references.replaced(parameters, lambda _, text: secret_references.label(text))
+    given = references.replaced(parameters, lambda _, text: references.label(text))
     try:
         touches = tuple(kind.touches(given))
         estimate_s = kind.estimate(given)

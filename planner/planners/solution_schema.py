@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import guards, ranges
+from planner import guards
+from planner.schemas import ranges
 
 #: A name that may be empty: clouds have such ones.
 _NAME = {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME}
@@ -105,6 +106,7 @@ SCHEMA: dict[str, Any] = {
                 "instances": _known(host=_NAME),
                 "hosts": _known(name=_NAME, labels=_LABELS),
                 "services": _known(host=_NAME),
+                "volumes": _known(instance=ranges.NAME_OR_NULL),
                 "flavors": _known(),
                 "server_groups": _known(),
             },

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from oslo_config import cfg
 
 from planner.contract import Options
-from planner.graph_algorithms import topological_order
-from planner.model import ActionPlan, ProposedAction, Solution
+from planner.plan.graph_algorithms import topological_order
+from planner.plan.model import ActionPlan, ProposedAction, Solution
 from planner.planners import document_links
+from planner.planners.draft import Draft
 from planner.planners.numbers import (
     UNNAMED_WEIGHT,
     parallelization_option,
@@ -25,19 +26,29 @@ from planner.planners.numbers import (
 )
 from planner.planners.solution import SolutionPlanner
 
-#: Defaults of Watcher 17.
+#: Defaults of Watcher 17 for its types. Of the others, what makes room goes early, work on nodes
+#: before they are switched off, and checks after it.
 WEIGHTS = {
     "nop": 70,
     "volume_migrate": 60,
     "change_nova_service_state": 50,
+    "create_instance": 45,
+    "start": 43,
+    "unshelve": 42,
     "sleep": 40,
     "shelve": 37,
     "stop": 35,
     "delete": 33,
+    "delete_instance": 32,
     "migrate": 30,
     "resize": 20,
+    **dict.fromkeys(("upload_file", "copy_files", "sync"), 18),
+    **dict.fromkeys(("shell", "puppet"), 16),
+    "reboot": 14,
     "turn_host_to_acpi_s3_state": 10,
     "change_node_power_state": 9,
+    "http_check": 5,
+    **dict.fromkeys(("pause", "anchor", "revert", "skipped"), 0),
 }
 PARALLELIZATION = {
     "turn_host_to_acpi_s3_state": 2,
@@ -51,6 +62,9 @@ PARALLELIZATION = {
     "nop": 1,
     "change_node_power_state": 2,
     "volume_migrate": 2,
+    **dict.fromkeys(("create_instance", "start", "unshelve", "delete_instance"), 2),
+    **dict.fromkeys(("upload_file", "copy_files", "sync", "http_check"), 10),
+    **dict.fromkeys(("shell", "puppet", "reboot", "pause", "anchor", "revert", "skipped"), 1),
 }
 
 
@@ -80,29 +94,18 @@ class WeightPlanner(SolutionPlanner):
     )
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Return the plan; each set follows all actions of the previous set.
-
-        With ``ordering = slots``, a join is between them.
-        """
+        """Return the plan; each set follows all actions of the previous set."""
         draft = self.draft(problem)
-        levels: list[int] = []
-        slots = options.ordering == "slots"
-        width = {} if slots else options.parallelization
-        before: tuple[int, ...] = ()
-        for level, (weight, k, n, members) in enumerate(
-            sets(problem.actions, options.weights, width, whole=slots)
-        ):
-            reason = f"weight {weight}" if n == 1 else f"weight {weight}, set {k} of {n}"
-            if slots and before:
-                before = (draft.join(before, f"everything heavier than weight {weight} has ended"),)
-                levels.append(level)
-            before = tuple([draft.add(action, before, reason) for action in members])
-            levels += [level] * len(members)
         used = sorted({action.action_type for action in problem.actions})
-        wide = {f"type:{t}": options.parallelization.get(t, 1) for t in used}
+        limits = {}
+        if options.ordering == "slots":
+            levels = _in_slots(draft, problem.actions, options.weights)
+            limits = {f"type:{t}": options.parallelization.get(t, 1) for t in used}
+        else:
+            levels = _in_chunks(draft, problem.actions, options)
         return draft.plan(
             precedes=lambda a, b: levels[a] < levels[b],
-            limits=wide if slots else {},
+            limits=limits,
             warnings=[
                 *unnamed("weight", options.weights, used, UNNAMED_WEIGHT),
                 *unnamed("parallelization", options.parallelization, used, 1),
@@ -110,18 +113,45 @@ class WeightPlanner(SolutionPlanner):
         )
 
 
+def _in_chunks(draft: Draft, actions: Sequence[ProposedAction], options: Options) -> list[int]:
+    """Add the actions to the draft set by set; return the number of the set of each, in order."""
+    levels: list[int] = []
+    before: tuple[int, ...] = ()
+    for level, found in enumerate(sets(actions, options.weights, options.parallelization)):
+        weight, k, n, members = found
+        reason = f"weight {weight}" if n == 1 else f"weight {weight}, set {k} of {n}"
+        before = tuple([draft.add(action, before, reason) for action in members])
+        levels += [level] * len(members)
+    return levels
+
+
+def _in_slots(
+    draft: Draft, actions: Sequence[ProposedAction], weights: Mapping[str, int | float]
+) -> list[int]:
+    """Add the actions weight by weight, with a join between; return the level of each position."""
+    levels: list[int] = []
+    before: tuple[int, ...] = ()
+    heights = _heights(actions, document_links.of(actions), weights)
+    for level, weight in enumerate(sorted({*heights}, reverse=True)):
+        if before:
+            before = (draft.join(before, f"everything heavier than weight {weight} has ended"),)
+            levels.append(level)
+        members = [a for a, height in zip(actions, heights, strict=True) if height == weight]
+        before = tuple([draft.add(action, before, f"weight {weight}") for action in members])
+        levels += [level] * len(members)
+    return levels
+
+
 def sets(
     actions: Sequence[ProposedAction],
     weights: Mapping[str, int | float],
     parallelization: Mapping[str, int],
-    *,
-    whole: bool = False,
 ) -> list[tuple[int | float, int, int, list[ProposedAction]]]:
     """List the sets in order, as (weight, number within the weight, number of sets, members).
 
     Weights are in descending order. An action that is linked to a lighter one has its weight. Each
     set of a weight takes of each type the first actions whose links lie in earlier sets, in input
-    order: without links, set k holds chunk k of each type. With ``whole``, each weight is one set.
+    order: without links, set k holds chunk k of each type.
 
     >>> three = [ProposedAction(name=f"resize-{i}", action_type="resize") for i in (1, 2, 3)]
     >>> nap = ProposedAction(name="sleep-1", action_type="sleep")
@@ -131,13 +161,10 @@ def sets(
     """
     said = document_links.of(actions)
     heights = _heights(actions, said, weights)
-    by_weight: dict[int | float, list[int]] = defaultdict(list)
-    for i, height in enumerate(heights):
-        by_weight[height].append(i)
     chunks = _Chunks(actions, said, heights, parallelization)
     found = []
-    for weight in sorted(by_weight, reverse=True):
-        chosen = [by_weight[weight]] if whole else list(chunks.of(weight))
+    for weight in sorted({*heights}, reverse=True):
+        chosen = list(chunks.of(weight))
         found += [
             (weight, k, len(chosen), [actions[i] for i in chunk])
             for k, chunk in enumerate(chosen, 1)

@@ -13,24 +13,19 @@ from collections.abc import Mapping
 
 from planner.contract import Options
 from planner.errors import InvalidInput
-from planner.model import ActionPlan, Effect, ProposedAction, Solution
-from planner.planners import document_links
+from planner.plan.model import ActionPlan, Effect, ProposedAction, Solution
+from planner.planners import document_links, weight
 from planner.planners.numbers import UNNAMED_WEIGHT, unnamed, weights_option
 from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
-#: Defaults of Watcher 17 for the first six types; the others go last, as if they had no weight.
+#: Defaults of Watcher 17 for its first types; all others of the product go last.
 WEIGHTS = {
-    "turn_host_to_acpi_s3_state": 0,
+    **dict.fromkeys(weight.WEIGHTS, 0),
     "resize": 1,
     "migrate": 2,
     "sleep": 3,
     "change_nova_service_state": 4,
     "nop": 5,
-    "change_node_power_state": 0,
-    "delete": 0,
-    "shelve": 0,
-    "stop": 0,
-    "volume_migrate": 0,
 }
 
 
@@ -59,13 +54,15 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         parents = _Parents(hosts)
         ancestors: list[frozenset[int]] = []
 
-        def weight(action: ProposedAction) -> int | float:
+        def weight_of(action: ProposedAction) -> int | float:
             return weights.get(action.action_type, UNNAMED_WEIGHT)
 
-        for action in document_links.in_order(problem.actions, rank=lambda action: -weight(action)):
+        for action in document_links.in_order(
+            problem.actions, rank=lambda action: -weight_of(action)
+        ):
             before = parents.of(action, len(draft))
             ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
-            draft.add(action, before, f"weight {weight(action)}")
+            draft.add(action, before, f"weight {weight_of(action)}")
         return draft.plan(
             precedes=lambda a, b: a in ancestors[b],
             warnings=[

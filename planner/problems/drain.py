@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
-from planner.extent import Members
+from planner.plan.extent import Members, labelled, listed
 from planner.problems.placement import Facts, place
 
 #: The migration type by the status of an instance. An instance of another status is not moved.
@@ -81,34 +81,20 @@ def undrain(facts: Facts, hosts: Sequence[str]) -> Mapping[str, Any]:
 
 
 def with_labels(facts: Facts, labels: Mapping[str, str]) -> list[str]:
-    """Return the compute hosts that have all labels, by name; raises InvalidInput if none has.
-
-    A host may have several values of a label, as it is in several aggregates.
-    """
+    """Return the compute hosts that have all labels, by name; raises InvalidInput if none has."""
     hosts = facts.get("hosts", {})
-    found = [
-        name
-        for name in sorted(facts.get("services", {}))
-        if all(
-            value in _values(hosts.get(name, {}).get("labels", {}).get(label))
-            for label, value in labels.items()
-        )
-    ]
+    found = sorted(labelled(facts, labels).keys() & facts.get("services", {}).keys())
     if not found:
         wanted = ", ".join(f"{label}={value}" for label, value in labels.items())
         known = {
             f"{label}={value}"
             for host in hosts.values()
             for label, values in (host.get("labels") or {}).items()
-            for value in _values(values)
+            for value in listed(values)
         }
         text = f"no compute host has it; {accepted(wanted, known)}"
         raise InvalidInput([Mistake(text, place=f"--label {wanted}")])
     return found
-
-
-def _values(value: Any) -> Sequence[str]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _existing(facts: Facts, hosts: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from planner.model import Action
+from planner.plan.model import Action
 from planner.render.drawn_graph import Line
 from planner.render.look import Look
 
@@ -100,3 +100,28 @@ def about(box: Box) -> str:
 def printable(text: str) -> str:
     """Replace each character that cannot be printed, such as a line break, by a space."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def notes(drawing: Drawing) -> list[str]:
+    """Return the sentences that explain a drawing, apart from its colours and kinds of lines.
+
+    They contain the number of drawn actions, the meaning of marks and points that occur, and
+    whether lines are left out.
+    """
+    drawn = sum(len(box.actions) for box in drawing.boxes.values())
+    count = f"{drawn} action{'' if drawn == 1 else 's'}"
+    if drawn > len(drawing.boxes):
+        count += f" in {len(drawing.boxes)} boxes: x N means N equivalent actions"
+    said = [count]
+    if any(line.label == EACH for line in drawing.lines):
+        said.append(f"{EACH}: each action has its own counterpart")
+    lists = [box for box in drawing.boxes.values() if len(box.names) > 1]
+    if any(box.serial for box in lists):
+        said.append("1. 2. 3.: one after another")
+    if not all(box.serial for box in lists):
+        said.append(f"{BESIDE}: they may run at once, and have equal lines")
+    if drawing.points:
+        said.append("through a point: all actions before it precede all behind it")
+    if drawing.left_out:
+        said.append("lines that others imply are left out")
+    return said

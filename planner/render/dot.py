@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.model import Action, ActionPlan
-from planner.render.boxes import KINDS, Drawing, printable, text_lines, tooltip
+from planner.plan.model import Action, ActionPlan
+from planner.render.boxes import KINDS, Drawing, notes, printable, text_lines, tooltip
 from planner.render.drawing import draw
-from planner.render.legend import notes
 
 _STYLES = {
     "need": "style=solid",

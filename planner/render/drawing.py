@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from planner.model import JOIN, Action, ActionPlan
+from planner.plan.model import JOIN, Action, ActionPlan
 from planner.render import swimlanes
 from planner.render.boxes import EACH, Box, Drawing, printable
-from planner.render.drawn_graph import DrawnGraph, Line
-from planner.render.equivalence import depths, equivalent, members, pairs
+from planner.render.drawn_graph import DrawnGraph, Line, plan_to_graph
+from planner.render.equivalence import chains, depths, equivalent, members, merged, pairs, siblings
 from planner.render.look import Look, looks
-from planner.render.merging import chains, merged, siblings
-from planner.render.plan_to_graph import plan_to_graph
 
 #: In plans with more actions than this, equivalent actions share a box.
 MANY = 40

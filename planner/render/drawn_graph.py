@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph of a drawing: its lines can be followed in both directions, and removed."""
+"""The graph of a drawing: its lines can be followed in both directions, and removed.
+
+Links of a plan become lines, large sets of predecessors that actions share become points.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
+
+from planner.plan.graph import NumberedGroups
+from planner.plan.model import Action, ActionPlan
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -166,3 +173,56 @@ def _through(first: str, second: str) -> str:
     if "any" in (first, second):
         return "any"
     return "need" if first == second == "need" else "order"
+
+
+def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
+    """Return the graph of all actions; ``ids`` maps their uuids to the names of the nodes.
+
+    A large set of predecessors that several actions share gets a point.
+    """
+    graph, shared = DrawnGraph(ids.values()), _Shared(plan)
+    for action in plan.actions:
+        head = ids[action.uuid]
+        for kind, group in shared.groups(action):
+            point = shared.point_of(kind, group)
+            if point is None:
+                ends = group
+            elif point in graph.nodes:
+                ends = ()
+            else:
+                graph.node(point)
+                ends = group
+            for uuid in ends:
+                graph.line(ids[uuid], point or head, kind)
+            if point is not None:
+                graph.line(point, head, kind)
+        for source, outcomes in action.triggers:
+            graph.line(ids[source], head, "trigger", " or ".join(outcomes))
+    return graph
+
+
+class _Shared:
+    """The sets of links that several actions of a plan share; each tuple object is read once."""
+
+    def __init__(self, plan: ActionPlan) -> None:
+        groups = NumberedGroups()
+        self._number = groups.number
+        keys = [(kind, self._number(g)) for a in plan.actions for kind, g in self.groups(a)]
+        sizes = [len(group) for group in groups.uuids]
+        dense = [
+            key
+            for key, times in Counter(keys).items()
+            if min(times, sizes[key[1]]) > 1 and times * sizes[key[1]] > DENSE
+        ]
+        self._dense = {key: f"p{i}" for i, key in enumerate(dense)}
+
+    def groups(self, action: Action) -> list[tuple[str, tuple[str, ...]]]:
+        """List the links of an action by kind, without parents that are equal to its needs."""
+        groups = [("need", action.needs), *(("any", group) for group in action.needs_any)]
+        if self._number(action.parents) != self._number(action.needs):
+            groups.append(("order", action.parents))
+        return groups
+
+    def point_of(self, kind: str, group: tuple[str, ...]) -> str | None:
+        """Return the id of the point of a set, or None if its lines are direct."""
+        return self._dense.get((kind, self._number(group)))

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from planner.model import Action, ActionPlan
-from planner.render.boxes import KINDS, Drawing, text_lines
+from planner.plan.model import Action, ActionPlan
+from planner.render.boxes import KINDS, Drawing, notes, text_lines
 from planner.render.drawing import draw
-from planner.render.legend import notes
 from planner.render.look import LOOKS
 
 _ARROWS = {"need": "-->", "any": "-. any .->", "order": "-->", "trigger": "-. {} .->"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from planner.model import Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 
 _NODE = "node:"
 

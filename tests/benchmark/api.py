@@ -28,8 +28,8 @@ from api_client import Process, api_process, configured
 from command_line import CommandLine
 
 from applier import configuration
+from applier.api.feed import MOST_WAITING
 from applier.api.server import Server
-from applier.api.v2.feed import MOST_WAITING
 from applier.assembly import Assembly
 from planner import make_plan
 from planner.documents import parse

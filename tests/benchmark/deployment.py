@@ -29,7 +29,7 @@ import yaml
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
 from planner import documents, make_plan
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import plan

@@ -40,8 +40,8 @@ from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.storage.sql import SqlStore
 from applier.testing.trials import changed, plugin
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 
 WORKERS = 4
 ROUNDS = 5
@@ -94,6 +94,7 @@ def run(plan: ActionPlan, store: object, claim: str) -> Took:
             make_task=task_maker(
                 plan.actions, ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)
             ),
+            concurrency=Concurrency(limits=plan.limits, max_workers=WORKERS),
         )
     )
     took = Took(time.perf_counter() - began, time.process_time() - used)
@@ -233,6 +234,7 @@ def cancelling(number: int) -> None:
                     plan.actions,
                     ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None),
                 ),
+                concurrency=Concurrency(limits=plan.limits, max_workers=WORKERS),
             )
         )
         return Took(time.perf_counter() - cancelled[0], 0.0)

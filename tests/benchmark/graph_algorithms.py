@@ -18,9 +18,10 @@ from collections.abc import Callable
 
 import networkx as nx
 
-from planner import graph_algorithms, order_graph
-from planner.model import Action
-from planner.planners.events.dominators import dominators
+from planner import order_graph
+from planner.plan import graph_algorithms
+from planner.plan.model import Action
+from planner.planners.events.cutting import dominators
 
 ROUNDS = 5
 NODES, EDGES = 10_000, 50_000

@@ -15,14 +15,11 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
-import sqlalchemy as sa
-
-from applier.storage import rows
+from applier.storage import rows, statements
 from applier.storage.sql import SqlStore
-from applier.storage.tables import action_states, actions, plans
 from applier.store import PlanFilters
 from applier.testing.sample_plans import MADE, new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 SHOWN, OF_A_PLAN, ROUNDS = 25, 20, 31
 MOST = 1.5
@@ -44,19 +41,15 @@ def filled(folder: str, number: int) -> SqlStore:
     head, members = rows.plan_row(plan), list(rows.action_rows(plan))
     for first in range(0, number // OF_A_PLAN, 1000):
         uuids = [f"plan-{i}" for i in range(first, min(first + 1000, number // OF_A_PLAN))]
-        with store._database.engine.begin() as database:
+        with store._database.write() as transaction:
             heads = [
                 head | (RARE if i % 1000 == 30 else COMMON) for i in range(first, first + 1000)
             ]
-            database.execute(
-                sa.insert(plans),
-                [{**row, "uuid": uuid} for row, uuid in zip(heads, uuids, strict=False)],
-            )
+            named = [{**row, "uuid": uuid} for row, uuid in zip(heads, uuids, strict=False)]
+            transaction.write(statements.INSERT_PLAN, *named)
             of_plans = [{**member, "plan": uuid} for uuid in uuids for member in members]
-            for table in (actions, action_states):
-                columns = table.c.keys()
-                found = [{key: row[key] for key in columns} for row in of_plans]
-                database.execute(sa.insert(table), found)
+            transaction.write(statements.INSERT_ACTION, *of_plans)
+            transaction.write(statements.INSERT_STATE, *of_plans)
     return store
 
 

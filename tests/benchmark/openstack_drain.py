@@ -25,11 +25,11 @@ sys.path += [str(Path(__file__).parents[1] / name) for name in ("openstack", "wa
 import environments
 from nova_lab import NovaLab
 
-from applier.scheduling.forecast import makespan_s
+from applier.scheduling.course import Ranking
 from applier.scheduling.submissions import Concurrency
 from applier.storage.sql import SqlStore
-from planner.model import ActionPlan
-from planner.states import ActionState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState
 
 PROGRAM = Path(sys.executable).with_name("actionplan")
 AT_ONCE = 10
@@ -98,7 +98,7 @@ def tell(plan: ActionPlan, requests: list[str]) -> None:
     expected |= dict.fromkeys(moves, each_s)
     waiting = [replace(action, state=ActionState.PENDING) for action in plan.actions]
     concurrency = Concurrency(limits=plan.limits, max_workers=AT_ONCE)
-    forecast_s = makespan_s(waiting, expected, concurrency)
+    forecast_s = Ranking(waiting, expected, concurrency).timeline.makespan_s
     began = min(at for at, _ in spans.values())
     took_s = max((at - began).total_seconds() + s for at, s in spans.values())
     print(f"{len(moves)} moves, {AT_ONCE} at a time; plan {plan.state}")

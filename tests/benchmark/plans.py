@@ -6,8 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 WIDTH = 20
 

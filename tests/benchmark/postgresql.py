@@ -23,21 +23,20 @@ from functools import partial
 from typing import Any
 
 import psycopg
-import sqlalchemy as sa
 from engine import CLAIMANT, Took, limit, medians, now, run
 from plans import layers
 
 from applier.contracts import Report
 from applier.storage import schema_version, statements
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.storage.transactions import Write
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 
 # The databases of tests are made by a module of the tests.
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from scratch_database import POSTGRESQL, scratch_database
+from scratch_database import POSTGRESQL, connected, scratch_database
 
 MOST_US = 352
 
@@ -83,7 +82,7 @@ def floor(url: str, plan: ActionPlan, batches: Sequence[Sequence[Report]]) -> To
     with closing(SqlStore(url)) as store:
         plan, claim = claimed(store, plan)
         commits = [_sent(store, plan.uuid, claim, reports) for reports in batches]
-    address = parse(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    address = parse(url).with_password()
     with closing(psycopg.connect(address, autocommit=True)) as connection:
         began, used = time.perf_counter(), time.process_time()
         for sent in commits:
@@ -111,11 +110,8 @@ def main() -> None:
     """Print a line."""
     plan = layers(1000)
     with scratch_database(os.environ.get("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)) as url:
-        engine = make_engine(parse(url)).execution_options(isolation_level="AUTOCOMMIT")
-        with engine.connect() as database:
-            name = parse(url).database
-            database.execute(sa.text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
-        engine.dispose()
+        with connected(url) as database:
+            database.execute(f"ALTER DATABASE {parse(url).database} SET synchronous_commit = off")
         schema_version.upgrade(url)
         batches = committed(url, plan)
         least, ours = medians(partial(floor, url, plan, batches), partial(record, url, plan))

@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from applier.scheduling.course import Course
-from applier.scheduling.forecast import best_ranks
+from applier.scheduling.course import Course, Ranking
 from applier.scheduling.submissions import Concurrency
-from planner.model import JOIN, Action
-from planner.place_rules import HeldPlace, PlaceRule
+from planner.plan.model import JOIN, Action
+from planner.plan.place_rules import HeldPlace, PlaceRule
 
 TOKEN = "serial:nodes"  # noqa: S105
 STEPS = 5
@@ -76,7 +75,9 @@ def ratio(given: Sequence[Action], at_once: int, seed: int, scene: Scene, bound:
     """Return the makespan over the bound, with ranks of what was expected."""
     expected, actual = durations(given, seed, scene)
     limits = concurrency(at_once, len(given))
-    return Course(given, actual, limits).run(best_ranks(given, expected, limits)).makespan_s / bound
+    return (
+        Course(given, actual, limits).run(Ranking(given, expected, limits).ranks).makespan_s / bound
+    )
 
 
 def durations(

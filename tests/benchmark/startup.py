@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; from applier.cli.main import main; sys.exit(main())"
 #: Imports alone: what every verb needs, and what a verb needs that reads the record.
 BARE = "import cliff.app, cliff.commandmanager; from oslo_config import cfg"
-WITH_RECORD = f"{BARE}; import sqlalchemy"
+WITH_RECORD = f"{BARE}; import sqlite3"
 
 
 class Case(NamedTuple):

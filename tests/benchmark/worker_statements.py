@@ -24,11 +24,10 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import kombu
-import sqlalchemy as sa
 
 from applier.contracts import JobOffer, Report
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import OVER, AttemptKey, HeldJob, Worker
 from applier.testing.sample_plans import new_plan
@@ -38,7 +37,7 @@ from applier.workers.follower import LONGEST_S, SHORTEST_S
 # The databases of tests are made by a module of the tests.
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(sys.path[0], "contract"))
-from scratch_database import POSTGRESQL, scratch_database
+from scratch_database import POSTGRESQL, connected, run, scratch_database
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 RULES = Path(__file__).parents[2] / "etc" / "worker-accounts.postgresql.sql"
@@ -130,9 +129,9 @@ class Side:
     def __init__(self, url: str) -> None:
         plain = parse(url)
         self._meter = Meter(plain.host or "127.0.0.1", plain.port or 5432)
-        through = plain.set(host="127.0.0.1", port=self._meter.port)
-        through = through.update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
-        self.store = SqlStore(through.render_as_string(hide_password=False))
+        options = {"sslmode": "disable", "gssencmode": "disable"}
+        through = plain._replace(host="127.0.0.1", port=self._meter.port, options=options)
+        self.store = SqlStore(through.with_password())
         self.pid = 0
 
     def counted(self) -> Counted:
@@ -144,13 +143,12 @@ class Side:
         meter = self._meter
         return Counted(meter.statements, meter.sent, meter.answered, used_s, time.thread_time())
 
-    def find_process(self, looker: sa.Engine) -> None:
+    def find_process(self, url: str) -> None:
         """Find the process of the database that serves this side's last connection."""
         self.store.workers()
         text = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
         text += "pg_backend_pid() ORDER BY query_start DESC LIMIT 1"
-        with looker.connect() as database:
-            self.pid = database.execute(sa.text(text)).scalar_one()
+        [self.pid] = run(url, text)
 
 
 def show(name: str, side: Side, times: int, what: Callable[[int], object]) -> None:
@@ -235,20 +233,17 @@ def prepared(url: str) -> Iterator[str]:
     """Make the tables and an account of a worker; yield the URL of the account."""
     schema_version.upgrade(url)
     name, account = parse(url).database, f"worker_{uuid4().hex[:12]}"
-    engine = make_engine(parse(url))
-    with closing(engine.raw_connection()) as connection, closing(connection.cursor()) as cursor:
+    with connected(url) as connection, closing(connection.cursor()) as cursor:
         cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         cursor.execute(RULES.read_text(encoding="utf-8"))
         cursor.execute(f"CREATE ROLE {account} LOGIN PASSWORD 'x' IN ROLE actionplan_worker")
         text = "INSERT INTO actionplan_rights.served_queue VALUES (%s, 'site-b')"
         cursor.execute(text, (account,))
     try:
-        own = parse(url).set(username=account, password="x")  # noqa: S106
-        yield own.render_as_string(hide_password=False)
+        own = parse(url)._replace(user=account, password="x")  # noqa: S106
+        yield own.with_password()
     finally:
-        with closing(engine.raw_connection()) as connection, closing(connection.cursor()) as cursor:
-            cursor.execute(f"DROP ROLE {account}")
-        engine.dispose()
+        run(url, f"DROP ROLE {account}")
 
 
 def messages() -> None:
@@ -305,7 +300,6 @@ def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     server = os.environ.get("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
     with scratch_database(server) as url, prepared(url) as account:
-        looker = make_engine(parse(url))
         with closing(SqlStore(url)) as store:
             plan = ""
             for _ in range(rows // PLAN_SIZE):
@@ -314,18 +308,17 @@ def main() -> None:
             other = new_plan(*(f"a{i}" for i in range(TIMES + 5)))
             claim = claimed(store, other)
             keys = [(action, AttemptKey(other.uuid, action.uuid, 1)) for action in other.actions]
-        with looker.connect() as database:
-            database.execute(sa.text("ANALYZE"))
+        run(url, "ANALYZE")
         print(f"{rows} jobs in the table, {PLAN_SIZE} in each plan; each time:")
         heads = ("state-", "bytes to", "bytes", "its CPU", "own CPU")
         print(" " * 42, *(f"{head:>8}" for head in heads))
         print(" " * 42, *(f"{head:>8}" for head in ("ments", "database", "back", "us", "us")))
         for side, who, its in ((Side(url), "worker", mine[0]), (Side(account), "account", mine[1])):
-            side.find_process(looker)
+            side.find_process(url)
             worker_side(side, who, [key for _, key in its])
             side.store.close()
         side = Side(url)
-        side.find_process(looker)
+        side.find_process(url)
         applier_side(side, keys, other.uuid, claim)
         jobs = side.store
         show("applier: look for ends in 100 jobs", side, TIMES, lambda _: jobs.jobs_of(plan, OVER))
@@ -346,7 +339,6 @@ def main() -> None:
             lambda _: jobs.served_queues(),
         )
         side.store.close()
-        looker.dispose()
     messages()
     for rate in (0.1, 1, 1.7, 10, 100):
         print(f"{rate:g} ends a second: {looks_a_second(rate):.0f} looks a second")

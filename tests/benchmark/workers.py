@@ -27,8 +27,8 @@ from uuid import uuid4
 from applier.assembly import Assembly
 from applier.configuration import load
 from applier.storage import schema_version
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 # Databases and processes of tests are made by modules of the tests.
 sys.path.insert(0, str(Path(__file__).parents[1]))

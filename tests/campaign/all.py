@@ -50,7 +50,16 @@ CAMPAIGNS = {
     "fleet, MariaDB, Redis": "fleet.py --record mariadb --broker redis --seed SEED",
     "fleet, away": "fleet.py --record postgresql --broker redis --away 20 --lease 30"
     " --longest 25 --seed SEED",
+    "fleet, cables": "fleet.py --namespaces --record postgresql --broker redis"
+    " --trouble vanish,freeze-worker,kill-worker --work 0.3 --seed SEED",
+    "cables, planted fault": "fleet.py --namespaces --record postgresql --broker redis"
+    " --trouble vanish,freeze-worker --fault twice --work 0.8 --seed SEED",
+    "deliveries": "deliveries.py --seed SEED",
+    "clients": "clients.py --seed SEED",
     "full disk": "appliers.py --trouble kill,full --seed SEED --store small",
+    "few files and threads": "appliers.py --trouble starve --seed SEED",
+    "64 appliers": "appliers.py --trouble crowd --actions 8 --longest 4 --seed SEED",
+    "two versions": "appliers.py --trouble kill,race,pause,look,versions --seed SEED",
 }
 #: How much of the output of a campaign that failed is repeated at the end.
 LAST_LINES = 40

@@ -22,15 +22,17 @@ from pathlib import Path
 from random import Random
 
 import outage
+import versions
 import world
 from outage import Server
 from processes import SERVICES, WORKERS, Site
-from troubles import ANYWHERE, CLOCKS, OWN, SMALL, TROUBLES
+from troubles import ANYWHERE, CLOCKS, OWN, SMALL, STATES, TROUBLES, VERSIONS
 
+from applier.errors import StoreError
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
-from planner.model import ActionPlan
-from planner.states import ENDED_PLAN, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ENDED_PLAN, PlanState
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -39,6 +41,8 @@ from scratch_database import scratch_database  # noqa: E402
 
 #: How many seconds a plan may take beyond what its commands take.
 PATIENCE_S = 120.0
+#: The states of a plan that an applier runs or will run.
+LIVING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
 
 
 class Campaign:
@@ -46,7 +50,7 @@ class Campaign:
 
     def __init__(self, site: Site, given: argparse.Namespace, names: Sequence[str]) -> None:
         self._site, self._given, self._chance = site, given, site.chance
-        self._names = [name for name in names if name != CLOCKS]
+        self._names = [name for name in names if name not in STATES]
         self._end = time.monotonic() + given.seconds
         self.done: Counter[str] = Counter()
         self.found: list[str] = []
@@ -67,6 +71,7 @@ class Campaign:
         site.store.save_plan(plan)
         try:
             found = self._troubled()
+            wrong = [*self._wrong_in_the_crowd()]
         finally:
             for applier in site.appliers:
                 applier.end()
@@ -75,7 +80,7 @@ class Campaign:
         while time.monotonic() < deadline and _some_run(file):
             time.sleep(0.2)
         events = world.read(file)
-        wrong = [*world.wrong_in(plan, events, WORKERS), *world.wrong_at_the_end(found, events)]
+        wrong += [*world.wrong_in(plan, events, WORKERS), *world.wrong_at_the_end(found, events)]
         for applier in site.appliers:
             wrong += applier.wrong()
         wrong += site.left_behind()
@@ -83,6 +88,30 @@ class Campaign:
             wrong[:0] = [f"{a.name} ended{a.how_it_ended()}" for a in site.appliers[-SERVICES:]]
         site.appliers.clear()
         self.found += [f"plan {seed}: {text}" for text in wrong]
+
+    def _wrong_in_the_crowd(self) -> Iterator[str]:
+        """Say which plans of a crowd did not run once and well, and were not refused with a word.
+
+        Whatever is left of those whose applier was killed, a service carries out.
+        """
+        patience = time.monotonic() + PATIENCE_S
+        for applier, plan, file in self._site.crowd:
+            applier.wait(max(0.0, patience - time.monotonic()))
+            while True:
+                found = self._site.read(lambda store: store.load_plan(plan.uuid))  # noqa: B023
+                if found.state not in LIVING or time.monotonic() > patience:
+                    break
+                self._site.keep_services()
+                time.sleep(0.2)
+            events = world.read(file)
+            if found.state is PlanState.RECOMMENDED and not events:
+                self.done["refused"] += 1
+                if "locked" not in applier.told():
+                    yield f"{applier.name} says not why nothing has run{applier.how_it_ended()}"
+                continue
+            yield from world.wrong_in(plan, events, WORKERS)
+            yield from world.wrong_at_the_end(found, events)
+        self._site.crowd.clear()
 
     def _troubled(self) -> ActionPlan:
         """Trouble whoever runs the plan until it has ended, or takes too long."""
@@ -146,6 +175,15 @@ def made(store: str | None, scratch: ExitStack) -> tuple[str, Path, Server | Non
     return url, folder, server
 
 
+def other_versions(folder: Path, chance: Random) -> tuple[tuple[str, ...], ...]:
+    """Return this version, as often as all others, and an earlier and a later one."""
+    others = [versions.command(versions.later(folder / "later"))]
+    if found := versions.earlier(folder / "earlier", chance):
+        print(f"The earlier version is that of the commit {found[0]}", flush=True)
+        others.append(versions.command(found[1]))
+    return (*[()] * len(others), *others)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a campaign; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -161,9 +199,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     names = given.trouble.split(",")
-    unknown = set(names) - {*TROUBLES, CLOCKS}
-    if unknown:
-        parser.error(f"no trouble {', '.join(unknown)}; there are {', '.join((*TROUBLES, CLOCKS))}")
+    known = (*TROUBLES, *STATES)
+    if unknown := set(names) - set(known):
+        parser.error(f"no trouble {', '.join(unknown)}; there are {', '.join(known)}")
     with ExitStack() as scratch:
         url, folder, server = made(given.store, scratch)
         store = scratch.enter_context(closing(SqlStore(url)))
@@ -171,8 +209,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         site.server = server
         if CLOCKS in names:
             site.clocks = ("", "+90s", "-90s", "+1d")
+        if VERSIONS in names:
+            site.versions = other_versions(folder, site.chance)
         campaign = Campaign(site, given, names)
         campaign.run()
+        try:
+            SqlStore(url).close()
+        except StoreError as reason:  # another version has changed the tables
+            campaign.found.append(str(reason))
         campaign.tell()
     return 1 if campaign.found else 0
 

@@ -25,8 +25,8 @@ from applier.run import node_states
 from applier.run.node_states import Status
 from applier.storage.sql import SqlStore
 from planner import documents
-from planner.model import JOIN, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import fuel_tasks

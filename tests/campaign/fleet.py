@@ -27,16 +27,17 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+import namespaces
 import world
 from fleet_site import AT_ONCE, FleetSite
-from fleet_troubles import CLOCKS, TROUBLES
+from fleet_troubles import CABLES, CLOCKS, TROUBLES
 from own_servers import BROKERS, RECORDS, MissingServer, own_server
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
-from planner.model import JOIN, ActionPlan
-from planner.states import ENDED_PLAN, ActionState, PlanState
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ENDED_PLAN, ActionState, PlanState
 
 Answer = TypeVar("Answer")
 
@@ -79,7 +80,8 @@ class Campaign:
     def _one_plan(self) -> None:
         file = self._site.folder / f"world-{self.plans}"
         seed = self._given.seed * 1000 + self.plans
-        plan = world.plan_of(seed, self._given.actions, file, self._given.longest, rare=RARE)
+        size, longest = self._given.actions, self._given.longest
+        plan = world.plan_of(seed, size, file, longest, rare=RARE, in_process=self._given.work)
         while self._site.troubled:
             time.sleep(0.1)
         self._store.save_plan(replace(plan, state=PlanState.PENDING))
@@ -120,7 +122,7 @@ class Campaign:
                 self.done[name] += 1
             elif now < quiet_from and self._names and not self._given.away:
                 name = self._site.chance.choice(self._names)
-                self.done[name] += TROUBLES[name](self._site)
+                self.done[name] += {**TROUBLES, **CABLES}[name](self._site)
             time.sleep(self._site.chance.uniform(0.2, PAUSE_S))
 
     def _resume(self, uuid: str) -> None:
@@ -189,18 +191,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trouble", default=",".join((*TROUBLES, CLOCKS)), help="which, by name")
     parser.add_argument("--longest", type=float, default=6.0, help="seconds of the longest command")
     parser.add_argument("--actions", type=int, default=40, help="how many a plan has")
+    parser.add_argument("--work", type=float, default=0.1, help="a part that are no commands")
     parser.add_argument("--lease", type=float, default=6.0, help="seconds of a lease")
     parser.add_argument("--away", type=float, default=0.0, help="seconds; instead of --trouble")
-    parser.add_argument("--fault", default="none", help="requeue; has to be found")
+    parser.add_argument("--namespaces", action="store_true", help="a network for each machine")
+    parser.add_argument("--fault", default="none", help="requeue, or twice; has to be found")
     parser.add_argument("--seed", type=int, default=1, help="another number makes other plans")
     parser.add_argument("--keep", type=Path, help="a new folder for logs, to be looked at")
     given = parser.parse_args(arguments)
-    unknown = set(given.trouble.split(",")) - {*TROUBLES, CLOCKS}
-    if unknown:
-        parser.error(f"no trouble {', '.join(unknown)}; there are {', '.join((*TROUBLES, CLOCKS))}")
+    known = (*TROUBLES, *CABLES, CLOCKS)
+    if unknown := set(given.trouble.split(",")) - set(known):
+        parser.error(f"no trouble {', '.join(unknown)}; there are {', '.join(known)}")
     try:
+        if given.namespaces:
+            namespaces.go_inside()
         with ExitStack() as scratch:
             return _ran(given, scratch)
+    except namespaces.Missing as reason:
+        print(f"Skipped, because no network namespaces can be made: {reason}")
+        return 0
     except MissingServer as reason:
         print(f"No server could be made: {reason}")
         return 1 if os.environ.get("CI") else 0
@@ -214,7 +223,8 @@ def _ran(given: argparse.Namespace, scratch: ExitStack) -> int:
     broker = scratch.enter_context(own_server(BROKERS[given.broker], folder / "broker"))
     upgrade(record.url)
     chance = Random(given.seed)
-    site = FleetSite(record, broker, folder, chance, lease_s=given.lease, fault=given.fault)
+    how = {"lease_s": given.lease, "fault": given.fault, "apart": given.namespaces}
+    site = FleetSite(record, broker, folder, chance, **how)
     if CLOCKS in given.trouble.split(",") and not given.away:
         site.clocks = ("", "+90s", "-90s", "+1d")
     with closing(SqlStore(record.url)) as store:

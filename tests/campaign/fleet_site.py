@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
 
+from namespaces import Cable
 from own_servers import MissingServer, OwnServer
 from processes import HEARTBEAT_S, Applier
 
@@ -56,6 +58,8 @@ class Machine:
         #: The services of it that have ended, to be looked through.
         self.ended: list[Applier] = []
         self.was_killed = False
+        #: Its only way to the servers, if it is in a namespace of its own.
+        self.cable: Cable | None = None
 
     def runs(self, *, early: bool) -> bool:
         """Return whether the service runs, and is ready unless ``early``."""
@@ -76,12 +80,14 @@ class FleetSite:
         *,
         lease_s: float,
         fault: str,
+        apart: bool = False,
     ) -> None:
         self.servers = {"record": record, "broker": broker}
         self.folder, self.chance, self.lease_s = folder, chance, lease_s
         self.clocks: tuple[str, ...] = ("",)
         self.found: list[str] = []
-        self._fault, self._number = fault, 0
+        self._fault, self._number, self._apart = fault, 0, apart
+        self._numbers = count(1)
         self._due: list[tuple[float, Callable[[], None]]] = []
         self._undoing: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -97,11 +103,16 @@ class FleetSite:
     def _machine(self, name: str, program: str) -> Machine:
         machine = Machine(name, program, self.folder / name)
         machine.folder.mkdir()
+        here = "127.0.0.1"
+        if self._apart:
+            machine.cable = Cable(next(self._numbers))
+            here = machine.cable.here
         machine.links = {
-            kind: Proxy("127.0.0.1", server.port) for kind, server in self.servers.items()
+            kind: Proxy("127.0.0.1", server.port, here) for kind, server in self.servers.items()
         }
+        urls = {k: self.servers[k].url_at(link.port, here) for k, link in machine.links.items()}
         text = CONFIGURATION.format(
-            **{kind: self.servers[kind].url_at(link.port) for kind, link in machine.links.items()},
+            **urls,
             folder=machine.folder,
             places=AT_ONCE if program == APPLIER else PLACES,
             heartbeat_s=HEARTBEAT_S,
@@ -134,6 +145,8 @@ class FleetSite:
         for machine in self.machines:
             for link in machine.links.values():
                 link.go_away()
+            if machine.cable is not None:
+                machine.cable.end()
 
     def later(self, seconds: float, what: Callable[[], None]) -> None:
         """Do something after some seconds, whatever the troubler does then."""
@@ -204,6 +217,7 @@ class FleetSite:
                 self.found.append(f"{machine.name} has ended by itself{how}")
         machine.was_killed = False
         self._number += 1
-        before = (*WRAPPER, machine.name, self._fault)
+        inside = machine.cable.before if machine.cable is not None else ()
+        before = (*inside, *WRAPPER, machine.name, self._fault)
         clock = self.chance.choice(self.clocks)
         machine.service = Applier(machine.folder, [machine.program], self._number, clock, before)

@@ -66,6 +66,18 @@ def cut(site: FleetSite) -> bool:
     return True
 
 
+def vanish(site: FleetSite) -> bool:
+    """Pull the cable of a machine for a while: neither end hears of it."""
+    whole = [m for m in site.machines if m.cable is not None and m.cable.here not in site.troubled]
+    if not whole:
+        return False
+    cable = site.chance.choice(whole).cable
+    assert cable is not None
+    cable.pull()
+    site.trouble(cable.here, site.chance.uniform(0.3, 3) * site.lease_s, cable.plug_in)
+    return True
+
+
 def _one(program: str, site: FleetSite) -> Machine | None:
     found = site.of(program)
     return site.chance.choice(found) if found else None
@@ -82,5 +94,7 @@ TROUBLES: dict[str, Callable[[FleetSite], bool]] = {
     "freeze-record": partial(freeze_server, "record"),
     "cut": cut,
 }
+#: Only for machines in namespaces.
+CABLES = {"vanish": vanish}
 #: Not an event, but the state of the whole campaign: services whose clocks are apart.
 CLOCKS = "clocks"

@@ -37,8 +37,8 @@ from applier.scheduling.verdict import ActionEnd
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, expected_ends
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import ENDED_PLAN, OPEN, WELL, ActionState, Outcome, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, Outcome, PlanState
 
 VICTIM = Path(__file__).with_name("victim.py")
 #: A child that takes longer than this hangs; beside other campaigns, all are slow.

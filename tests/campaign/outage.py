@@ -27,7 +27,7 @@ from victim import WORKERS, read_effects
 
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
-from planner.states import ENDED_PLAN
+from planner.plan.states import ENDED_PLAN
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -11,15 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import kombu
 import outage
-import sqlalchemy as sa
 from kombu.exceptions import KombuError
 
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import Connector, parse
+from applier.storage.refusals import Refused
+from applier.storage.transactions import Transactions
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -55,9 +56,9 @@ class OwnServer:
         """The URL on the port of the server itself."""
         return self.url_at(self.port)
 
-    def url_at(self, port: int) -> str:
+    def url_at(self, port: int, host: str = "127.0.0.1") -> str:
         """Return the URL of a proxy before it."""
-        return self.form.format(port=port)
+        return self.form.format(port=port).replace("127.0.0.1", host)
 
     def make(self) -> None:
         """Make what it needs before its first start."""
@@ -72,12 +73,11 @@ class OwnServer:
 
     def ask(self) -> None:
         """Ask it something; raises an error if it does not answer."""
-        engine = make_engine(parse(self.url))
-        try:
-            with engine.connect() as database:
-                database.execute(sa.text("SELECT 1"))
-        finally:
-            engine.dispose()
+        with (
+            closing(Transactions(Connector(parse(self.url)))) as transactions,
+            transactions.read() as transaction,
+        ):
+            transaction.read("SELECT 1")
 
     def start(self) -> None:
         """Start it; return when it answers."""
@@ -96,7 +96,7 @@ class OwnServer:
         while True:
             try:
                 return self.ask()
-            except (OSError, sa.exc.SQLAlchemyError, KombuError):
+            except (OSError, Refused, KombuError):
                 if time.monotonic() > deadline or self._process.poll() is not None:
                     told = (self.folder / "log").read_text(errors="replace")[-1500:]
                     raise MissingServer(f"{type(self).__name__} does not answer: {told}") from None

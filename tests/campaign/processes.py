@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from outage import Server
 
 from applier.errors import StoreError
 from applier.storage.sql import SqlStore
+from planner.plan.model import ActionPlan
 
 Answer = TypeVar("Answer")
 #: The words of a command, or the beginning of one.
@@ -29,6 +31,10 @@ WORKERS, SERVICES = 4, 3
 #: How often the applier that runs the plan is the one in trouble.
 MOSTLY = 0.7
 HEARTBEAT_S = 0.3
+#: How many more files a starved applier may open, and how many more bytes it may map: less than
+#: the stack of a thread, and enough for all else.
+FEW_FILES, LITTLE_MEMORY = 6, 7 * 2**20
+HARD_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 #: How long the last processes of a command may take to end after it.
 ENDING_S = 60
 #: How many lines are shown of what a program printed that ended by itself.
@@ -77,8 +83,9 @@ class Applier:
                 cwd=folder,
                 env={**os.environ, **environment},
             )
-        #: When a frozen one is let go, by time.monotonic(); 0 for one that is not frozen.
+        #: When one that is frozen or starved is let go, by time.monotonic(); 0 for any other.
         self.thaws_at = 0.0
+        self._starved = 0
 
     @property
     def lives(self) -> bool:
@@ -94,6 +101,28 @@ class Applier:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
 
+    def starve(self, pid: int, chance: Random) -> None:
+        """Let a process of it open hardly more files than it has open, or start no more threads."""
+        process = Path(f"/proc/{pid}")
+        with suppress(OSError):  # it may end meanwhile
+            if chance.random() < 1 / 2:
+                files = len(os.listdir(process / "fd")) + chance.randint(0, FEW_FILES)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (files, HARD_FILES))
+            else:
+                pages = int((process / "statm").read_text().split()[0])
+                mapped = pages * resource.getpagesize() + LITTLE_MEMORY
+                resource.prlimit(pid, resource.RLIMIT_AS, (mapped, resource.RLIM_INFINITY))
+            self._starved = pid
+
+    def let_go(self) -> None:
+        """Let a frozen or starved one go on as before."""
+        self.thaws_at = 0.0
+        if self.has(self._starved):
+            for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS):
+                with suppress(ProcessLookupError):
+                    resource.prlimit(self._starved, what, resource.getrlimit(what))
+        self.signal(signal.SIGCONT)
+
     def has(self, pid: int) -> bool:
         """Return whether a process is one of its own."""
         with suppress(ProcessLookupError):
@@ -102,12 +131,17 @@ class Applier:
 
     def end(self) -> None:
         """Let it end in an orderly way; kill it if it does not."""
-        self.signal(signal.SIGCONT)
+        self.let_go()
         self.signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(30)
         self.signal(signal.SIGKILL)
         self._process.wait()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended by itself, but not longer than this."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
 
     def told(self) -> str:
         """Return what it has printed so far."""
@@ -137,7 +171,11 @@ class Site:
         self.url, self.store, self.folder, self.chance = url, store, folder, chance
         self.appliers: list[Applier] = []
         self.plan = ""
+        #: Appliers that each run a plan of their own, that plan, and what its commands write.
+        self.crowd: list[tuple[Applier, ActionPlan, Path]] = []
         self.clocks: tuple[str, ...] = ("",)
+        #: What comes before the words of a program: nothing, or what makes it another version.
+        self.versions: tuple[tuple[str, ...], ...] = ((),)
         self._number = 0
         text = CONFIGURATION.format(
             url=url, folder=folder, workers=WORKERS, heartbeat_s=HEARTBEAT_S
@@ -147,16 +185,15 @@ class Site:
     def start(self, *words: str) -> None:
         """Start an applier."""
         self._number += 1
-        clock = self.chance.choice(self.clocks)
-        self.appliers.append(Applier(self.folder, words, self._number, clock))
+        clock, before = self.chance.choice(self.clocks), self.chance.choice(self.versions)
+        self.appliers.append(Applier(self.folder, words, self._number, clock, before))
 
     def keep_services(self) -> None:
-        """Start services in place of those that were killed, and let frozen ones go in time."""
+        """Start services in place of those that have ended, and let frozen ones go in time."""
         living = [a for a in self.appliers if a.lives]
         for applier in living:
             if applier.thaws_at and time.monotonic() > applier.thaws_at:
-                applier.thaws_at = 0.0
-                applier.signal(signal.SIGCONT)
+                applier.let_go()
         services = sum(a.name.startswith("actionplan-applier") for a in living)
         for _ in range(SERVICES - services):
             self.start("actionplan-applier")
@@ -173,7 +210,7 @@ class Site:
                 time.sleep(0.1)
 
     def victim(self) -> Applier | None:
-        """Return an applier that runs and is not frozen: mostly the one that runs the plan."""
+        """Return an applier that runs freely: mostly the one that runs the plan."""
         living = [a for a in self.appliers if a.lives and not a.thaws_at]
         claimant = self.read(lambda store: store.claimant(self.plan))
         its = [a for a in living if claimant and a.has(claimant.pid)]

@@ -26,8 +26,8 @@ from typing import Any
 import yaml
 
 from applier.storage.sql import SqlStore
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 PROGRAM = Path(sys.executable).with_name("actionplan")
 PATIENCE_S = 120
@@ -111,7 +111,8 @@ class Rollout:
 
     def go_on(self, *, undisturbed: bool) -> Iterator[str]:
         """Apply the plan, stop that at a random moment unless undisturbed; yield what is wrong."""
-        if self.plan().state in (PlanState.ONGOING, PlanState.FAILED, PlanState.CANCELLED):
+        stopped = (PlanState.ONGOING, PlanState.PAUSED, PlanState.FAILED, PlanState.CANCELLED)
+        if self.plan().state in stopped:
             self.run("resume", "last")
         before = self._events()
         applier = self.start("apply", "last", "--yes")

@@ -7,12 +7,18 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import server_troubles
+import world
 from processes import HEARTBEAT_S, Site
+
+from applier.storage.sql import SqlStore
 
 #: A claim is lost after so many seconds without a heartbeat.
 SILENCE_S = 6 * HEARTBEAT_S
+#: How many appliers come at once, and how many actions each of their plans has.
+CROWD, SMALL_SIZE = 64, 4
 
 
 def kill(site: Site) -> None:
@@ -30,6 +36,27 @@ def freeze(site: Site) -> None:
         applier.signal(signal.SIGSTOP)
 
 
+def starve(site: Site) -> None:
+    """Let the applier that runs the plan have no more files, or no more threads, for a while."""
+    claimant = site.read(lambda store: store.claimant(site.plan))
+    for applier in site.appliers:
+        if claimant and not applier.thaws_at and applier.has(claimant.pid):
+            applier.thaws_at = time.monotonic() + site.chance.uniform(0.5, 3) * SILENCE_S
+            applier.starve(claimant.pid, site.chance)
+
+
+def crowd(site: Site) -> None:
+    """Let many appliers at once run a small plan each, beside those of the plan."""
+    if site.crowd:
+        return
+    for number in range(CROWD):
+        file = site.folder / f"{site.plan}-{number}"
+        plan = world.plan_of(site.chance.randrange(10**9), SMALL_SIZE, file, world.SHORT_S)
+        site.read(partial(SqlStore.save_plan, plan=plan))
+        site.start("actionplan", "apply", plan.uuid, "--yes")
+        site.crowd.append((site.appliers[-1], plan, file))
+
+
 def race(site: Site) -> None:
     """Let a verb and the services want the plan at the same time."""
     verb = site.chance.choice(("apply", "resume", "start"))
@@ -39,6 +66,12 @@ def race(site: Site) -> None:
 def pause(site: Site) -> None:
     """Pause the plan; the next trouble of this kind, or a race, resumes it."""
     site.verb(site.chance.choice(("pause", "resume")), site.plan)
+
+
+def look(site: Site) -> None:
+    """Read the record by a verb."""
+    verb = site.chance.choice(("list", "show"))
+    site.verb(verb, *([] if verb == "list" else [site.plan]))
 
 
 def cut(site: Site) -> None:
@@ -76,9 +109,12 @@ ANYWHERE: dict[str, Callable[[Site], None]] = {
     "race": race,
     "pause": pause,
 }
+#: Troubles that are a campaign of their own.
+APART = {"starve": starve, "crowd": crowd, "look": look}
 #: Troubles that need a certain record: a server, a server of one's own, a small disk.
 ON_SERVERS = {"cut": cut, "deadlock": deadlock}
-TROUBLES = {**ANYWHERE, **ON_SERVERS, "crash": crash, "full": full}
-#: Not an event, but the state of the whole campaign: services whose clocks are apart.
-CLOCKS = "clocks"
+TROUBLES = {**ANYWHERE, **APART, **ON_SERVERS, "crash": crash, "full": full}
+#: Not events, but the state of a whole campaign: appliers whose clocks or versions are apart.
+CLOCKS, VERSIONS = "clocks", "versions"
+STATES = (CLOCKS, VERSIONS)
 OWN, SMALL = "own", "small"

@@ -32,8 +32,8 @@ from applier.scheduling.verdict import TypePolicy
 from applier.storage.idle import Connection
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 WORKERS = 4
 #: How long an action works, and how long a process that is about to die waits for work that

@@ -18,8 +18,8 @@ from random import Random
 from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import ActionEnd
 from applier.testing.random_plans import expected_ends, random_plan
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 #: On a full disk nothing can be printed; that alone is no failure of the command.
 SCRIPT = """\
@@ -29,12 +29,25 @@ printf 'end %s\\n' "$1" >>"$2"; echo "$1 done" || true
 """
 #: The longest time that a command takes, in seconds, but for those that are to outlive appliers.
 SHORT_S = 0.4
+#: The type of actions that are no commands.
+IN_PROCESS = "nop"
 #: At least one command outlives appliers, and one of so many.
 RARE = 12
 
 
-def plan_of(seed: int, size: int, file: Path, longest_s: float, *, rare: int = RARE) -> ActionPlan:
-    """Return the plan of a seed; its commands write to ``file``, and one of ``rare`` is long."""
+def plan_of(
+    seed: int,
+    size: int,
+    file: Path,
+    longest_s: float,
+    *,
+    rare: int = RARE,
+    in_process: float = 0.0,
+) -> ActionPlan:
+    """Return the plan of a seed; its commands write to ``file``, and one of ``rare`` is long.
+
+    Such a part of them is no command, but work in the process of whoever runs it.
+    """
     chance = Random(seed)
     plan = random_plan(seed, size)
     certain = chance.choice([a.uuid for a in plan.actions if a.action_type != JOIN])
@@ -44,6 +57,9 @@ def plan_of(seed: int, size: int, file: Path, longest_s: float, *, rare: int = R
             return action
         long = action.uuid == certain or chance.randrange(rare) == 0
         seconds = chance.uniform(longest_s / 3, longest_s) if long else chance.uniform(0, SHORT_S)
+        if in_process and chance.random() < in_process:
+            work = {"uuid": action.uuid, "file": str(file), "seconds": seconds}
+            return replace(action, action_type=IN_PROCESS, input_parameters=work)
         argv = ["/bin/sh", "-c", SCRIPT, "sh", action.uuid, str(file), f"{seconds:.2f}"]
         parameters = {"argv": argv, "timeout_s": longest_s * 20}
         return replace(action, action_type="shell", input_parameters=parameters)
@@ -60,20 +76,29 @@ def read(file: Path) -> list[tuple[str, str]]:
 
 
 def wrong_in(plan: ActionPlan, events: Sequence[tuple[str, str]], workers: int) -> Iterator[str]:
-    """Say where an action began too early, twice, or beside too many others."""
+    """Say where an action began too early, twice, or beside too many others.
+
+    Work in a process that was killed may begin again, and may never end; its effect is its end.
+    What was lost so is not said to run: nobody knows until when it did.
+    """
     actions = {action.uuid: action for action in plan.actions}
     commands = {uuid for uuid, action in actions.items() if action.action_type != JOIN}
+    in_process = {uuid for uuid, action in actions.items() if action.action_type == IN_PROCESS}
+    both = Counter(events)
+    lost = {u for u in in_process if not both["begin", u] == both["end", u] == 1}
     limit = Gates(plan.limits, workers).limit
     begun: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     for word, uuid in events:
         if word == "end":
             ended[uuid] += 1
+            if ended[uuid] > 1:
+                yield f"{uuid} ended {ended[uuid]} times"
             continue
-        begun[uuid] += 1
+        begun[uuid] = 1 if uuid in in_process else begun[uuid] + 1
         if begun[uuid] > 1:
             yield f"{uuid} began {begun[uuid]} times"
-        running = begun - ended
+        running = Counter({u: n for u, n in (begun - ended).items() if u not in lost})
         for before in commands & set(actions[uuid].before()):
             if running[before]:
                 yield f"{uuid} began before {before} had ended"
@@ -83,7 +108,7 @@ def wrong_in(plan: ActionPlan, events: Sequence[tuple[str, str]], workers: int) 
                 yield f"{token} was held {held[token]} times when {uuid} began"
         if running.total() > workers:
             yield f"{running.total()} ran at once when {uuid} began"
-    for uuid in begun - ended:
+    for uuid in (begun - ended).keys() - in_process:
         yield f"{uuid} never ended"
 
 
@@ -101,7 +126,8 @@ def wrong_at_the_end(
     An action may have FAILED if it says that there was no room for it, and did not begin. With
     ``doubts`` it may be UNKNOWN, whatever it did, and CANCELLED if it needs what such a one holds.
     """
-    begun = {uuid for word, uuid in events if word == "begin"}
+    in_process = {a.uuid for a in found.actions if a.action_type == IN_PROCESS}
+    begun = {u for word, u in events if word == ("end" if u in in_process else "begin")}
     failed = {
         action.uuid: ActionEnd(ActionState.FAILED, action.outcome)
         for action in found.actions

@@ -48,69 +48,29 @@ class RunStoreContract(
     """Tests of the RunStore of the fixture ``store``."""
 
 
-class PlanStoreContract(SaveChecks, FindChecks, ListChecks, AllAttemptsChecks):
-    """Tests of the methods of PlanStore; the fixture ``store`` returns a whole Store."""
-
-
-class PageStoreContract(PageChecks):
-    """Tests of the methods of PageStore; the fixture ``store`` returns a whole Store."""
-
-
-class OperatorStoreContract(
-    MoveChecks, ClaimantChecks, ResumeChecks, TakeOverChecks, SettleChecks, SendRequestChecks
-):
-    """Tests of the methods of OperatorStore; the fixture ``store`` returns a whole Store."""
-
-
-class HistoryStoreContract(AnswerChecks, HistoryChecks):
-    """Tests of the methods of HistoryStore; the fixture ``store`` returns a whole Store."""
-
-
-class RetentionStoreContract(RetentionChecks):
-    """Tests of the methods of RetentionStore; the fixture ``store`` returns a whole Store."""
-
-
-class ServiceStoreContract(ServiceChecks):
-    """Tests of the ServiceStore of the fixture ``store``."""
-
-
-class FiguresStoreContract(FiguresChecks):
-    """Tests of the methods of FiguresStore; the fixture ``store`` returns a whole Store."""
-
-
-class EventStoreContract(EventWritingChecks, EventChecks):
-    """Tests of the methods of EventStore; the fixture ``store`` returns a whole Store."""
-
-
-class DurationStoreContract(NodeDurationChecks):
-    """Tests of the methods of DurationStore; the fixture ``store`` returns a whole Store."""
-
-
-class StartTimeStoreContract(StartTimeChecks):
-    """Tests of the methods of StartTimeStore; the fixture ``store`` returns a whole Store."""
-
-
-class ApprovalStoreContract(ApprovalChecks):
-    """Tests of the methods of ApprovalStore; the fixture ``store`` returns a whole Store."""
-
-
-class WorkerJobStoreContract(WorkerJobChecks):
-    """Tests of the methods of WorkerJobStore; the fixture ``store`` returns a whole Store."""
-
-
 class StoreContract(
     RunStoreContract,
-    PlanStoreContract,
-    PageStoreContract,
-    OperatorStoreContract,
-    HistoryStoreContract,
-    RetentionStoreContract,
-    ServiceStoreContract,
-    FiguresStoreContract,
-    EventStoreContract,
-    DurationStoreContract,
-    ApprovalStoreContract,
-    StartTimeStoreContract,
-    WorkerJobStoreContract,
+    AllAttemptsChecks,
+    AnswerChecks,
+    ApprovalChecks,
+    ClaimantChecks,
+    EventChecks,
+    EventWritingChecks,
+    FiguresChecks,
+    FindChecks,
+    HistoryChecks,
+    ListChecks,
+    MoveChecks,
+    NodeDurationChecks,
+    PageChecks,
+    ResumeChecks,
+    RetentionChecks,
+    SaveChecks,
+    SendRequestChecks,
+    ServiceChecks,
+    SettleChecks,
+    StartTimeChecks,
+    TakeOverChecks,
+    WorkerJobChecks,
 ):
-    """Tests of the Store of the fixture ``store``: all of the above."""
+    """Tests of the record, of which the fixture ``store`` returns an empty one."""

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from applier.actions.nop import Nop
+from applier.actions.markers import Nop
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import ActionContext, ActionPlugin
 from applier.errors import ActionFailed, AlreadyDone
 from applier.testing.action_suite import ActionContract
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 INSTALLED = sorted(entry_points(group="actionplan.actions"), key=lambda entry: entry.name)
 OURS = [entry for entry in INSTALLED if entry.value.startswith("applier.actions.")]
@@ -34,9 +34,6 @@ def action(entry) -> type[ActionPlugin]:
 class TestInstalledActions(ActionContract):
     def test_it_is_registered_under_its_type(self, entry, action):
         assert entry.name == action.TYPE
-
-    def test_it_inherits_from_the_contract_alone(self, action):
-        assert action.__bases__ == (ActionPlugin,)
 
     def test_neither_a_precheck_nor_a_stopped_run_changes_the_cloud(self, action, tmp_path):
         cloud = SimulatedCloud(tmp_path / "cloud.json")

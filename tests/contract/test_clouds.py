@@ -14,7 +14,7 @@ from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed
 from applier.run.plan_cloud import SIMULATED
 from applier.testing.cloud_suite import CloudContract, CloudSample
-from planner import registry
+from planner.making import registry
 
 INSTANCE = "00000000-0000-4000-8000-000000000001"
 VOLUME = "00000000-0000-4000-8000-000000000002"

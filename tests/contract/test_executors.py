@@ -15,13 +15,14 @@ from engine_suite import EngineContract
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import StoreError
+from applier.run.setup import jobs_of
 from applier.store.worker_jobs import Worker
 from applier.testing.trials import Trial, changed
 from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote_runs import RemoteRuns
 from applier.workers.remote_workers import RemoteSettings
-from planner.states import ActionState, Outcome
+from planner.plan.states import ActionState, Outcome
 
 SETTINGS = RemoteSettings(lease_s=30.0, resend_s=0.5, cloud="simulated", release="1")
 
@@ -77,9 +78,9 @@ class TestWorkers(EngineContract):
             max_workers=max_workers,
             runs_at=SimpleNamespace(
                 executor_of=lambda plan, known, tell: made[0].executor_of(plan, known, tell),
-                jobs_of=lambda plan: made[0].jobs_of(plan),
                 queue_limits=lambda plan, without: made[0].queue_limits(plan, without),
             ),
+            jobs_of=lambda plan: jobs_of(made[0]._store, plan),
             **options,
         )
         environment = trial.runner._setup.environment.of_plan(plan)

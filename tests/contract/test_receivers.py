@@ -18,8 +18,7 @@ from scratch_broker import Broker, scratch_broker
 
 from applier import configuration
 from applier.delivery import messaging
-from applier.delivery.event_file import EventFile
-from applier.delivery.receivers import Away, Receiver
+from applier.delivery.receivers import Away, EventFile, Receiver
 from applier.delivery.webhook import Webhook
 
 PLAN = "6a1f31f0-8b7e-4a53-9d3c-2a8a3f1b9d10"

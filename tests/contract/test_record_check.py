@@ -5,33 +5,22 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import sqlalchemy as sa
+from scratch_database import run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
 from applier.storage.record_check import check
+from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
-from applier.storage.tables import (
-    action_states,
-    actions,
-    attempts,
-    metadata,
-    plans,
-    requests,
-    reservations,
-    turn,
-)
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import empty_record
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
@@ -77,114 +66,100 @@ def empty(url):
     if url.startswith("sqlite:///"):
         Path(url.removeprefix("sqlite:///")).write_bytes(empty_record())
         return
-    run(url, *(sa.delete(table) for table in reversed(metadata.sorted_tables)))
-    run(url, sa.insert(turn).values(number=1))
-
-
-def run(url, *statements):
-    """Run statements without the rules of the database that would refuse them."""
-    engine = make_engine(parse(url))
-    off = {
-        "sqlite": "PRAGMA foreign_keys = OFF",
-        "mysql": "SET foreign_key_checks = 0",
-        "postgresql": "SET session_replication_role = replica",
-    }[engine.dialect.name]
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as database:
-        database.exec_driver_sql(off)
-        for statement in statements:
-            database.execute(statement)
-        if engine.dialect.name == "postgresql":
-            database.exec_driver_sql("SET session_replication_role = DEFAULT")
-    engine.dispose()
+    run(url, *(f"DELETE FROM {table}" for table in TABLES))
+    run(url, "INSERT INTO actionplan_turn (number) VALUES (1)")
 
 
 class Damage(NamedTuple):
     """A change of a record: what the check says of it, and whether the plan is loaded even so.
 
     It may or may not be loaded if ``loads`` is None: its actions have no order of their own.
-    ``statement`` gets the uuids of the plan's actions a1 and a2.
+    In ``statement``, A1 and A2 stand for the uuids of the plan's actions a1 and a2.
     """
 
     said: str
-    statement: Callable[[str, str], sa.Executable]
+    statement: str
     loads: bool | None = False
 
 
-def plan(**values):
-    return lambda *_: sa.update(plans).where(plans.c.uuid == BAD).values(**values)
+def plan(change):
+    return f"UPDATE actionplan_plan SET {change} WHERE uuid = '{BAD}'"
 
 
-def action(name, table=actions, **values):
-    """Change an action; in values, A1 and A2 stand for uuids."""
-
-    def statement(first, second):
-        uuid = first if name == "a1" else second
-        known = {k: v.replace("A1", first).replace("A2", second) for k, v in values.items()}
-        return sa.update(table).where(table.c.uuid == uuid).values(**known)
-
-    return statement
+def action(name, change):
+    return f"UPDATE actionplan_action SET {change} WHERE uuid = '{name}'"
 
 
-def state(name, **values):
-    return action(name, action_states, **values)
+def state(name, change):
+    return f"UPDATE actionplan_action_state SET {change} WHERE uuid = '{name}'"
 
 
-def attempt(**values):
-    return lambda *_: sa.update(attempts).values(**values)
-
-
-REQUEST = {"number": 1, "verb": "limit", "who": "me", "created_at": NOW}
+REQUEST = "INSERT INTO actionplan_request (plan, number, verb, who, created_at, limits) VALUES "
 DAMAGE = [
-    Damage("state 'BOGUS' is none of RECOMMENDED", plan(state="BOGUS")),
-    Damage("limits '{' is not JSON", plan(limits="{")),
-    Damage("limits '[]' is not limits", plan(limits="[]")),
-    Damage("its content was changed after it was saved", plan(limits='{"type:nop": 7}')),
-    Damage("its content was changed", action("a1", input_parameters='{"message": "other"}')),
-    Damage("its content was changed", action("a2", tokens='["node:other"]')),
-    Damage("its content was changed", plan(digest="sha256:0")),
-    Damage("its content was changed", plan(digest="none at all")),
-    Damage("it is ONGOING, and not claimed by a process", plan(state="ONGOING"), loads=True),
-    Damage("it is SUCCEEDED, and its action", plan(state="SUCCEEDED"), loads=True),
-    Damage("action a2: state 'DONE' is none of", state("a2", state="DONE")),
-    Damage("action a1: outcome 'fine' is none of", state("a1", outcome="fine")),
+    Damage("state 'BOGUS' is none of RECOMMENDED", plan("state = 'BOGUS'")),
+    Damage("limits '{' is not JSON", plan("limits = '{'")),
+    Damage("limits '[]' is not limits", plan("limits = '[]'")),
+    Damage("its content was changed after it was saved", plan("""limits = '{"type:nop": 7}'""")),
+    Damage(
+        "its content was changed", action("A1", """input_parameters = '{"message": "other"}'""")
+    ),
+    Damage("its content was changed", action("A2", """tokens = '["node:other"]'""")),
+    Damage("its content was changed", plan("digest = 'sha256:0'")),
+    Damage("its content was changed", plan("digest = 'none at all'")),
+    Damage("it is ONGOING, and not claimed by a process", plan("state = 'ONGOING'"), loads=True),
+    Damage("it is SUCCEEDED, and its action", plan("state = 'SUCCEEDED'"), loads=True),
+    Damage("action a2: state 'DONE' is none of", state("A2", "state = 'DONE'")),
+    Damage("action a1: outcome 'fine' is none of", state("A1", "outcome = 'fine'")),
     Damage(
         "action a2: it has no state",
-        lambda _, second: sa.delete(action_states).where(action_states.c.uuid == second),
+        "DELETE FROM actionplan_action_state WHERE uuid = 'A2'",
     ),
     Damage(
         ": it has only a state",
-        lambda _, second: sa.delete(actions).where(actions.c.uuid == second),
+        "DELETE FROM actionplan_action WHERE uuid = 'A2'",
     ),
-    Damage("action a1: input_parameters is not JSON", action("a1", input_parameters='{"a": ')),
-    Damage("action a1: input_parameters is not a mapping", action("a1", input_parameters="[1]")),
-    Damage("action a1: parents is not a list of texts", action("a1", parents="[1]")),
-    Damage("action a1: triggers is not a list", action("a1", triggers='[["A2", ["no"]]]')),
-    Damage("nosuch", action("a1", needs='["nosuch"]')),
-    Damage("cycle", action("a1", parents='["A1"]')),
+    Damage(
+        "action a1: input_parameters is not JSON", action("A1", """input_parameters = '{"a": '""")
+    ),
+    Damage(
+        "action a1: input_parameters is not a mapping", action("A1", "input_parameters = '[1]'")
+    ),
+    Damage("action a1: parents is not a list of texts", action("A1", "parents = '[1]'")),
+    Damage("action a1: triggers is not a list", action("A1", """triggers = '[["A2", ["no"]]]'""")),
+    Damage("nosuch", action("A1", """needs = '["nosuch"]'""")),
+    Damage("cycle", action("A1", """parents = '["A1"]'""")),
     Damage(
         "two actions have one position",
-        lambda *_: sa.update(actions).where(actions.c.plan == BAD).values(position=0),
+        f"UPDATE actionplan_action SET position = 0 WHERE plan = '{BAD}'",
         loads=None,
     ),
-    Damage(": state 'GONE' is none of", attempt(state="GONE"), loads=True),
+    Damage(": state 'GONE' is none of", "UPDATE actionplan_attempt SET state = 'GONE'", loads=True),
     Damage(
         "actionplan_request: limits 'x' is not JSON",
-        lambda *_: sa.insert(requests).values(plan=BAD, limits="x", **REQUEST),
+        f"{REQUEST} ('{BAD}', 1, 'limit', 'me', '2026-01-02 00:00:00.000000', 'x')",
         loads=True,
     ),
     Damage(
         "actionplan_request has rows of nosuch",
-        lambda *_: sa.insert(requests).values(plan="nosuch", **REQUEST),
+        f"{REQUEST} ('nosuch', 1, 'limit', 'me', '2026-01-02 00:00:00.000000', NULL)",
         loads=True,
     ),
     Damage(
         "actionplan_reservation has rows of nosuch",
-        lambda *_: sa.insert(reservations).values(plan="nosuch", resource="node:1"),
+        "INSERT INTO actionplan_reservation VALUES ('nosuch', 'node:1')",
         loads=True,
     ),
-    Damage("actionplan_attempt has rows of nosuch", attempt(plan="nosuch"), loads=True),
-    Damage(f"actionplan_attempt has rows of {BAD} nosuch", attempt(action="nosuch"), loads=True),
-    Damage("actionplan_turn has not exactly one row", lambda *_: sa.delete(turn), loads=True),
+    Damage(
+        "actionplan_attempt has rows of nosuch",
+        "UPDATE actionplan_attempt SET plan = 'nosuch'",
+        loads=True,
+    ),
+    Damage(
+        f"actionplan_attempt has rows of {BAD} nosuch",
+        "UPDATE actionplan_attempt SET action = 'nosuch'",
+        loads=True,
+    ),
+    Damage("actionplan_turn has not exactly one row", "DELETE FROM actionplan_turn", loads=True),
 ]
 
 
@@ -203,8 +178,8 @@ def test_what_is_wrong_is_found_hides_no_other_plan_and_is_removed_whole(url, su
 def require_found_and_removed(url, damage):
     """Damage the record; the check says so, the sound plan is read, the other one removed."""
     with closing(SqlStore(url)) as store:
-        uuids = [action.uuid for action in store.load_plan(BAD).actions]
-        run(url, damage.statement(*uuids))
+        first, second = (action.uuid for action in store.load_plan(BAD).actions)
+        run(url, damage.statement.replace("A1", first).replace("A2", second))
         problems = check(url).problems
         assert any(damage.said in problem for problem in problems), problems
         assert len(store.load_plan(GOOD).actions) == 2
@@ -228,16 +203,19 @@ def require_found_and_removed(url, damage):
 
 
 def test_a_plan_of_which_no_row_is_left_leaves_orphans(url):
-    run(url, sa.delete(plans).where(plans.c.uuid == BAD))
-    orphans = {f"{t} has rows of {BAD}, which is missing" for t in (actions, action_states)}
+    run(url, f"DELETE FROM actionplan_plan WHERE uuid = '{BAD}'")
+    orphans = {
+        f"{t} has rows of {BAD}, which is missing"
+        for t in ("actionplan_action", "actionplan_action_state")
+    }
     assert orphans < set(check(url).problems)
 
 
 def test_a_table_or_a_column_that_is_missing_is_named(tmp_path):
     (tmp_path / "plans.db").write_bytes(empty_record())
     url = f"sqlite:///{tmp_path}/plans.db"
-    run(url, sa.text("DROP TABLE actionplan_service"))
-    run(url, sa.text("ALTER TABLE actionplan_plan DROP COLUMN last_write"))
+    run(url, "DROP TABLE actionplan_service")
+    run(url, "ALTER TABLE actionplan_plan DROP COLUMN last_write")
     column, table = check(url).problems
     assert "column last_write of actionplan_plan" in column
     assert "table actionplan_service" in table
@@ -253,7 +231,7 @@ def test_a_record_that_is_not_there_is_refused(tmp_path):
 def test_a_table_that_is_missing_is_damage_before_and_after_the_record_is_opened(url):
     name = "actionplan_request"
     with closing(SqlStore(url)) as store:
-        run(url, sa.text(f"ALTER TABLE {name} RENAME TO actionplan_gone"))
+        run(url, f"ALTER TABLE {name} RENAME TO actionplan_gone")
         try:
             with pytest.raises(DamagedRecord, match=f"{name}.*; actionplan db check says where"):
                 store.requests(BAD)
@@ -261,4 +239,4 @@ def test_a_table_that_is_missing_is_damage_before_and_after_the_record_is_opened
                 SqlStore(url)
             assert f"the table {name} is missing" in check(url).problems
         finally:
-            run(url, sa.text(f"ALTER TABLE actionplan_gone RENAME TO {name}"))
+            run(url, f"ALTER TABLE actionplan_gone RENAME TO {name}")

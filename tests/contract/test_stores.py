@@ -14,22 +14,17 @@ import pytest
 from scratch_database import empty_record_on
 from store_checks.running_plans import RunStoreUnderTest
 from store_suite import (
-    OperatorStoreContract,
-    PageStoreContract,
-    PlanStoreContract,
     RunStoreContract,
-    ServiceStoreContract,
     StoreContract,
 )
 
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict
 from applier.storage.sql import SqlStore
-from applier.store import ServiceStore, Store
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.temporary_store import TemporaryStore, empty_record
 from planner.errors import InvalidTransition, PlannerError
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 PROCESSES, ROUNDS = 4, 8
 
@@ -52,7 +47,7 @@ def url(request, tmp_path) -> str:
 
 
 @pytest.fixture
-def store(url) -> Iterator[Store]:
+def store(url) -> Iterator[SqlStore]:
     with closing(SqlStore(url)) as store:
         yield store
 
@@ -103,18 +98,6 @@ class TestRunStoreAlone(RunStoreContract):
     @pytest.fixture
     def store(self):
         yield from only(RunStoreUnderTest)
-
-
-class TestStoreInOtherWords(PlanStoreContract, PageStoreContract, OperatorStoreContract):
-    @pytest.fixture
-    def store(self):
-        yield from only(Store)
-
-
-class TestServiceStoreAlone(ServiceStoreContract):
-    @pytest.fixture
-    def store(self):
-        yield from only(ServiceStore)
 
 
 _barrier = None

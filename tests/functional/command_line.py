@@ -37,8 +37,8 @@ from applier.cli.main import main
 from applier.cli.program import WAITS
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("actionplan")

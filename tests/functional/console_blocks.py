@@ -40,7 +40,6 @@ NOT_RUN = frozenset({"./check", "./demo", "cd", "export", "git", ".venv/bin/pyth
 UNTIL, PATIENCE_S = ".. until: ", 120.0
 #: What a reader's record, configuration and simulated cloud stand in.
 HOME = "/home/operator"
-CONFIGURATION = "[watcher_workflow_engines.taskflow]\nmax_workers = 4\n"
 
 
 class Command(NamedTuple):
@@ -147,9 +146,7 @@ class Reader:
         (self.checkout / "applier/clouds").mkdir(parents=True)
         cloud = "applier/clouds/small-cloud.yaml"
         shutil.copy(ROOT / cloud, self.checkout / cloud)
-        configuration = self.home / ".config/actionplan/watcher.conf"
-        configuration.parent.mkdir(parents=True)
-        configuration.write_text(CONFIGURATION, encoding="utf-8")
+        self.home.mkdir()
         self._environment = {
             "HOME": str(self.home),
             "PYTHONPATH": str(ROOT / "tests" / "user_database"),

@@ -27,11 +27,11 @@ from unittest import mock
 _CONTEXT = multiprocessing.get_context("forkserver")
 #: What the first one imports; a command imports the rest.
 _IMPORTED = """
-applier.actions.nop applier.actions.shell applier.cli.apply applier.cli.program applier.cli.watch
-applier.cli.reporters.plan_table applier.cli.reporters.recap applier.configuration.check
-applier.engines.taskflow_engine applier.machines.local applier.operations.last_run
-applier.run.runner applier.storage.sql jsonschema_rs networkx planner.planners.weight
-planner.planning rich.console sqlalchemy.dialects.sqlite.pysqlite
+applier.actions.markers applier.actions.node_commands applier.cli.apply applier.cli.program
+applier.cli.watch applier.cli.reporters.plan_table applier.cli.reporters.recap
+applier.configuration.check applier.engines.taskflow_engine applier.machines.local
+applier.operations.last_run applier.run.runner applier.storage.sql jsonschema_rs networkx
+planner.planners.weight planner.making.planning rich.console
 """
 _CONTEXT.set_forkserver_preload(_IMPORTED.split())
 

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked in the wrong way, or at the wrong time, gets an answer that helps."""
+"""What is asked in the wrong way, or at the wrong time, gets an answer that helps; rehearsals."""
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
 from contextlib import closing
 from threading import Event
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from api_client import api_process, client_of, configured
-from command_line import CommandLine
+from api_client import JSON, api_process, client_of, configured
+from command_line import EXAMPLE, PATIENCE_S, CommandLine
 from falcon.testing import TestClient
 from reserved_port import ReservedPort
 from test_api_archives import administrators
@@ -154,3 +157,90 @@ def test_answers_name_fields_of_the_api_and_no_options(api: TestClient) -> None:
         assert " --" not in answer.text, answer.text
         assert "'--" not in answer.text, answer.text
     assert "/approve with" in asked[0].text
+
+
+HEAD = b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+#: Requests that are malformed below the application.
+MALFORMED = [
+    HEAD + b"Content-Length: -5\r\n\r\n{}",
+    HEAD + b"Content-Length: +2\r\n\r\n{}",
+    HEAD + b"Content-Length: two\r\n\r\n{}",
+    CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n",
+    CHUNKED + b"2\r\n{}XX0\r\n\r\n",
+    CHUNKED + b"5\r\n{}\r\n0\r\n\r\n",
+]
+
+
+def test_wrong_lengths_and_chunks_are_refused(actionplan: CommandLine) -> None:
+    with api_process(configured(actionplan, port=0)) as api:
+        place = urlsplit(api.url)
+        for request in MALFORMED:
+            with socket.create_connection((place.hostname, place.port), PATIENCE_S) as connection:
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+                answer = http.client.HTTPResponse(connection)
+                answer.begin()
+                assert (answer.status, answer.read() != b"") == (400, True), request
+        assert api("/v2/plans").json == {"plans": [], "total": 0}
+
+
+def test_a_start_in_a_window_needs_windows(api: TestClient) -> None:
+    answer = post(api, f"/v2/plans/{stored(api)}/start", {"in_window": True})
+    assert is_problem(answer, 400, "in_window")
+
+
+def test_facts_of_a_cloud_that_is_not_configured_are_refused(api: TestClient) -> None:
+    document = {"kind": "solution", "actions": []}
+    for cloud in ("openstack", "nope"):
+        answer = api.simulate_post(
+            "/v2/plans", body=json.dumps(document), headers=JSON, params={"facts_from": cloud}
+        )
+        assert answer.status_code in (400, 422), answer.text
+
+
+def test_a_host_or_an_origin_that_is_none_is_refused(api: TestClient) -> None:
+    for path in ("/v2/plans", "/v1/action_plans", "/plans"):
+        for name, value in (("Host", "127.0.0.1:abc"), ("Origin", "http://[::1")):
+            answer = api.simulate_get(path, headers={name: value})
+            assert (answer.status_code, name in answer.text) == (400, True)
+
+
+def test_a_rehearsal_tells_what_the_command_line_tells(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    actionplan.good("create", str(EXAMPLE))
+    words = ("--inject", "fail:migrate=20%,slow:node:compute-3=3x", "--times", "20", "--seed", "7")
+    told = json.loads(actionplan.good("simulate", "last", *words, "-f", "json"))
+    inject = ["fail:migrate=20%", "slow:node:compute-3=3x"]
+    params: dict[str, Any] = {"inject": inject, "times": 20, "seed": 7}
+    path = "/v2/plans/last/rehearsal"
+    assert api.simulate_get(path, params=params, params_csv=False).json == told
+    assert told["went_wrong"]["worst"] > 0
+    for query, text in (
+        ("inject=fall:migrate", "fall"),
+        ("inject=fail:nobody", "nobody"),
+        ("times=0", "times"),
+        ("times=100000", "the most for 11 actions"),
+    ):
+        answer = api.simulate_get(path, query_string=query)
+        assert is_problem(answer, 400, "")
+        assert text in answer.text
+
+
+def test_a_dry_run_asks_and_changes_nothing_and_tells_what_a_guard_refuses(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    actionplan.good("create", str(EXAMPLE))
+    before = api.simulate_get("/v2/plans/last").json
+    found = api.simulate_get("/v2/plans/last/dry-run").json
+    assert (found["refused"], found["guard"], found["moved"]) == (False, None, [])
+    assert {action["found"] for action in found["actions"]} >= {"to do"}
+    assert api.simulate_get("/v2/plans/last").json == before
+    with actionplan.configuration.open("a", encoding="utf-8") as file:
+        file.write("[watcher_applier]\napprovals = 1\n")
+    plan = stored(api)
+    found = client_of(actionplan).simulate_get(f"/v2/plans/{plan}/dry-run").json
+    assert (found["refused"], found["moved"], "approv" in found["guard"]) == (True, None, True)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API against its own description: what it takes, what it answers, and what it refuses."""
+"""The API against its description: what it takes, answers and refuses, its rules and its verbs."""
 
 from __future__ import annotations
 
 import json
 import random
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
@@ -22,6 +23,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from applier import configuration
+from applier.api import access, monitoring, routing, v2
+from applier.assembly import Assembly
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 
@@ -125,3 +129,108 @@ def test_bad_requests_leave_the_record_as_it_was(api: TestClient, actionplan: Co
         seen.add(answer.status_code)
     assert actionplan.good("show", "kept", "-f", "json") == before
     assert {400, 405, 415} <= seen
+
+
+#: Paths that answer everybody.
+OPEN = {"/", "/healthz", "/readyz"}
+
+FILES = {f"/page/{name}" for name in ("report.css", "report.js", "live.js", "icon.svg")}
+
+
+def test_every_change_observes_an_idempotency_key(actionplan: CommandLine) -> None:
+    paths = client_of(configured(actionplan)).simulate_get("/v2/openapi.json").json["paths"]
+    changes = {
+        f"{method} {path}": operation
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+        if method != "get"
+    }
+    assert len(changes) > 15
+    for change, operation in changes.items():
+        assert "Idempotency-Key" in {known["name"] for known in operation["parameters"]}, change
+
+
+def test_every_method_has_a_rule_of_the_policy(actionplan: CommandLine) -> None:
+    assembly = Assembly(configuration.load([str(configured(actionplan).configuration)]))
+    endpoints = (*routing.ENDPOINTS, *monitoring.endpoints(assembly, None))
+    known = {rule.name for rule in access.RULES}
+    public = [endpoint for endpoint in endpoints if endpoint.rule is None]
+    assert {endpoint.path for endpoint in public} == OPEN | FILES
+    assert {endpoint.method for endpoint in public} == {"GET"}
+    assert {endpoint.rule for endpoint in endpoints if endpoint not in public} <= known
+
+
+PLAN, ACTION = "/v2/plans/{plan}", "/v2/plans/{plan}/actions/{action}"
+
+#: What does over HTTP what a verb does with a record.
+ROUTES = {
+    "action_abort": f"POST {ACTION}/abort",
+    "action_force-complete": f"POST {ACTION}/force-complete",
+    "action_list": f"GET {PLAN}/actions",
+    "action_set": f"POST {ACTION}/settle",
+    "action_show": f"GET {ACTION}",
+    "action_skip": f"POST {ACTION}/skip",
+    "action_type_list": "GET /v2/action-types",
+    "action_type_show": "GET /v2/schemas/{name}",
+    "approve": f"POST {PLAN}/approve",
+    "cancel": f"POST {PLAN}/cancel",
+    "create": "POST /v2/plans",
+    "delete": f"DELETE {PLAN}",
+    "diff": f"GET {PLAN}/diff/{{new}}",
+    "duration_export": "GET /v2/durations/export",
+    "duration_import": "POST /v2/durations",
+    "duration_list": "GET /v2/durations",
+    "event_list": "GET /v2/events",
+    "event_subscription_list": "GET /v2/subscriptions",
+    "event_subscription_remove": "POST /v2/subscriptions/remove",
+    "export": f"GET {PLAN}/export",
+    "graph": f"GET {PLAN}/graph.svg",
+    "history": "GET /v2/history",
+    "import": "POST /v2/imports",
+    "list": "GET /v2/plans",
+    "pause": f"POST {PLAN}/pause",
+    "planner_list": "GET /v2/planners",
+    "purge": "POST /v2/purge",
+    "report": f"GET {PLAN}/report.html",
+    "resume": f"POST {PLAN}/resume",
+    "rollback": f"POST {PLAN}/rollback",
+    "schema": "GET /v2/schemas/{name}",
+    "service_list": "GET /v2/services",
+    "set": f"POST {PLAN}/limits",
+    "show": f"GET {PLAN}",
+    "simulate": f"GET {PLAN}/simulate",
+    "start": f"POST {PLAN}/start",
+    "undelete": f"POST {PLAN}/undelete",
+    "watch": "GET /v2/events",
+    "why": f"GET {ACTION}/why",
+    "worker_drain": "POST /v2/workers/{worker}/drain",
+    "worker_list": "GET /v2/workers",
+}
+
+#: Why a verb has no route.
+WITHOUT = {
+    "apply": "it runs a plan in its own process; 'start' queues one for a service",
+    **dict.fromkeys(
+        ("drain", "undrain", "facts"), "it writes a document of what the cloud holds, not a record"
+    ),
+    **dict.fromkeys(
+        ("example_copy", "example_list", "example_show"), "it reads files of the package"
+    ),
+    "plugin_new": "it writes files for a developer",
+    **dict.fromkeys(
+        ("config_show", "planner_show", "simulator_reset", "simulator_show"),
+        "it is about the configuration of its own machine",
+    ),
+    **dict.fromkeys(("job_clean", "job_list"), "it is about the processes of its own machine"),
+    **dict.fromkeys(
+        ("db_backup", "db_check", "db_upgrade"), "it is about the database below the record"
+    ),
+}
+
+
+def test_each_verb_has_a_route_or_a_reason() -> None:
+    verbs = {verb.name for verb in entry_points(group="actionplan.cli")}
+    assert len(verbs) > 40
+    assert verbs == ROUTES.keys() | WITHOUT.keys()
+    assert not ROUTES.keys() & WITHOUT.keys()
+    assert set(ROUTES.values()) <= {endpoint.route for endpoint in v2.ENDPOINTS}

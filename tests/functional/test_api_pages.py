@@ -16,8 +16,8 @@ from falcon.testing import TestClient
 
 from applier import configuration
 from applier.api import routing
-from applier.api.caller import Caller
-from applier.api.token import AddressWithToken
+from applier.api.access import Caller
+from applier.api.authentication import AddressWithToken
 from applier.assembly import Assembly
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -11,22 +11,23 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import bcrypt
 import pytest
-from api_client import JSON, PROGRAM, api_process, client_of, configured
+from api_client import HOST, JSON, PROGRAM, api_process, client_of, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
 from programs import find
 from reserved_port import ReservedPort
 
 from applier import configuration
 from applier.api import routing
-from applier.api.caller import Caller
-from applier.api.policies import Policy
+from applier.api.access import Caller, Policy
 from applier.api.server import Server
 from applier.assembly import Assembly
 from applier.errors import ConfigurationError
@@ -73,26 +74,6 @@ def test_it_serves_bounds_what_clients_cost_and_ends_at_a_signal(actionplan: Com
     assert len(json.loads(actionplan.good("list", "-f", "json"))) == 1
 
 
-def test_users_of_a_file_are_on_record(actionplan: CommandLine) -> None:
-    file = actionplan.folder / "htpasswd"
-    hashed = bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()
-    file.write_text(f"# users\nada:{hashed}\n", encoding="utf-8")
-    options = {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
-    options["roles"] = "ada:operator"
-    api = client_of(configured(actionplan, **options))
-    refused = [basic("ada", "wrong"), basic("eve", "right"), basic("ada", "x" * 100), {}]
-    for headers in refused:
-        assert api.simulate_get("/v2/plans", headers=headers).status_code == 401
-    assert api.simulate_get("/v1/action_plans").status_code == 401
-    ada = basic("ada", "right")
-    made = api.simulate_post("/v2/plans", body=DOCUMENT, headers=ada).json
-    path, why = f"/v2/plans/{made['uuid']}", json.dumps({"why": "by hand"})
-    skip = api.simulate_post(f"{path}/actions/one/skip", body=why, headers=ada)
-    assert skip.status_code == 200
-    shown = api.simulate_get(path, headers=ada).json
-    assert shown["actions"][0]["status_message"] == "skipped by ada: by hand"
-
-
 def users_of(actionplan: CommandLine, *names: str) -> dict[str, object]:
     """Return the options of an API with these users, whose password is ``right``."""
     file = actionplan.folder / "htpasswd"
@@ -101,27 +82,84 @@ def users_of(actionplan: CommandLine, *names: str) -> dict[str, object]:
     return {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
 
 
-def test_a_user_of_a_file_may_do_what_its_role_may(actionplan: CommandLine) -> None:
+def test_users_of_a_file_do_what_their_role_may_and_are_on_record(
+    actionplan: CommandLine,
+) -> None:
     """One that no role is given to may look, and nothing else."""
     options = users_of(actionplan, "ada", "bob", "prometheus")
     api = client_of(configured(actionplan, **options, roles="ada:admin, bob:operator"))
-    shell = json.dumps(
-        {"actions": [{"action_type": "shell", "input_parameters": {"command": "x"}}]}
-    )
+    refused = [basic("ada", "wrong"), basic("eve", "right"), basic("ada", "x" * 100), {}]
+    for path in ("/v2/plans", "/v1/action_plans"):
+        codes = {api.simulate_get(path, headers=headers).status_code for headers in refused}
+        assert codes == {401}
+    given = {"command": "x"}
+    shell = json.dumps({"actions": [{"action_type": "shell", "input_parameters": given}]})
     found = {}
     for user in ("ada", "bob", "prometheus"):
         headers = {**JSON, **basic(user, "right")}
         found[user] = [
             api.simulate_get("/v2/plans", headers=headers).status_code,
             api.simulate_get("/metrics", headers=headers).status_code,
-            api.simulate_post("/v2/plans", body=DOCUMENT, headers=headers).status_code,
             api.simulate_post("/v2/plans", body=shell, headers=headers).status_code,
+            api.simulate_post("/v2/plans", body=DOCUMENT, headers=headers).status_code,
         ]
     assert found == {
         "ada": [200, 200, 201, 201],
-        "bob": [200, 200, 201, 403],
+        "bob": [200, 200, 403, 201],
         "prometheus": [200, 200, 403, 403],
     }
+    bob, why = basic("bob", "right"), json.dumps({"why": "by hand"})
+    path = "/v2/plans/last/actions/one"
+    assert api.simulate_post(f"{path}/skip", body=why, headers=bob).status_code == 200
+    shown = api.simulate_get(path, headers=bob).json
+    assert shown["status_message"] == "skipped by bob: by hand"
+
+
+def test_with_keystone_only_those_read_who_are_named(actionplan: CommandLine) -> None:
+    """Every member of any project has the role reader."""
+    for named, seen in (({}, False), ({"reader_role": "auditor"}, True)):
+        configured(actionplan, auth_strategy="keystone", **named)
+        policy = Policy(configuration.load([str(actionplan.configuration)]))
+        roles = (("member", "reader"), ("operator",), ("admin",), ("member", "auditor"))
+        callers = (Caller(user="u", roles=frozenset(r), address="", request_id="r") for r in roles)
+        allowed = [policy.allows(caller, "plan:read") for caller in callers]
+        assert allowed == [False, True, True, seen]
+
+
+def test_pages_of_other_sites_change_nothing_and_too_many_requests_wait(
+    actionplan: CommandLine,
+) -> None:
+    api = client_of(configured(actionplan))
+    assert api.simulate_post("/v2/plans", body=DOCUMENT, headers=EVIL).status_code == 403
+    assert api.simulate_get("/v2/plans", headers=REBOUND).status_code == 403
+    assert api.simulate_get("/v2/plans").json["total"] == 0
+    api = client_of(configured(actionplan, requests_per_second=0.01))
+    answers = [api.simulate_get("/v2/plans") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert 1 <= int(answers[-1].headers["Retry-After"]) <= 100
+
+
+def test_of_many_requests_at_once_with_a_right_password_one_is_compared(
+    actionplan: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared, begun, compare = list[bytes](), threading.Barrier(21), bcrypt.checkpw
+
+    def counted(password: bytes, hashed: bytes) -> bool:
+        compared.append(hashed)
+        return compare(password, hashed)
+
+    monkeypatch.setattr(bcrypt, "checkpw", counted)
+    api = client_of(configured(actionplan, **users_of(actionplan, "ada")))
+
+    def ask(_: int) -> int:
+        begun.wait()
+        return int(api.simulate_get("/v2/plans", headers=basic("ada", "right")).status_code)
+
+    with ThreadPoolExecutor(20) as pool:
+        codes = [pool.submit(ask, number) for number in range(20)]
+        begun.wait()
+        assert [code.result() for code in codes] == [200] * 20
+    assert len(compared) == 1
 
 
 def test_wrong_passwords_are_logged_and_slowed_down_and_unknown_users_cost_as_much(
@@ -164,22 +202,19 @@ def test_each_request_is_logged_without_its_query(
     assert "777" not in caplog.text
 
 
-@pytest.mark.parametrize(("reader_role", "seen"), [(None, 403), ("auditor", 200)])
-def test_with_keystone_only_those_read_who_are_named(
-    actionplan: CommandLine, reader_role: str | None, seen: int
-) -> None:
-    """Every member of any project has the role reader."""
-    named = {} if reader_role is None else {"reader_role": reader_role}
-    configured(actionplan, auth_strategy="keystone", **named)
-    conf = configuration.load([str(actionplan.configuration)])
-    policy = Policy(conf)
-
-    def code(*roles: str) -> int:
-        caller = Caller(user="u", roles=frozenset(roles), address="", request_id="r")
-        return 200 if policy.allows(caller, "plan:read") else 403
-
-    assert [code("member", "reader"), code("operator"), code("admin")] == [403, 200, 200]
-    assert code("member", "auditor") == seen
+def test_in_another_server_requests_are_logged_as_well(actionplan: CommandLine) -> None:
+    program = (
+        "from applier.api import application; from falcon.testing import TestClient; "
+        f"TestClient(application, headers={{'Host': '{HOST}'}}).simulate_get('/v2/planners')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env=configured(actionplan).environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"GET /v2/planners" 200' in ended.stderr
 
 
 def test_a_policy_file_takes_roles_away(actionplan: CommandLine) -> None:
@@ -214,32 +249,6 @@ def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
             ):
                 Server(assembly.conf, routing.make(assembly)).open()
             assert text in str(refused.value)
-
-
-def test_the_program_refuses_a_wrong_configuration_in_a_sentence(actionplan: CommandLine) -> None:
-    ended = subprocess.run(
-        [PROGRAM, "--config-file", str(configured(actionplan, prt=1).configuration)],
-        env=actionplan.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
-    assert "did you mean 'port'?" in ended.stderr
-
-
-def test_pages_of_other_sites_change_nothing(actionplan: CommandLine) -> None:
-    api = client_of(configured(actionplan))
-    assert api.simulate_post("/v2/plans", body=DOCUMENT, headers=EVIL).status_code == 403
-    assert api.simulate_get("/v2/plans", headers=REBOUND).status_code == 403
-    assert api.simulate_get("/v2/plans").json["total"] == 0
-
-
-def test_too_many_requests_are_told_when_to_come_back(actionplan: CommandLine) -> None:
-    api = client_of(configured(actionplan, requests_per_second=0.01))
-    answers = [api.simulate_get("/v2/plans") for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [200, 429]
-    assert 1 <= int(answers[-1].headers["Retry-After"]) <= 100
 
 
 @pytest.mark.long

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from threading import Barrier
 from typing import Any
+from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
-from api_client import HOST, JSON, client_of, configured
+from api_client import HOST, client_of, configured
 from command_line import CommandLine
 from falcon.testing import Result, TestClient
-from scratch_database import empty_record_on
+from scratch_database import empty_record_on, run
 from test_api_archives import administrators
 from test_api_v2 import DOCUMENT, is_problem, post, stored
 
@@ -23,7 +24,7 @@ from applier import configuration
 from applier.api import routing
 from applier.assembly import Assembly
 from applier.storage.sql import SqlStore
-from applier.storage.tables import answers
+from applier.store.worker_jobs import Worker
 
 AT_ONCE = 8
 KEY = {"Idempotency-Key": "k1"}
@@ -125,47 +126,77 @@ def _steer_at_once(actionplan: CommandLine, api: TestClient, uuid: str) -> None:
     assert len(api.simulate_get(f"/v2/plans/{uuid}/approvals").json["approvals"]) == 1
 
 
-def test_a_key_with_another_body_or_query_is_refused(api: TestClient) -> None:
+@pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param(None, id="sqlite"),
+        pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
+        pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
+    ],
+)
+def test_of_many_changes_of_one_tag_one_is_made(
+    actionplan: CommandLine, server: str | None, request: pytest.FixtureRequest
+) -> None:
+    if server:
+        record_on(actionplan, request.getfixturevalue(server))
+    with closed_client(actionplan) as api:
+        uuid = stored(api)
+        for path, body in (("approve", WHY), ("start", {"at": "2999-01-01T00:00:00Z"})):
+            tag = {"If-Match": api.simulate_get(f"/v2/plans/{uuid}").headers["ETag"]}
+            done = at_once(actionplan, f"/v2/plans/{uuid}/{path}", body, **tag)
+            codes = Counter(a.status_code for a in done)
+            assert codes == {200: 1, 412: AT_ONCE - 1}, path
+        assert verbs(api, uuid) == ["create", "approve", "start"]
+
+
+def changes(api: TestClient, actionplan: CommandLine) -> Iterator[tuple[str, Any]]:
+    """Prepare each change that is not among those above; yield its path and body."""
+    SqlStore(f"sqlite:///{actionplan.record}").report_worker(
+        Worker("w1", "h", 1, "u", "1", ["q"], ["nop"], 1, 0)
+    )
+    api.simulate_get("/v2/events")
+    yield "/v2/plans", DOCUMENT
     uuid = stored(api)
-    assert post(api, "/v2/plans", DOCUMENT, **KEY).status_code == 201
-    assert post(api, f"/v2/plans/{uuid}/approve", WHY, **KEY).status_code == 200
-    others: list[tuple[str, Any]] = [
-        ("/v2/plans", {**DOCUMENT, "name": "day"}),
-        ("/v2/plans?set=on_failure=pause", DOCUMENT),
-        ("/v2/plans?dry_run=true", DOCUMENT),
-        (f"/v2/plans/{uuid}/approve", {"why": "not looked at"}),
-    ]
-    for path, body in others:
-        assert is_problem(post(api, path, body, **KEY), 422, "was used before")
-    assert verbs(api, uuid) == ["create", "approve"]
-    assert api.simulate_get("/v2/plans").json["total"] == 2
+    yield f"/v2/plans/{uuid}/approve", WHY
+    exported = api.simulate_get(f"/v2/plans/{uuid}/export").json
+    other = str(uuid4())
+    yield "/v2/imports", json.loads(json.dumps(exported).replace(uuid, other))
+    yield f"/v2/plans/{uuid}/start", {"at": "2999-01-01T00:00:00Z"}
+    disable = {"resource_id": "compute-1", "state": "disabled"}
+    kind = "change_nova_service_state"
+    done = stored(api, {"actions": [{"action_type": kind, "input_parameters": disable}]})
+    actionplan.good("apply", done, "--yes")
+    yield f"/v2/plans/{done}/rollback", None
+    yield "/v2/purge", {"before": "2000-01-01T00:00:00Z"}
+    yield "/v2/durations", {"durations": [{"action_type": "migrate", "seconds": [60]}]}
+    yield "/v2/subscriptions/remove", {"name": "readers"}
+    yield "/v2/workers/w1/drain", {}
 
 
-def test_an_answer_that_changed_nothing_is_repeated_as_well(
+def test_each_change_is_made_once_for_a_key_and_another_body_is_refused(
     actionplan: CommandLine,
 ) -> None:
     api = administrators(actionplan)
-    uuid = stored(api)
-    ended = {"path": "/v2/purge", "body": json.dumps({"before": "2999-01-01T00:00:00Z"})}
-    first = api.simulate_post(**ended, headers={**JSON, **KEY})
-    api.simulate_delete(f"/v2/plans/{uuid}")
-    assert first.status_code == 200, first.text
-    assert api.simulate_post(**ended, headers={**JSON, **KEY}).json == first.json
-    assert api.simulate_get("/v2/plans", params={"state": "DELETED"}).json["total"] == 1
-
-
-def test_a_refusal_is_not_kept(api: TestClient) -> None:
+    for number, (path, body) in enumerate(changes(api, actionplan)):
+        key = {"Idempotency-Key": f"k{number}"}
+        first = post(api, path, body, **key)
+        assert first.status_code in (200, 201), (path, first.text)
+        before = api.simulate_get("/v2/history", params={"limit": 1000}).json
+        again = post(api, path, body, **key)
+        assert (again.status_code, again.json) == (first.status_code, first.json), path
+        assert api.simulate_get("/v2/history", params={"limit": 1000}).json == before, path
+        assert is_problem(post(api, path, {**(body or {}), "x": 1}, **key), 422, "was used before")
+        if path == "/v2/plans":
+            refused = post(api, f"{path}?dry_run=true", body, **key)
+            assert is_problem(refused, 422, "was used before")
     uuid = stored(api, {**DOCUMENT, "guards": {"approvals": 1}})
+    # A refusal is not kept.
     assert post(api, f"/v2/plans/{uuid}/start", **KEY).status_code == 409
     assert post(api, f"/v2/plans/{uuid}/approve", WHY).status_code == 200
     assert post(api, f"/v2/plans/{uuid}/start", **KEY).status_code == 200
-
-
-def test_a_plan_is_removed_once(api: TestClient) -> None:
-    uuid = stored(api)
+    removed = stored(api)
     for _ in range(2):
-        assert api.simulate_delete(f"/v2/plans/{uuid}", headers=KEY).status_code == 204
-    assert verbs(api, uuid) == ["create", "delete"]
+        assert api.simulate_delete(f"/v2/plans/{removed}", headers=KEY).status_code == 204
 
 
 def test_a_crash_between_a_change_and_its_answer_does_not_double_it(
@@ -182,10 +213,8 @@ def test_a_crash_between_a_change_and_its_answer_does_not_double_it(
     soon = post(api, path, WHY, **KEY)
     assert is_problem(soon, 409, "its answer was lost")
     assert soon.headers["Retry-After"]
-    engine = sa.create_engine(f"sqlite:///{actionplan.record}")
-    with engine.begin() as database:
-        database.execute(sa.update(answers).values(at=sa.text("'2026-01-01 00:00:00.000000'")))
-    engine.dispose()
+    long_ago = "UPDATE actionplan_answer SET at = '2026-01-01 00:00:00.000000'"
+    run(f"sqlite:///{actionplan.record}", long_ago)
     later = post(api, path, WHY, **KEY)
     assert (later.status_code, later.json["state"]) == (200, "RECOMMENDED")
     assert verbs(api, uuid) == ["create", "approve"]

@@ -6,13 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import uuid4
 
-import sqlalchemy as sa
 from test_api_v1_plans import NOW, saved
 from v1_client import api  # noqa: F401
 
 from applier.testing.sample_plans import new_plan
-from planner.model import Action, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, Trigger
+from planner.plan.states import ActionState, Outcome, PlanState
 
 SHORT = {"uuid", "action_plan_uuid", "action_type", "state", "parents", "links"}
 FULL = SHORT | {
@@ -147,17 +146,3 @@ def test_of_several_plans_with_an_action_the_one_saved_last_is_meant(api):  # no
     for plan in (same, first):
         api.store.save_plan(plan)
     assert api.get(f"actions/{first.actions[0].uuid}")["action_plan_uuid"] == first.uuid
-
-
-def test_a_damaged_action_breaks_no_list(api, tmp_path):  # noqa: F811
-    a, b = saved(api).actions
-    engine = sa.create_engine(f"sqlite:///{tmp_path}/plans.db")
-    with engine.begin() as database:
-        change = "UPDATE actionplan_action SET input_parameters = '{' WHERE uuid = :uuid"
-        database.execute(sa.text(change), {"uuid": a.uuid})
-    engine.dispose()
-    shown = api.get("actions/detail")["actions"]
-    assert [(s["uuid"], s["state"]) for s in shown] == [(a.uuid, "FAILED"), (b.uuid, "PENDING")]
-    assert shown[0]["status_message"].startswith("damaged: ")
-    assert api.get(f"actions/{a.uuid}") == shown[0]
-    assert api.refused(**api.patch(f"actions/{a.uuid}", state="SKIPPED"))[0] == 500

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-import sqlalchemy as sa
+from scratch_database import run
 from v1_client import Client, api  # noqa: F401
 
 from applier.contracts import Claimant
 from applier.run.this_process import this_host
 from applier.testing.sample_plans import MADE, new_plan
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 
 AUDIT = "9c0f2b1e-0000-4000-8000-0000000000a1"
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
@@ -181,12 +181,9 @@ def test_a_plan_is_removed_unless_it_waits_or_runs(api):  # noqa: F811
 
 def test_a_damaged_plan_breaks_no_list_and_says_what_is_wrong(api, tmp_path):  # noqa: F811
     good, bad, odd = saved(api), saved(api), saved(api)
-    engine = sa.create_engine(f"sqlite:///{tmp_path}/plans.db")
-    with engine.begin() as database:
-        for column, value, uuid in (("created_at", "?", bad.uuid), ("state", "odd", odd.uuid)):
-            change = f"UPDATE actionplan_plan SET {column} = :value WHERE uuid = :uuid"  # noqa: S608
-            database.execute(sa.text(change), {"value": value, "uuid": uuid})
-    engine.dispose()
+    for column, value, uuid in (("created_at", "?", bad.uuid), ("state", "odd", odd.uuid)):
+        change = f"UPDATE actionplan_plan SET {column} = '{value}' WHERE uuid = '{uuid}'"
+        run(f"sqlite:///{tmp_path}/plans.db", change)
     shown = api.get("action_plans/detail")["action_plans"]
     found = [(p["uuid"], p["state"], (p["status_message"] or "").split(":")[0]) for p in shown]
     assert found == [

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import EXAMPLE, CommandLine, Ended
-
-from planner.states import PlanState
+from command_line import CommandLine, Ended
 
 
 @pytest.fixture
@@ -62,12 +60,6 @@ def test_all_that_is_known_of_a_plan_is_there_after_an_import_and_it_goes_on(
     other.good("resume", "last")
     assert other("apply", "last", "--yes").code == 3
     assert json.loads(other.good("export", "last"))["attempts"][-1]["number"] == 2
-
-
-def test_a_plan_that_was_never_run(actionplan: CommandLine, other: CommandLine) -> None:
-    actionplan.good("create", str(EXAMPLE))
-    assert take_in(other, json.loads(actionplan.good("export", "last"))).code == 0
-    assert other.plan().state is PlanState.RECOMMENDED
 
 
 def test_a_document_that_was_changed_is_refused_with_every_mistake(

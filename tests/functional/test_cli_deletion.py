@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from command_line import PATIENCE_S, CommandLine, Ended, wait_until
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 PURGE = ("purge", "--older-than", "0m", "--yes")
 KEEP = (*PURGE, "--keep-reports")

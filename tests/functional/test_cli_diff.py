@@ -96,13 +96,11 @@ def test_a_refusal_is_no_difference(two: CommandLine) -> None:
 
 
 def test_many_differences_are_a_screen_and_not_a_book(actionplan: CommandLine) -> None:
-    for file, prefix in (("a.yaml", "a"), ("b.yaml", "b")):
-        actions = ({"name": f"{prefix}{i}", "action_type": "nop"} for i in range(300))
-        actionplan.document(file, *actions)
+    for name in "ab":
+        actions = ({"name": f"{name}{i}", "action_type": "nop"} for i in range(300))
+        actionplan.document(f"{name}.yaml", *actions)
     lines = actionplan("diff", "a.yaml", "b.yaml").out.splitlines()
-    assert re.findall(r"\d+", lines[2]) == ["300", "300", "299", "299"]
     assert lines.count("  and 280 more; -f json lists all") == 2
-    assert lines.count("  and 279 more; -f json lists all") == 2
     assert len(lines) < 100
 
 

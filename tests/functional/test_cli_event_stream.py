@@ -177,7 +177,7 @@ def test_a_plan_whose_applier_was_killed_ends_the_events(
     out, err = reader.communicate()
     assert (reader.returncode, states(read(out))) == (5, ["ONGOING"])
     assert "that process is gone" in err
-    assert f"Continue it: actionplan resume {actionplan.plan().uuid[:8]}" in err
+    assert f"Continue it: actionplan apply {actionplan.plan().uuid[:8]}" in err
 
 
 def test_a_run_of_another_process_is_told_to_its_end_and_ctrl_c_ends_the_events_alone(

@@ -12,7 +12,7 @@ import yaml
 from command_line import EXAMPLE, ROOT, CommandLine, check_golden
 
 from applier.cli.help import GROUPS
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 def test_create_shows_the_plan(actionplan: CommandLine) -> None:
@@ -51,10 +51,11 @@ def test_a_plan_of_many_waves_is_shown_in_few_lines(actionplan: CommandLine) -> 
 def test_the_program_explains_itself(actionplan: CommandLine) -> None:
     for words in (("--help",), ("help",), ()):
         check_golden("help", actionplan(*words).out)
+    check_golden("help_all", actionplan("help", "--all").out)
 
 
 def test_no_line_is_wider_than_100_columns() -> None:
-    for name in ("create", "apply", "show", "action_list", "action_show", "help"):
+    for name in ("create", "apply", "show", "action_list", "action_show", "help", "help_all"):
         lines = (ROOT / "tests/cases/cli" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
         assert 0 < max(map(len, lines)) <= 100
 

@@ -4,81 +4,64 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from command_line import CommandLine, check_golden
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 NOP = {"name": "a", "action_type": "nop"}
 FAST = {"simulator_speed": 1000}
 
 
-def made(site: CommandLine, *words: str, **fields: object) -> str:
-    """Store a plan of one no-op; return its uuid."""
-    file = site.document("plan.yaml", NOP, **fields)
-    return str(json.loads(site.good("create", file, "-f", "json", *words))["uuid"])
-
-
-def verbs(site: CommandLine, uuid: str) -> list[str]:
-    """Return the verbs in the history of a plan."""
-    return [entry["verb"] for entry in json.loads(site.good("history", uuid, "-f", "json"))]
-
-
-# Approvals
-
-
-def test_nothing_of_a_plan_runs_before_its_approval_which_a_skip_makes_void(
+def test_nothing_runs_before_its_approval_by_another_which_a_skip_makes_void(
     actionplan: CommandLine,
 ) -> None:
-    actionplan.configure(actionplan=FAST, watcher_applier={"approvals": 1})
-    shown = actionplan.good("create", actionplan.document("plan.yaml", NOP))
+    guards = {"approvals": 1, "approval_by_another": True}
+    actionplan.configure(actionplan=FAST, watcher_applier=guards)
+    file = actionplan.document("plan.yaml", NOP)
+    actionplan.good("create", file, "--out", "plan.json")
     uuid = actionplan.plan().uuid
-    missing = f"plan {uuid[:8]} needs 1 approval"
-    assert missing in shown
+    own = actionplan("approve", uuid, "--reason", "mine", LOGNAME="bo", USER="bo")
+    assert (own.code, f"operator made plan {uuid[:8]}" in own.err) == (4, True)
     for words in (("apply", uuid, "--yes"), ("start", uuid)):
         ended = actionplan(*words)
-        assert (ended.code, missing in ended.err) == (4, True)
+        assert (ended.code, f"plan {uuid[:8]} needs 1 approval" in ended.err) == (4, True)
+    actionplan.environment["TEST_USER"] = "bo"
     actionplan.good("approve", uuid, "--reason", "looked at")
     assert " UTC: looked at\n" in actionplan.good("show", uuid)
     ended = actionplan("apply", uuid, "--yes", "--set", "on_failure=continue")
     assert (ended.code, "on_failure=skip_descendants" in ended.err) == (4, True)
     actionplan.good("action", "skip", uuid, "a", "--reason", "by hand")
-    ended = actionplan("apply", uuid, "--yes")
-    assert (ended.code, "1 approval was" in ended.err) == (4, True)
+    assert actionplan("apply", uuid, "--yes").code == 4
     assert "(does not count)" in actionplan.good("show", uuid)
-    assert "without a." in actionplan.good("approve", uuid, "--reason", "seen")
+    actionplan.good("approve", uuid, "--reason", "seen")
     actionplan.good("apply", uuid, "--yes")
-    assert verbs(actionplan, uuid) == ["create", "approve", "skip", "approve", "start", "apply"]
+    history = json.loads(actionplan.good("history", uuid, "-f", "json"))
+    verbs = [entry["verb"] for entry in history]
+    assert verbs == ["create", "approve", "skip", "approve", "start", "apply"]
 
 
-def test_who_made_a_plan_does_not_approve_it_whatever_the_environment_says(
-    actionplan: CommandLine,
-) -> None:
-    uuid = made(actionplan, "--set", "approvals=1", "--set", "approval_by_another=true")
-    assert actionplan.plan().guards.to_dict() == {"approvals": 1, "approval_by_another": True}
-    ended = actionplan("apply", uuid, "--yes", "--set", "approvals=0")
+def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan: CommandLine) -> None:
+    resource = "6a1f0001-0000-4000-8000-000000000001"
+    actionplan.document("plan.yaml", {"action_type": "stop", "resource_id": resource})
+    actionplan.good("create", "plan.yaml", "--set", "approvals=1", "--out", "plan.json")
+    assert actionplan.plan().guards.to_dict() == {"approvals": 1}
+    ended = actionplan("apply", "last", "--yes", "--set", "approvals=0")
     assert (ended.code, "set approvals=0: has no effect" in ended.err) == (1, True)
-    ended = actionplan("approve", uuid, "--reason", "mine", LOGNAME="bo", USER="bo")
-    assert (ended.code, f"operator made plan {uuid[:8]}" in ended.err) == (4, True)
-    actionplan.environment["TEST_USER"] = "bo"
-    actionplan.good("approve", uuid, "--reason", "yours")
-    actionplan.good("apply", uuid, "--yes")
-    actionplan("rollback", uuid)
-    back = json.loads(actionplan.good("show", "last", "-f", "json"))
-    assert back["guards"] == {"approvals": 1, "approval_by_another": True}
-
-
-def test_a_saved_plan_cannot_lose_its_guards(actionplan: CommandLine) -> None:
-    made(actionplan, "--dry-run", "--out", "plan.json", guards={"approvals": 1})
     saved = actionplan.folder / "plan.json"
     plan = json.loads(saved.read_text())
     del plan["guards"]
     saved.write_text(json.dumps(plan))
-    ended = actionplan("apply", "plan.json", "--yes")
-    assert (ended.code, "plan.json" in ended.err, actionplan.plans()) == (4, True, [])
+    assert actionplan("apply", "plan.json", "--yes").code == 4
+    assert actionplan.plan().state is PlanState.RECOMMENDED
+    actionplan.good("approve", "last", "--reason", "looked at")
+    actionplan.good("apply", "last", "--yes")
+    actionplan.good("rollback", "last")
+    assert actionplan.plans()[0].guards.to_dict() == {"approvals": 1}
 
 
 def test_a_guard_that_is_none_is_refused_at_start(actionplan: CommandLine) -> None:
@@ -97,32 +80,10 @@ def test_a_guard_that_is_none_is_refused_at_start(actionplan: CommandLine) -> No
     assert all(text.endswith("[1]\n") for text in told)
 
 
-# Blast radius
-
-
-def drained(actionplan: CommandLine, *words: str) -> str:
-    """Make the plan that empties a host of the simulated cloud; return what is shown."""
-    document = actionplan.good("drain", "compute-1")
-    return actionplan.good("create", "-", *words, stdin=document)
-
-
 def test_a_plan_that_touches_too_much_is_refused(actionplan: CommandLine) -> None:
-    actionplan.good("simulator", "reset")
-    cloud = json.loads(actionplan.simulator.read_text())
-    for name, host in cloud["hosts"].items():
-        host["labels"] = {"rack": "r1" if name < "compute-3" else "r2"}
-    actionplan.simulator.write_text(json.dumps(cloud))
-    shown = drained(actionplan)
-    [line] = [line for line in shown.splitlines() if line.startswith("Touches")]
-    assert " of 4 hosts, " in line
-    extent = json.loads(actionplan.good("show", "last", "-f", "json"))["guards"]["extent"]
-    assert extent["rack/r1"][1] == 2
-    for bound, why in (
-        ("hosts=0", " and at most "),
-        ("instances=1%", " and at most "),
-        ("rack=0", " of rack r"),
-        ("row=1", "it is not known which row"),
-    ):
+    shown = actionplan.good("create", "-", stdin=actionplan.good("drain", "compute-1"))
+    assert re.search("^Touches .* of 4 hosts, ", shown, re.MULTILINE)
+    for bound, why in (("hosts=0", " and at most "), ("row=1", "it is not known which row")):
         actionplan.configure(watcher_applier={"blast_radius": bound})
         for words in (("apply", "last", "--yes"), ("start", "last")):
             ended = actionplan(*words)
@@ -130,20 +91,15 @@ def test_a_plan_that_touches_too_much_is_refused(actionplan: CommandLine) -> Non
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-# Windows
-
-
-def later(hours: int = 48) -> str:
-    """Return a window of an hour that opens in two days."""
-    opens = datetime.now(UTC) + timedelta(hours=hours)
-    hour, day = opens.hour, f"{opens:%a}".lower()
-    return f"{day} {hour:02}:00-{(hour + 1) % 24:02}:00 UTC"
-
-
 def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
-    window = later()
-    made(actionplan, guards={"windows": [window]})
+    opens = datetime.now(UTC) + timedelta(days=2)
+    day = f"{opens:%a}".lower()
+    window = f"{day} {opens.hour:02}:00-{(opens.hour + 1) % 24:02}:00 UTC"
+    file = actionplan.document("plan.yaml", {**NOP, "estimate_s": 9}, guards={"windows": [window]})
+    actionplan.good("create", file)
     assert f"Window: {window}; opens at " in actionplan.good("show", "last")
+    found = json.loads(actionplan.good("simulate", "last", "--split-by-window", "-f", "json"))
+    assert [len(night["actions"]) for night in found["nights"]] == [1]
     with actionplan.start("apply", "last", "--yes") as process:
         assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
@@ -153,20 +109,6 @@ def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate()
         assert process.returncode == 5
-
-
-def test_a_forecast_says_how_many_nights(actionplan: CommandLine) -> None:
-    steps = [{**NOP, "name": name, "estimate_s": 1900} for name in "abc"]
-    file = actionplan.document("plan.yaml", *steps)
-    ended = actionplan("simulate", file, "--split-by-window")
-    assert (ended.code, "--split-by-window: neither the plan nor" in ended.err) == (1, True)
-    words = ("simulate", file, "--split-by-window", "--set", "windows=daily 01:00-02:00 UTC")
-    assert "It takes 3 windows" in actionplan.good(*words)
-    found = json.loads(actionplan.good(*words, "-f", "json"))
-    assert [len(night["actions"]) for night in found["nights"]] == [1, 1, 1]
-
-
-# What pauses a plan that runs
 
 
 @pytest.mark.parametrize(
@@ -194,7 +136,8 @@ def test_recap_history_timeline_and_report_say_what_paused_a_plan(
     assert ", and stands still." in actionplan.good("report", "last")
     assert ", and stands still</text>" in actionplan.good("graph", "last", "-f", "timeline")
     actionplan.configure()
-    actionplan("apply", "last", "--yes")
+    actionplan.good("action", "set", "last", "b", "--state", "succeeded", "--reason", "by hand")
+    actionplan.good("apply", "last", "--yes")
     for verb in (("graph", "last", "-f", "timeline"), ("report", "last")):
         page = " ".join(actionplan.good(*verb).split())
         assert f"the end of the pause by {who}: {why}" in page

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from threading import Event
 from typing import Any
 
@@ -14,7 +13,7 @@ import yaml
 from command_line import EXAMPLE, CommandLine, check_golden, wait_until
 
 from applier.clouds.simulated import SimulatedCloud
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 WEB = {f"web-{n}": f"6a1f0001-0000-4000-8000-00000000000{n}" for n in (1, 2, 3)}
 MOVE = {
@@ -35,12 +34,6 @@ def move(cloud: SimulatedCloud, name: str, host: str) -> None:
     cloud.migrate(WEB[name], host, True, Event())
 
 
-def drained(actionplan: CommandLine, *words: str) -> dict[str, Any]:
-    """Return the document of a drain that must succeed."""
-    document: dict[str, Any] = yaml.safe_load(actionplan.good("drain", *words))
-    return document
-
-
 def created(actionplan: CommandLine, *words: str) -> None:
     """Store the plan of a drain."""
     actionplan.good("create", "-", stdin=actionplan.good("drain", *words))
@@ -54,26 +47,18 @@ def state_of(actionplan: CommandLine, host: str) -> dict[str, Any]:
     return value
 
 
-# Facts
+def destination(actionplan: CommandLine, move: str) -> str:
+    """Return where the newest plan moves an instance to."""
+    (action,) = (a for a in actionplan.plans()[0].actions if a.name == move)
+    return str(action.input_parameters["destination_node"])
 
 
-def test_facts_are_written_and_planned_with(actionplan: CommandLine) -> None:
+def test_facts_are_written_and_planned_with_or_refused(actionplan: CommandLine) -> None:
     found = json.loads(actionplan.good("facts", "-f", "json"))
-    assert found["cloud"] == "simulated"
     assert found["hosts"]["compute-1"]["free"]["vcpus"] == 6
     assert actionplan.good("facts", "--out", "facts.yaml") == ""
     written = yaml.safe_load((actionplan.folder / "facts.yaml").read_text())
     assert {**written, "at": ""} == {**found, "at": ""}
-    suspend = {"action_type": "turn_host_to_acpi_s3_state", "resource_id": "compute-1"}
-    resize = {**MOVE, "action_type": "resize", "input_parameters": {"flavor": "m1.large"}}
-    file = actionplan.document("plan.yaml", resize, suspend)
-    planned = ("create", file, "--planner", "workload_stabilization", "-f", "json")
-    assert "host is missing" in actionplan(*planned).err
-    plan = json.loads(actionplan.good(*planned, "--facts-from", "simulated"))
-    assert len(plan["actions"]) == 2
-
-
-def test_facts_from_elsewhere_are_refused(actionplan: CommandLine) -> None:
     for cloud, fields, answer in (
         ("simulated", {"facts": {"hosts": {"c": {}}}}, "the document has facts already"),
         ("simulated", {"kind": "events"}, "of this kind, have no facts"),
@@ -84,78 +69,64 @@ def test_facts_from_elsewhere_are_refused(actionplan: CommandLine) -> None:
         ended = actionplan("create", file, "--facts-from", cloud)
         assert (ended.code, ended.out, answer in ended.err) == (1, "", True), cloud
     assert not actionplan.plans()
-
-
-# Drains
+    value = {"kind": "rollout", "name": "p", "nodes": {"label": {"rack": "r1"}}}
+    value["steps"] = [{"nop": "{node}"}]
+    (actionplan.folder / "p.yaml").write_text(yaml.safe_dump(value), encoding="utf-8")
+    actionplan.good("create", "p.yaml", "--facts-from", "simulated")
+    assert {a.places[0].member for a in actionplan.plan().actions} == {"compute-1", "compute-2"}
 
 
 def test_a_host_is_drained_switched_off_and_taken_back(
     actionplan: CommandLine, cloud: SimulatedCloud
 ) -> None:
-    created(actionplan, "compute-1", "--power-off", "--reason", "new fans")
-    before = actionplan.good("show", "last", "--node", "compute-1")
-    assert "web-1  ACTIVE: its move has not started\n" in before
-    assert "Safe to power off: no: 3 instances on it" in before
-    actionplan.good("apply", "last", "--yes")
+    """The page about drains shows what is printed on the way."""
+    assert "--yes" in actionplan("drain", "compute-1", "--apply").err
+    assert actionplan.plans() == []
+    words = ("drain", "compute-1", "--power-off", "--reason", "new fans", "--apply", "--yes")
+    assert "move-web-3" in actionplan.good(*words)
+    plan = actionplan.plan()
+    names = {a.uuid: a.name for a in plan.actions}
+    assert {a.name: {names[u] for u in a.needs} for a in plan.actions} == {
+        "disable-compute-1": set(),
+        **{f"move-{name}": {"disable-compute-1"} for name in WEB},
+        "power-off-compute-1": {f"move-{name}" for name in WEB},
+    }
     state = state_of(actionplan, "compute-1")
     assert (len(state["left"]), state["remains"], state["power"]) == (3, [], "off")
     assert state["safe_to_power_off"]
     assert cloud.service("compute-1") == {"status": "disabled", "reason": "new fans"}
-    entered = actionplan.good("show", "last", "--node", "compute-3")
-    assert "cache-1  ACTIVE: no action of the plan" in entered
     ended = actionplan("show", "last", "--node", "compute-11")
     assert (ended.code, "there is no such host; did you mean" in ended.err) == (1, True)
-    actionplan.good("undrain", "compute-1", "--out", "back.yaml")
-    actionplan.good("create", "back.yaml")
-    actionplan.good("apply", "last", "--yes")
+    actionplan.good("undrain", "compute-1", "--apply", "--yes")
     assert cloud.host("compute-1")["power"] == "on"
     assert cloud.service("compute-1")["status"] == "enabled"
 
 
-def destination(actionplan: CommandLine, move: str) -> str:
-    """Return where the newest plan moves an instance to."""
-    (action,) = (a for a in actionplan.plans()[0].actions if a.name == move)
-    return str(action.input_parameters["destination_node"])
-
-
-def test_a_label_names_all_hosts_that_have_it(actionplan: CommandLine) -> None:
-    document = yaml.safe_load(actionplan.good("drain", "--label", "rack=r1"))
-    assert document["name"] == "drain-2-hosts"
+def test_what_is_stopped_moves_cold_and_nothing_moves_onto_a_drained_host(
+    actionplan: CommandLine,
+) -> None:
+    document = yaml.safe_load(actionplan.good("drain", "compute-3", "compute-4"))
     moves = [a["input_parameters"] for a in document["actions"] if a["action_type"] == "migrate"]
-    assert {move["source_node"] for move in moves} == {"compute-1", "compute-2"}
-    assert {move["destination_node"] for move in moves} == {"compute-3", "compute-4"}
+    types = {move["resource_name"]: move["migration_type"] for move in moves}
+    assert (types["batch-1"], types["cache-1"]) == ("cold", "live")
+    assert {move["destination_node"] for move in moves} <= {"compute-1", "compute-2"}
+
+
+def test_hosts_and_labels_that_do_not_exist_are_all_named(actionplan: CommandLine) -> None:
+    nodes = ("compute-7", "compute-1", "nowhere", "--out", "x.yaml")
+    for words, *told in (
+        (("drain", *nodes), "compute-7: there is no", "nowhere: there is no"),
+        (("undrain", *nodes), "compute-7: there is no", "nowhere: there is no"),
+        (("drain", "--label", "rack=r9"), "no compute host has it; did you mean 'rack="),
+        (("drain", "--label", "rack"), "--label rack: KEY=VALUE is expected"),
+        (("drain",), "a HOST is needed, or --label KEY=VALUE"),
+    ):
+        ended = actionplan(*words)
+        assert (ended.code, ended.out) == (1, "")
+        assert all(text in ended.err for text in told), ended
+    assert not (actionplan.folder / "x.yaml").exists()
     back = yaml.safe_load(actionplan.good("undrain", "compute-3", "--label", "rack=r1"))
     assert back["name"] == "undrain-3-hosts"
-    for words, told in (
-        (("--label", "rack=r9"), "--label rack=r9: no compute host has it; did you mean 'rack="),
-        (("--label", "rack"), "--label rack: KEY=VALUE is expected"),
-        ((), "a HOST is needed, or --label KEY=VALUE"),
-    ):
-        ended = actionplan("drain", *words)
-        assert (ended.code, ended.out, told in ended.err) == (1, "", True), ended
-
-
-def test_a_drain_is_planned_shown_and_run_in_one_and_so_is_the_way_back(
-    actionplan: CommandLine,
-) -> None:
-    assert "--yes" in actionplan("drain", "compute-1", "--apply").err
-    assert actionplan.plans() == []
-    out = actionplan.good("drain", "compute-1", "--apply", "--yes")
-    assert "move-web-3" in out
-    assert actionplan.plan().state is PlanState.SUCCEEDED
-    assert "service disabled" in actionplan.good("show", "last", "--node", "compute-1")
-    actionplan.good("undrain", "compute-1", "--apply", "--yes")
-    assert "service enabled" in actionplan.good("show", "last", "--node", "compute-1")
-
-
-def test_a_rollout_over_hosts_of_a_label_takes_the_facts_of_the_cloud(
-    actionplan: CommandLine,
-) -> None:
-    nodes = {"label": {"rack": "r1"}}
-    value = {"kind": "rollout", "name": "p", "nodes": nodes, "steps": [{"nop": "{node}"}]}
-    (actionplan.folder / "p.yaml").write_text(yaml.safe_dump(value), encoding="utf-8")
-    actionplan.good("create", "p.yaml", "--facts-from", "simulated")
-    assert {a.places[0].member for a in actionplan.plan().actions} == {"compute-1", "compute-2"}
 
 
 def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(
@@ -179,37 +150,6 @@ def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(
     assert state["not_safe_because"] == ["1 instance on it"]
 
 
-def test_the_plan_disables_first_then_moves_then_powers_off(actionplan: CommandLine) -> None:
-    created(actionplan, "compute-1", "compute-2", "--power-off")
-    plan = actionplan.plan()
-    assert plan.name == "drain-2-hosts"
-    names = {a.uuid: a.name for a in plan.actions}
-    assert {a.name: {names[u] for u in a.needs} for a in plan.actions} == {
-        "disable-compute-1": set(),
-        "disable-compute-2": set(),
-        **{f"move-{name}": {"disable-compute-1"} for name in WEB},
-        **{f"move-{name}": {"disable-compute-2"} for name in ("db-1", "db-2", "app-1")},
-        "power-off-compute-1": {f"move-{name}" for name in WEB},
-        "power-off-compute-2": {"move-db-1", "move-db-2", "move-app-1"},
-    }
-    assert not plan.warnings
-
-
-def test_what_is_stopped_moves_cold_and_nothing_moves_onto_a_drained_host(
-    actionplan: CommandLine,
-) -> None:
-    document = drained(actionplan, "compute-3", "compute-4")
-    moves = {
-        a["input_parameters"]["resource_name"]: a["input_parameters"]
-        for a in document["actions"]
-        if a["action_type"] == "migrate"
-    }
-    assert moves["batch-1"]["migration_type"] == "cold"
-    assert moves["cache-1"]["migration_type"] == "live"
-    assert {m["destination_node"] for m in moves.values()} <= {"compute-1", "compute-2"}
-    assert document["facts"]["cloud"] == "simulated"
-
-
 def test_what_does_not_fit_stays_and_is_explained(
     actionplan: CommandLine, cloud: SimulatedCloud
 ) -> None:
@@ -228,7 +168,7 @@ def test_what_does_not_fit_stays_and_is_explained(
     assert ended.code == 1
     assert "has room for it: it needs 2" in ended.err
     assert [a["name"] for a in yaml.safe_load(ended.out)["actions"]] == ["disable-a", "move-x"]
-    left = drained(actionplan, "a", "--power-off", "--scheduler")
+    left = yaml.safe_load(actionplan.good("drain", "a", "--power-off", "--scheduler"))
     names = [a["name"] for a in left["actions"]]
     assert names == ["disable-a", "move-x", "move-y", "power-off-a"]
     assert "destination_node" not in left["actions"][2]["input_parameters"]
@@ -241,15 +181,6 @@ def test_what_does_not_fit_stays_and_is_explained(
     SimulatedCloud.reset(actionplan.simulator, {**world, "server_groups": {"g": group}})
     ended = actionplan("drain", "a")
     assert (ended.code, "as many of server group pair as it may" in ended.err) == (1, True)
-
-
-def test_hosts_that_do_not_exist_are_all_named(actionplan: CommandLine) -> None:
-    for verb in ("drain", "undrain"):
-        ended = actionplan(verb, "compute-7", "compute-1", "nowhere", "--out", "x.yaml")
-        assert (ended.code, ended.out) == (1, "")
-        assert "compute-7: there is no compute service" in ended.err
-        assert "nowhere: there is no compute service" in ended.err
-        assert not (actionplan.folder / "x.yaml").exists()
 
 
 def test_a_drain_that_was_killed_halfway_ends_with_every_instance_moved_once(
@@ -271,9 +202,6 @@ def test_a_drain_that_was_killed_halfway_ends_with_every_instance_moved_once(
     tries = {a.name: a.attempts for a in actionplan.plan().actions if a.action_type == "migrate"}
     assert tries == {"move-web-1": 1, "move-web-2": 1, "move-web-3": 2}
     assert state_of(actionplan, "compute-1")["safe_to_power_off"]
-
-
-# A cloud that is not as planned
 
 
 def test_a_plan_that_the_cloud_does_not_fit_any_more_is_refused(
@@ -327,61 +255,47 @@ def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(
     assert [a.state for a in plan.actions if a.name == "move-web-1"] == [ActionState.SKIPPED]
 
 
-def test_the_question_says_how_old_the_plan_is(actionplan: CommandLine) -> None:
-    created(actionplan, "compute-1")
-    with actionplan.on_terminal("apply", "last") as terminal:
-        seen = terminal.wait_for("[y/N]")
-        assert "ago; the cloud is as planned." in seen
-        assert "3 of 18 instances" in seen
-        terminal.type("n\n")
-        assert terminal.end() == 1
-
-
-# A run that changes nothing
-
-
-@pytest.fixture
-def changed(actionplan: CommandLine, cloud: SimulatedCloud) -> Callable[..., None]:
-    """Return a function that changes fields of the simulated cloud: TABLE__KEY=fields."""
-
-    def change(**changes: dict[str, Any]) -> None:
-        cloud.snapshot()  # It makes the file.
-        world = json.loads(actionplan.simulator.read_text())
-        for name, fields in changes.items():
-            table, key = name.split("__")
-            for entry, values in world[table].items():
-                if key in (entry.replace("-", "_"), values.get("name", "").replace("-", "_")):
-                    values.update(fields)
-        actionplan.simulator.write_text(json.dumps(world))
-
-    return change
-
-
 def test_a_dry_run_tells_what_is_to_do_and_changes_nothing(actionplan: CommandLine) -> None:
     before = actionplan.good("simulator", "show")
     check_golden("dry_run", actionplan.good("apply", str(EXAMPLE), "--dry-run"))
     assert actionplan.plans() == []
     assert actionplan.good("simulator", "show") == before
-    actionplan.good("create", str(EXAMPLE))
-    actionplan.good("apply", "last", "--dry-run")
-    assert actionplan.plan().state is PlanState.RECOMMENDED
-    actionplan.good("apply", "last", "--yes")
+    actionplan.good("apply", str(EXAMPLE), "--yes")
     ended = actionplan("apply", "last", "--dry-run")
     assert (ended.code, "nothing of it is left to do" in ended.err) == (1, True)
 
 
 def test_a_dry_run_tells_what_is_done_what_moved_and_what_is_refused(
-    actionplan: CommandLine, changed: Callable[..., None]
+    actionplan: CommandLine, cloud: SimulatedCloud
 ) -> None:
-    changed(
-        instances__web_1={"host": "compute-3"},
-        instances__db_1={"host": "compute-1"},
-        services__compute_1={"status": "disabled"},
-        hosts__compute_2={"power": "off"},
-    )
+    cloud.snapshot()  # It makes the file.
+    world = json.loads(actionplan.simulator.read_text())
+    named = {about["name"]: about for about in world["instances"].values()}
+    named["web-1"]["host"], named["db-1"]["host"] = "compute-3", "compute-1"
+    world["services"]["compute-1"]["status"] = "disabled"
+    world["hosts"]["compute-2"]["power"] = "off"
+    actionplan.simulator.write_text(json.dumps(world))
     ended = actionplan("apply", str(EXAMPLE), "--dry-run")
     check_golden("dry_run_moved", ended.out)
     assert (ended.code, actionplan.plans()) == (4, [])
-    sleep = {"name": "wait", "action_type": "sleep", "input_parameters": {"duration": 1}}
-    file = actionplan.document("sleep.yaml", sleep)
-    assert "1 action: 1 not checked." in actionplan.good("apply", file, "--dry-run")
+
+
+def test_the_cloud_says_to_which_instance_a_volume_is_attached(actionplan: CommandLine) -> None:
+    """Work on a volume and on its instance is kept apart, although the document has no facts."""
+    retype = {
+        "resource_id": "7b2e0001-0000-4000-8000-000000000001",
+        "migration_type": "retype",
+        "destination_type": "ssd",
+    }
+    stop = {"action_type": "stop", "resource_id": "6a1f0002-0000-4000-8000-000000000001"}
+    document = {
+        "planner": "workload_stabilization",
+        "actions": [{"action_type": "volume_migrate", "input_parameters": retype}, stop],
+    }
+    (actionplan.folder / "both.yaml").write_text(yaml.safe_dump(document))
+    actionplan.good("apply", "both.yaml", "--yes")
+    (plan,) = actionplan.plans()
+    volume, stop = plan.actions
+    assert stop.needs == (volume.uuid,)
+    assert plan.warnings == ()
+    assert volume.tokens[-1] == "instance:6a1f0002-0000-4000-8000-000000000001"

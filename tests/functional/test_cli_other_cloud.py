@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, Ended
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 TOY = '''
 from applier.clouds.simulated import SimulatedCloud

@@ -6,8 +6,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import signal
-import subprocess
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -101,29 +99,6 @@ def test_timelines_and_reports_have_local_times(chain: CommandLine) -> None:
     assert (len(first), first) == (1, second)
 
 
-def test_the_timeline_of_a_run_says_what_is_known_until_now_and_later_who_paused_it(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
-) -> None:
-    def by_name() -> dict[str, str]:
-        text = actionplan.good("graph", "last", "-f", "timeline")
-        return {title.partition(":")[0]: title for title in titles(text)}
-
-    assert ">now</text>" in actionplan.good("graph", "last", "-f", "timeline")
-    found = by_name()
-    assert found.keys() == {"first", "second", "third", "fourth"}
-    assert "first: ONGOING" in found["first"]
-    assert "second: PENDING\n" in found["second"]
-    assert "\nexpected " in found["second"]
-    actionplan.good("pause", "last", "--reason", "too hot")
-    # Nobody can tell when the request is read; after this, the plan is paused for certain.
-    running.send_signal(signal.SIGINT)
-    gate.let_go()
-    assert running.wait() == 5
-    actionplan.good("apply", "last", "--yes")
-    assert "the pause by operator: too hot" in by_name()["second"]
-    assert "waits for the plan to go on" in actionplan.good("report", "last")
-
-
 def test_after_a_run_the_timeline_still_says_that_another_plan_was_waited_for(
     actionplan: CommandLine, gate: Gate
 ) -> None:
@@ -186,7 +161,7 @@ def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(
     page = Page(text)
     assert "4 actions: 3 changed, 1 failed. Took " in page.text
     assert "exit code 3" in section(text, "left")
-    assert "actionplan resume" in section(text, "left")
+    assert "actionplan apply" in section(text, "left")
     assert text.index('<section id="left"') < text.index('<section id="facts"')
     rows = section(text, "actions")
     assert "&lt;b&gt;&amp; all that was said" in rows

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused: the exact sentence, the exit code, and a record that was left alone."""
+"""What is refused and how: documents, command lines, output that goes where nobody reads it."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
+import signal
 import stat
+import struct
+import subprocess
+import termios
+from typing import IO
 
 import pytest
 import yaml
-from command_line import EXAMPLE, ROOT, CommandLine
+from command_line import EXAMPLE, PROGRAM, ROOT, CommandLine, wait_until
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 ROWS = yaml.safe_load((ROOT / "tests/cases/cli/bad_input.yaml").read_text(encoding="utf-8"))
 
@@ -22,12 +29,6 @@ def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(actionplan: Com
         ended = actionplan("create", "bad.yaml", *row.get("arguments", ()))
         assert ended == (row.get("code", 1), "", row["message"]), row["title"]
     assert actionplan.plans() == []
-
-
-def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine) -> None:
-    (actionplan.folder / "cloud.yaml").write_text("hosts: {}\n", encoding="utf-8")
-    ended = actionplan("simulator", "reset", "--from", "cloud.yaml")
-    assert re.findall(r"  cloud\.yaml:1: .*'(\w+)'", ended.err) == ["flavors", "instances"]
 
 
 def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan: CommandLine) -> None:
@@ -52,21 +53,6 @@ def test_files_that_people_asked_for_follow_their_umask_and_the_record_is_privat
         os.umask(before)
     for path, mode in (("plan.json", 0o644), ("plan.dot", 0o644), (actionplan.record, 0o600)):
         assert stat.S_IMODE((actionplan.folder / path).stat().st_mode) == mode
-
-
-FILES = {
-    "missing.yaml": "missing.yaml: cannot be read: ",
-    "broken.json": "broken.json:1: not JSON: ",
-    "-": "standard input:1: not UTF-8 text: ",
-}
-
-
-def test_a_file_that_cannot_be_read_is_named(actionplan: CommandLine) -> None:
-    (actionplan.folder / "broken.json").write_text('{"actions": [}', encoding="utf-8")
-    for name, told in FILES.items():
-        ended = actionplan("create", name, stdin=b"\xff\xfe")
-        assert (ended.code, ended.out, ended.err.startswith(f"Refused: {told}")) == (1, "", True)
-    assert actionplan.plans() == []
 
 
 def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(
@@ -97,18 +83,6 @@ def test_long_words_are_answered_with_a_short_sentence(actionplan: CommandLine) 
         assert ended.code in (1, 2)
         assert not re.search("bug|LIKE", ended.err)
         assert 0 < len(ended.err) < 600
-
-
-def test_a_document_comes_from_standard_input(actionplan: CommandLine) -> None:
-    text = EXAMPLE.read_text(encoding="utf-8")
-    assert "11 actions in 7 waves" in actionplan.good("create", "-", stdin=text)
-    assert "RECAP" in actionplan.good("apply", "-", "--yes", stdin=text)
-
-
-def test_a_plan_without_actions_has_nothing_to_do(actionplan: CommandLine) -> None:
-    actionplan.document("empty.yaml")
-    out = actionplan.good("apply", "empty.yaml", "--yes")
-    assert "Nothing to do: the plan has no actions." in out
 
 
 def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
@@ -175,16 +149,113 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
     assert "Traceback" in actionplan.program("--debug", "list").err
 
 
-def test_many_mistakes_with_long_values_are_a_screen_and_not_a_book(
+def test_standard_input_is_read_like_a_file(actionplan: CommandLine) -> None:
+    ended = actionplan("create", "-", stdin=b"\xff\xfe")
+    assert (ended.code, ended.err.startswith("Refused: standard input:1: not UTF-8 ")) == (1, True)
+    out = actionplan.good("apply", "-", "--yes", stdin="actions: []\n")
+    assert "Nothing to do: the plan has no actions." in out
+
+
+def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: CommandLine) -> None:
+    byte = os.fsdecode(b"\xe9")
+    for words, name in (
+        (("cancel", "last", "--reason", f"caf{byte}"), "--reason: b'caf\\xe9'"),
+        (("create", "a.yaml", "--set", byte), "--set: b'\\xe9'"),
+        (("show", byte), "PLAN: b'\\xe9'"),
+    ):
+        ended = actionplan(*words)
+        assert ended.code == 2
+        assert f" argument {name} is not text in utf-8\n" in ended.err
+    actionplan.document(f"{byte}.yaml", {"action_type": "nop"})
+    assert actionplan("create", f"{byte}.yaml", "--out", f"{byte}.json").code == 0
+    assert (actionplan.folder / f"{byte}.json").is_file()
+
+
+def test_a_wrong_command_line_is_answered_with_a_right_one(actionplan: CommandLine) -> None:
+    actionplan.check_refusals(
+        "usage",
+        "lst",
+        "web.yaml create",
+        "--config-file a.conf last show",
+        "action lst last",
+        "simulator",
+        "qqq --help",
+        "create",
+        "show last first",
+        "create a.yaml --seet a=b",
+        "list --limit 0",
+        "create a.yaml --out ''",
+        "--config-file '' list",
+        "history --limit ten",
+        "event list --after -1",
+        "watch last -f yaml",
+        "--config-file",
+    )
+    assert not actionplan.record.exists()
+
+
+def test_who_reads_only_the_first_line_gets_no_complaint(actionplan: CommandLine) -> None:
+    actions = ({"name": f"a{i}" + "x" * 60, "action_type": "nop"} for i in range(2000))
+    actionplan.document("many.yaml", *actions)
+    actionplan.good("create", "many.yaml", "--no-check-types")
+    for words in ("show last --all", "show last -f json"):
+        ended = actionplan.shell(f"actionplan {words} | head -n 1")
+        assert (len(ended.out.splitlines()), ended.err) == (1, "")
+
+
+def test_streams_that_the_shell_closed_or_that_are_full_break_nothing(
     actionplan: CommandLine,
 ) -> None:
-    wrong = ({"action_type": "nop", "input_parameters": {"message": ["x" * 5000]}},) * 500
-    actionplan.document("plan.yaml", *wrong)
-    ended = actionplan("create", "plan.yaml")
+    for words, code in (("list >&-", 0), ("create - <&-", 1), ("nonsense 2>&-", 2)):
+        ended = actionplan.shell(f"actionplan {words}")
+        assert ended.code == code
+        assert not re.search("Traceback|bug", ended.err)
+    ended = actionplan.shell("actionplan list > /dev/full")
     assert ended.code == 1
-    lines = ended.err.splitlines()
-    assert lines[0] == "Refused, 500 mistakes:"
-    assert lines[-1] == "  and 480 more"
-    assert len(lines) == 22
-    assert "(5004 characters)" in lines[1]
-    assert max(map(len, lines)) < 200
+    assert (ended.err.count("\n"), os.strerror(errno.ENOSPC) in ended.err) == (1, True)
+
+
+def unread(pipe: IO[str]) -> int:
+    """Return how many bytes that were written to a pipe nobody has read."""
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0])
+
+
+def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "-v", "create", "-"],
+        env=actionplan.environment,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write("name: x\n")
+        process.stdin.flush()
+        # Before it reads, Python itself may still be starting, which has a word of its own.
+        wait_until(lambda: not unread(process.stdin))
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        told = process.stderr.read()
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "bug" not in told
+
+
+def test_what_libraries_log_goes_to_a_file_when_asked(actionplan: CommandLine) -> None:
+    bad = {"name": "bad", "action_type": "shell", "input_parameters": {"argv": ["/no/such"]}}
+    actionplan.document("plan.yaml", bad)
+    ended = actionplan("--log-file", "log.txt", "apply", "plan.yaml", "--yes")
+    assert (ended.code, ended.err) == (3, "")
+    assert (actionplan.folder / "log.txt").exists()
+    refused = actionplan("--log-file", "no/such/folder/log.txt", "list")
+    assert refused.err.startswith("Refused: --log-file no/such/folder/log.txt ")
+    assert (refused.code, os.strerror(errno.ENOENT) in refused.err) == (1, True)
+
+
+def test_rows_come_in_every_format(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"}, name="web")
+    actionplan.good("create", "plan.yaml")
+    for form in ("json", "yaml", "csv", "value", "table"):
+        assert "web" in actionplan.good("list", "-f", form, "-c", "name")
+    ended = actionplan("list", "-c", "nmae")
+    assert ended.code == 1
+    assert "-c nmae: no such column" in ended.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two nodes at a time: said, seen in the plan, kept while it runs, also over a kill."""
+"""Two nodes at a time, also over a kill; and the pause after a canary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import yaml
 from command_line import CommandLine, wait_until
 
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 NODES = [f"web-{n}" for n in range(1, 7)]
 SERIAL = 2
@@ -70,26 +70,6 @@ def most_under_way(actionplan: CommandLine) -> int:
     return most
 
 
-def test_the_guarantee_stands_in_the_plan_and_is_kept(actionplan: CommandLine) -> None:
-    actionplan.configure(actionplan={"simulator_speed": 1})
-    out = actionplan.good("apply", written(actionplan, stop_after=1), "--yes")
-    assert "Never more than 2 of 6 nodes" in out
-    assert actionplan.plan().state is PlanState.SUCCEEDED
-    assert most_under_way(actionplan) == SERIAL
-
-
-def test_a_node_that_failed_keeps_its_place_and_the_plan_says_who(actionplan: CommandLine) -> None:
-    unreachable = {"name": "check", "http_check": "http://127.0.0.1:9/{node}"}  # nobody listens
-    file = written(actionplan, serial=1, steps=[{"nop": "x"}, unreachable])
-    assert actionplan("apply", file, "--yes").code == 3
-    states = {str(a.name): a.state for a in actionplan.plan().actions}
-    assert states["web-1/check"] is ActionState.FAILED
-    assert states["web-2/nop"] is ActionState.CANCELLED
-    assert "kept by web-1" in actionplan.good("why", "last", "web-2/nop")
-    actionplan("apply", written(actionplan, serial=2, keep=False, steps=[unreachable]), "--yes")
-    assert {a.state for a in actionplan.plans()[0].actions} == {ActionState.FAILED}
-
-
 def test_the_plan_pauses_after_the_canary_and_goes_on_when_somebody_looked(
     actionplan: CommandLine,
 ) -> None:
@@ -129,28 +109,3 @@ def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(
     actionplan.good("apply", "last", "--yes")
     assert actionplan.plan().state is PlanState.SUCCEEDED
     assert most_under_way(actionplan) <= SERIAL
-
-
-@pytest.mark.long
-def test_a_pause_lets_begun_nodes_finish_and_now_leaves_them_half_done(
-    actionplan: CommandLine,
-) -> None:
-    actionplan.configure(actionplan={"simulator_speed": 1})
-    step = {"node": "{node}", "duration_s": 0.3, "command": "true"}
-    # Long enough for a request to arrive on a loaded machine.
-    steps = [{"name": f"step-{k}", "shell": step} for k in range(20)]
-    for now in ([], ["--now"]):
-        actionplan.good("create", written(actionplan, steps=steps))
-        with actionplan.start("apply", "last", "--yes") as process:
-            wait_until(
-                lambda: any(a.state is ActionState.SUCCEEDED for a in actionplan.plans()[0].actions)
-            )
-            assert "web-1, web-2" in actionplan.good("pause", "last", *now)
-            out, _ = process.communicate(timeout=60)
-        plan = actionplan.plans()[0]
-        assert plan.state is PlanState.PAUSED
-        done = {a.places[0].member for a in plan.actions if a.state is ActionState.SUCCEEDED}
-        assert done == {"web-1", "web-2"}
-        left = [a for a in plan.actions if a.state is not ActionState.SUCCEEDED]
-        assert any(a.places[0].member in done for a in left) is bool(now), now
-        assert ("Left half done: web-1, web-2" in out) is bool(now)

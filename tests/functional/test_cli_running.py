@@ -10,10 +10,9 @@ import signal
 import subprocess
 from typing import Any
 
-import pytest
 from command_line import EXAMPLE, CommandLine, Gate
 
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 DONE = ActionState.SUCCEEDED
 NOP = {"name": "a", "action_type": "nop", "touches": ["node:n"]}
@@ -47,8 +46,9 @@ def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(
     lines = actionplan.good("show", "last").splitlines()
     assert "ONGOING" in lines[0]
     assert re.fullmatch(f"Run by {runner(running)}", lines[2])
-    assert re.fullmatch(rf"Heard of \d+s ago, .*{actionplan.record.name}", lines[3])
-    assert re.fullmatch(r"Requested: skip third, .*: moved by hand", lines[4])
+    assert lines[3].startswith("Run with at most 10 actions at once (default), on_failure = ")
+    assert re.fullmatch(rf"Heard of \d+s ago, .*{actionplan.record.name}", lines[4])
+    assert re.fullmatch(r"Requested: skip third, .*: moved by hand", lines[5])
     assert "nobody runs it" not in actionplan.good("list")
     uuid = short(actionplan)
     for words, why in (
@@ -107,48 +107,7 @@ def test_of_two_that_start_at_once_one_runs_the_plan(actionplan: CommandLine, ga
         assert first.wait() == 0
 
 
-def test_why_names_who_holds_the_limit(actionplan: CommandLine, gate: Gate) -> None:
-    two = ({**gate.action(name), "touches": ["node:n"]} for name in ("first", "other"))
-    options = {"parallelization": {"shell": 2}}
-    actionplan.document("p.yaml", *two, options=options, limits={"node:*": 1})
-    with actionplan.start("apply", "p.yaml", "--yes") as process:
-        gate.wait()
-        names = {a.state: str(a.name) for a in actionplan.plan().actions}
-        holder, waits = names[ActionState.ONGOING], names[ActionState.PENDING]
-        out = actionplan.good("why", "last", waits)
-        assert all(fact in out for fact in ("node:n", "at most 1 ", f"held by {holder}"))
-        gate.leave_open()
-        gate.let_go()
-        assert process.wait() == 0
-
-
 # Watching
-
-
-def test_a_plan_that_waits_is_watched_from_its_start_to_its_end(
-    actionplan: CommandLine, gate: Gate
-) -> None:
-    actionplan.document("p.yaml", gate.action("first"), NOP, options={"weights": {"shell": 90}})
-    actionplan.good("create", "p.yaml")
-    told = actionplan.good("start", "last").splitlines()
-    assert told[1].startswith(f"Plan {short(actionplan)}")
-    assert " is PENDING. No applier service " in told[1]
-    with actionplan.start("watch", "last") as watching:
-        assert watching.stdout
-        lines = [watching.stdout.readline() for _ in range(4)]
-        assert lines[0].startswith("Cloud: simulated")
-        assert "To run the plan here:" in lines[1]
-        assert lines[2].startswith("actionplan apply ")
-        assert "plan PENDING" in lines[3]
-        with actionplan.start("apply", "last", "--yes") as process:
-            assert "plan ONGOING" in watching.stdout.readline()
-            assert "start      first" in watching.stdout.readline()
-            gate.let_go()
-            assert process.wait() == 0
-        out, err = watching.communicate()
-    assert (watching.returncode, err) == (0, "")
-    assert "SUCCEEDED (changed) [2/2] a" in out
-    assert "RECAP" in out
 
 
 def test_a_watch_that_is_interrupted_leaves_the_plan_alone_until_an_action_is_aborted(
@@ -187,14 +146,26 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
     assert "that process is gone" in actionplan.good("show", "last")
     listed = actionplan.good("list").splitlines()
     assert "ONGOING, nobody runs it" in listed[2]
-    assert listed[4:] == [f"Continue it: actionplan resume {short(actionplan)}"]
+    assert listed[4:] == [f"Continue it: actionplan apply {short(actionplan)}"]
     assert actionplan.good("list", "-f", "value", "-c", "state") == "ONGOING\n"
-    ended = actionplan("apply", "last", "--yes")
-    assert (ended.code, "that process is gone" in ended.err) == (1, True)
     of_plan, of_action = actionplan.good("cancel", "last").splitlines()
     assert of_plan.startswith(f"Plan {short(actionplan)} is CANCELLED: ")
     assert of_action.startswith("  first is CANCELLED: aborted: ")
     assert actionplan.plan().state is PlanState.CANCELLED
+
+
+def test_apply_goes_on_with_a_plan_whose_applier_was_killed(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    running.kill()
+    running.wait()
+    gate.let_go()
+    out = actionplan.good("apply", "last", "--yes", "--reason", "after the crash")
+    assert "to verify first" in out
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+    resumed, ran = json.loads(actionplan.good("history", "last", "-f", "json"))[-2:]
+    assert (resumed["verb"], resumed["why"]) == ("resume", "after the crash")
+    assert ran["why"].startswith("after the crash; process ")
 
 
 def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(
@@ -221,21 +192,6 @@ def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(
     actionplan.good("apply", "last", "--yes")
     plan = actionplan.wait_for(PlanState.SUCCEEDED, first=DONE, fourth=DONE)
     assert plan.actions[0].attempts == 1
-
-
-@pytest.mark.long
-def test_what_somebody_runs_is_not_resumed(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
-) -> None:
-    for words in ((), ("--dry-run",)):
-        ended = actionplan("resume", "last", *words)
-        assert (ended.code, ended.out) == (1, "")
-        watched, refused = ended.err.splitlines()
-        assert "may be alive" in watched
-        assert refused.startswith("Refused: ")
-    assert actionplan.plan().state is PlanState.ONGOING
-    gate.let_go()
-    assert running.wait() == 0
 
 
 # A plan that nobody runs
@@ -291,11 +247,9 @@ def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(
     ]
     again = actionplan("rollback", undone.uuid)
     assert (again.code, "nothing that it did can be undone" in again.err) == (1, True)
-    for words in (("start", done), ("apply", done, "--yes")):
-        told = actionplan(*words)
-        assert (told.code, f"actionplan resume {done[:8]}" in told.err) == (1, True)
-    assert "0 to verify first, 1 to do" in actionplan.good("resume", done)
-    actionplan.good("apply", done, "--yes")
+    told = actionplan("start", done)
+    assert (told.code, f"actionplan apply {done[:8]}" in told.err) == (1, True)
+    assert "0 to verify first, 1 to do" in actionplan.good("apply", done, "--yes")
     (plan,) = (plan for plan in actionplan.plans() if plan.uuid == done)
     assert (plan.state, plan.actions[0].state) == (PlanState.SUCCEEDED, DONE)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 
-from applier.cli.graph import FORMATS
+from applier.cli.views import FORMATS
 
 VALUE, LITERAL = "sword'fish 7", "hunter2"
 #: Prints its argument and its environment, and fails.
@@ -90,16 +90,6 @@ def test_the_action_gets_the_values(actionplan: CommandLine) -> None:
         assert (actionplan.folder / name).read_text(encoding="utf-8") == VALUE
 
 
-def test_a_reference_that_cannot_be_read_fails_the_action_before_anything_runs(
-    kept: CommandLine,
-) -> None:
-    kept.document("p.yaml", shell(argv=["touch", "ran"]))
-    ended = kept("apply", "p.yaml", "--yes")
-    assert ended.code == 3
-    assert "env.PASSWORD: the secret 'env DB_PASSWORD'" in ended.out
-    assert not (kept.folder / "ran").exists()
-
-
 def test_a_plan_that_was_shown_without_its_values_is_refused_as_a_plan(kept: CommandLine) -> None:
     kept.good("create", "p.yaml", "--out", "plan.json")
     shown = kept.good("show", "last", "-f", "json")
@@ -109,17 +99,3 @@ def test_a_plan_that_was_shown_without_its_values_is_refused_as_a_plan(kept: Com
     ended = kept("apply", "shown.json", "--yes")
     assert (ended.code, ended.err.startswith("Refused: shown.json:7: digest: ")) == (4, True)
     assert "create --out" in ended.err
-
-
-def test_a_value_in_the_plan_is_shown_by_no_verb_and_no_output(actionplan: CommandLine) -> None:
-    given = {"command": "echo got $TOKEN; false", "env": {"TOKEN": "tok-12345", "DEBUG": "1"}}
-    actionplan.document("p.yaml", {"name": "a", "action_type": "shell", "input_parameters": given})
-    said = [actionplan("apply", "p.yaml", "--yes", "-vv", "--log-file", "log")]
-    said += [actionplan(*words, "-f", "json") for words in (("show", "last"),)]
-    said += [actionplan("action", "show", "last", "a"), actionplan("action", "list", "last")]
-    log = (actionplan.folder / "log").read_text(encoding="utf-8")
-    for text in (*map(str, said), log):
-        assert "tok-12345" not in text, text
-    shown = json.loads(actionplan.good("action", "show", "last", "a", "-f", "json"))
-    assert shown["attempts_made"][0]["output"] == "got ***\n"
-    assert shown["status_message"].endswith("exit code 1: got ***")

@@ -7,112 +7,79 @@ import json
 import os
 import re
 
-import pytest
 from command_line import CommandLine
 
 from applier import configuration
 from applier.configuration.option_types import CheckedText, Webhooks
-from applier.run.health_probe import asked
-from planner.states import ActionState, PlanState
+from applier.run.holdings import asked
 
 
 def most_at_once(output: str) -> int:
     """Count in the lines of apply how many actions were under way at once, at most."""
     under_way = most = 0
     for line in output.splitlines():
-        under_way += "  start      " in line
-        under_way -= "SUCCEEDED (changed) [" in line
+        under_way += ("  start      " in line) - ("SUCCEEDED (changed) [" in line)
         most = max(most, under_way)
     return most
 
 
-@pytest.fixture
-def wide(actionplan: CommandLine) -> str:
-    """Return a document with six actions that nothing orders."""
+def test_max_workers_bounds_what_runs_at_once_and_is_not_kept(actionplan: CommandLine) -> None:
     sleep = {"action_type": "sleep", "input_parameters": {"duration": 0.05}}
-    actions = ({"name": f"a{i}", **sleep} for i in range(6))
-    return actionplan.document("wide.yaml", *actions, planner="workload_stabilization")
-
-
-def test_max_workers_bounds_what_runs_at_once(actionplan: CommandLine, wide: str) -> None:
-    out = actionplan.good("apply", wide, "--yes", "--set", "max_workers=2")
-    assert ("at most 2 at once" in out, most_at_once(out)) == (True, 2)
-    actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": 3})
-    assert most_at_once(actionplan.good("apply", wide, "--yes")) == 3
-
-
-def test_create_says_that_max_workers_is_not_kept(actionplan: CommandLine, wide: str) -> None:
+    actions = ({"name": name, **sleep} for name in "abcdef")
+    wide = actionplan.document("wide.yaml", *actions, planner="workload_stabilization")
     ended = actionplan("create", wide, "--set", "max_workers=5", "-f", "json")
     assert ended.err.startswith("Note: max_workers=5 ")
-    assert "[watcher_workflow_engines.taskflow]" in ended.err
     assert json.loads(ended.out)["actions"]
+    actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": 3})
+    for words, most in ((("--set", "max_workers=2"), 2), ((), 3)):
+        out = actionplan.good("apply", wide, "--yes", *words)
+        assert (f"at most {most} at once" in out, most_at_once(out)) == (True, most)
 
 
-def test_on_failure_is_kept_in_the_plan_and_cannot_be_turned_round(
+def test_a_plan_that_is_made_takes_no_other_settings_and_no_other_content(
     actionplan: CommandLine,
 ) -> None:
-    bad = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
-    actions = {"options": {"weights": {"shell": 90}, "parallelization": {"shell": 1}}}
-    after = {"name": "after", "action_type": "nop"}
-    actionplan.document("plan.yaml", {"name": "bad", **bad}, after, **actions)
-    actionplan.good("create", "plan.yaml", "--set", "on_failure=continue")
+    actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
+    actionplan.good("create", "plan.yaml", "--set", "on_failure=continue", "--out", "plan.json")
     assert actionplan.plan().on_failure == "continue"
-    ended = actionplan("apply", "last", "--yes", "--set", "on_failure=skip_descendants")
-    assert ended.code == 1
-    assert "--set on_failure=skip_descendants: plan" in ended.err
-    assert "was made with on_failure=continue" in ended.err
-    assert actionplan("apply", "last", "--yes").code == 3
-    actionplan.wait_for(PlanState.FAILED, after=ActionState.SUCCEEDED)
+    saved = json.loads((actionplan.folder / "plan.json").read_text(encoding="utf-8"))
+    saved["actions"][0]["input_parameters"] = {"message": "x"}
+    (actionplan.folder / "changed.json").write_text(json.dumps(saved), encoding="utf-8")
+    del saved["digest"]
+    (actionplan.folder / "other.json").write_text(json.dumps(saved), encoding="utf-8")
+    for words, code, told in (
+        (("last", "--set", "on_failure=skip_descendants"), 1, "was made with on_failure=continue"),
+        (("last", "--set", "ordering=slots"), 1, "set ordering=slots: has no effect"),
+        (("last", "--planner", "weight"), 1, "planner weight: has no effect"),
+        (("changed.json",), 4, "it was changed after it was made"),
+        (("other.json",), 4, "is stored with other content"),
+        (("plan.json",), 0, ""),
+        (("plan.json",), 1, "nothing of it is left to do"),
+    ):
+        ended = actionplan("apply", *words, "--yes")
+        assert (ended.code, told in ended.err) == (code, True), ended
 
 
-def test_what_only_planning_heeds_is_refused_for_a_plan_that_is_made(
-    actionplan: CommandLine, wide: str
+def test_by_a_rule_of_its_strategy_the_next_action_runs_only_after_a_failure(
+    actionplan: CommandLine,
 ) -> None:
-    actionplan.good("create", wide)
-    for words in (("--set", "ordering=slots"), ("--planner", "weight")):
-        ended = actionplan("apply", "last", "--yes", *words)
-        refused = f"Refused: {' '.join(words)[2:]}: has no effect: this plan is already made"
-        assert (ended.code, ended.err.startswith(refused)) == (1, True)
-    assert actionplan.plan().state is PlanState.RECOMMENDED
+    def step(name: str, command: str, *needs: str) -> dict[str, object]:
+        parameters = {"command": command}
+        known = {"action_type": "shell", "input_parameters": parameters}
+        return {"name": name, "needs": list(needs), **known}
 
-
-def test_a_setting_wins_over_document_and_configuration(actionplan: CommandLine) -> None:
-    actionplan.configure(watcher_planners__weight={"parallelization": "nop:2"})
-    actions = ({"name": f"a{i}", "action_type": "nop"} for i in range(6))
-    actionplan.document("plan.yaml", *actions)
-    assert "in 3 waves" in actionplan.good("create", "plan.yaml", "--dry-run")
-    words = ("create", "plan.yaml", "--dry-run", "--set", "nop.parallelization=3")
-    assert "in 2 waves" in actionplan.good(*words)
-    assert actionplan.plans() == []
-
-
-def test_a_saved_plan_is_applied_once_and_only_as_it_was_made(
-    actionplan: CommandLine, wide: str
-) -> None:
-    actionplan.good("create", wide, "--dry-run", "--out", "plan.json")
-    saved = (actionplan.folder / "plan.json").read_text(encoding="utf-8")
-    changed = saved.replace('"duration": 0.05', '"duration": 0.5', 1)
-    (actionplan.folder / "changed.json").write_text(changed, encoding="utf-8")
-    ended = actionplan("apply", "changed.json", "--yes")
-    assert (ended.code, actionplan.plans()) == (4, [])
-    assert "it was changed after it was made" in ended.err
-    assert "RECAP" in actionplan.good("apply", "plan.json", "--yes")
-    again = actionplan("apply", "plan.json", "--yes")
-    assert again.code == 1
-    assert "nothing of it is left to do" in again.err
-
-
-def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
-    actionplan: CommandLine, wide: str
-) -> None:
-    actionplan.good("create", wide, "--out", "plan.json")
-    other = json.loads((actionplan.folder / "plan.json").read_text(encoding="utf-8"))
-    del other["digest"]
-    other["actions"][0]["input_parameters"]["duration"] = 1
-    (actionplan.folder / "other.json").write_text(json.dumps(other), encoding="utf-8")
-    ended = actionplan("apply", "other.json", "--yes")
-    assert ended.code == 4
-    assert "is stored with other content" in ended.err
+    steps = (step("a", "exit 3"), step("b", "exit 0", "a"), step("c", "exit 0", "b"))
+    for name, strategy in (("ways.yaml", "evacuate"), ("steps.yaml", "drain")):
+        actionplan.document(name, *steps, strategy_name=strategy)
+    rules = "evacuate:ANY, drain:ALWAYS"
+    actionplan.configure(watcher_workflow_engines__taskflow={"action_execution_rule": rules})
+    for name, states in (
+        ("ways.yaml", ["FAILED", "SUCCEEDED", "SKIPPED"]),
+        ("steps.yaml", ["FAILED", "SUCCEEDED", "SUCCEEDED"]),
+    ):
+        assert actionplan("apply", name, "--yes").code == 3
+        found = json.loads(actionplan.good("show", "last", "-f", "json"))["actions"]
+        assert [action["state"] for action in found] == states
 
 
 def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:
@@ -134,15 +101,6 @@ def test_config_show_names_file_and_environment_of_each_option(actionplan: Comma
     assert found["actionplan.simulator_speed"] == ("1000.0", str(actionplan.configuration))
     assert found["actionplan.synchronous"] == ("NORMAL", "OS_ACTIONPLAN__SYNCHRONOUS")
     assert found["actionplan.connection"] == (f"sqlite:///{actionplan.record}", "default")
-
-
-def test_config_show_hides_secrets_in_every_format(actionplan: CommandLine) -> None:
-    actionplan.configure(actionplan={"connection": "postgresql://me:hunter2@db/plans"})
-    for form in ("table", "json", "yaml", "csv", "value"):
-        out = actionplan.good("config", "show", "-f", form)
-        assert ("postgresql" in out, "hunter2" in out) == (True, False)
-        assert form == "table" or "postgresql://me:***@db/plans" in out
-        assert form != "table" or max(map(len, out.splitlines())) <= 100
 
 
 def test_what_may_hold_a_secret_is_shown_nowhere(actionplan: CommandLine) -> None:
@@ -210,18 +168,3 @@ def test_a_configuration_file_that_cannot_be_read_is_named(actionplan: CommandLi
         assert ended.err.startswith("Refused: ")
         assert name in ended.err
         assert why.get(name, "file") in ended.err
-
-
-def test_what_watcher_conf_says_of_a_type_holds_for_apply_and_for_forecasts(
-    actionplan: CommandLine,
-) -> None:
-    actionplan.configure(watcher_actions__shell={"retries": 1, "estimate_s": 42})
-    command = "test -e a || { touch a; exit 1; }"
-    shell = {"action_type": "shell", "input_parameters": {"command": command}}
-    actionplan.document("plan.yaml", {"name": "a", **shell})
-    forecast = json.loads(actionplan.good("simulate", "plan.yaml", "-f", "json"))
-    assert forecast["makespan_s"] == 42
-    assert actionplan.good("create", "plan.yaml").count("42s") == 2
-    actionplan.good("apply", "last", "--yes")
-    (action,) = actionplan.plan().actions
-    assert (action.state, action.attempts) == (ActionState.SUCCEEDED, 2)

@@ -12,7 +12,7 @@ import pytest
 from api_client import HOST, client_of, configured
 from command_line import PROGRAM, CommandLine
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 NOP = {"name": "a", "action_type": "nop"}
 ALWAYS = "daily 00:00-00:00 UTC"
@@ -29,32 +29,21 @@ def started_soon(actionplan: CommandLine) -> datetime:
     raise AssertionError(ended)
 
 
-def test_a_plan_that_waits_says_so_and_can_be_cancelled(actionplan: CommandLine) -> None:
+def test_a_plan_that_waits_says_so_and_its_time_can_be_changed(actionplan: CommandLine) -> None:
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
+    assert "one has to run then" in actionplan.good("start", "last", "--at", "2902-01-01")
     told = actionplan.good("start", "last", "--at", "2901-11-28T22:00+01:00")
     assert "starts at 2901-11-28 21:00:00 UTC" in told
-    assert "one has to run then" in told
     (row,) = json.loads(actionplan.good("list", "-f", "json"))
     assert (row["state"], row["starts"]) == ("PENDING", "2901-11-28 21:00:00")
     assert json.loads(actionplan.good("show", "last", "-f", "json"))["start_at"].startswith("2901")
     for words in (("list",), ("show", "last"), ("why", "last", "a"), ("history", "last")):
         assert "2901-11-28 21:00" in actionplan.good(*words)
-    actionplan.good("cancel", "last")
-    assert actionplan.plan().state is PlanState.CANCELLED
-    assert " starts " not in actionplan.good("list")
-
-
-def test_the_time_of_a_plan_is_changed_and_apply_does_not_wait_for_it(
-    actionplan: CommandLine,
-) -> None:
-    actionplan.good("create", actionplan.document("plan.yaml", NOP))
-    actionplan.good("start", "last", "--at", "2901-01-01")
-    actionplan.good("start", "last", "--at", "2902-01-01")
-    assert "starts 2902-01-01" in actionplan.good("list")
     assert "is PENDING." in actionplan.good("start", "last")
     assert actionplan.plan().start_at is None
     assert actionplan("start", "last").code == 1
     actionplan.good("start", "last", "--at", "3d")
+    # Apply does not wait for it.
     assert "PENDING, starts " in actionplan.good("apply", "last", "--yes")
     assert actionplan.plan().state is PlanState.SUCCEEDED
 

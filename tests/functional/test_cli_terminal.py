@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from command_line import CommandLine, Gate, plain, wait_until
 
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 
 def nop(name: str) -> dict[str, object]:
@@ -64,19 +64,6 @@ def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(
     assert actionplan.plans() == []
 
 
-def test_the_block_names_what_runs_within_the_width(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
-    columns = 80
-    with actionplan.on_terminal("apply", two_steps, "--yes", columns=columns) as terminal:
-        seen = terminal.wait_for("running")
-        terminal.wait_for("first")
-        gate.let_go()
-        assert terminal.end() == 0
-    assert "0/2 ended" in " ".join(seen.split())
-    assert max(map(len, plain(terminal.seen).split("\n"))) <= columns
-
-
 def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(
     actionplan: CommandLine, two_steps: str, gate: Gate
 ) -> None:
@@ -110,21 +97,6 @@ def test_the_second_ctrl_c_cancels_and_stops_what_runs(
     assert "by the applier" not in seen
     cancelled = ActionState.CANCELLED
     actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled)
-
-
-def test_a_signal_pauses_a_plan_without_a_terminal(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
-    process = actionplan.start("apply", two_steps, "--yes")
-    gate.wait()
-    process.send_signal(signal.SIGTERM)
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("SIGTERM: pausing")
-    gate.let_go()
-    out, _ = process.communicate()
-    assert process.returncode == 5
-    assert f"actionplan apply {actionplan.plan().uuid[:8]}" in out
-    actionplan.wait_for(PlanState.PAUSED, first=ActionState.SUCCEEDED)
 
 
 def test_a_terminal_that_hangs_up_pauses_the_plan_and_loses_nothing(

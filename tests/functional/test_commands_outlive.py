@@ -22,7 +22,7 @@ from sshd import lives
 
 from applier.machines import local_jobs
 from applier.machines.job_names import is_permit
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 #: Begins, says so, waits until it is let go, and ends with exit code 7, which is accepted.
 COMMAND = """\
@@ -41,11 +41,7 @@ class Left:
     def __init__(self, actionplan: CommandLine) -> None:
         self.line, self.folder = actionplan, actionplan.folder
         self.place = actionplan.record.parent / "jobs"
-        # By default there are as many workers as processors.
-        actionplan.configure(
-            actionplan={"simulator_speed": 1000},
-            watcher_workflow_engines__taskflow={"max_workers": 4},
-        )
+        actionplan.configure(actionplan={"simulator_speed": 1000})
 
     def action(self, name: str, command: str = COMMAND, **more: Any) -> Mapping[str, Any]:
         """Describe an action that runs a command in the folder of the test."""
@@ -119,53 +115,6 @@ def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan, 
     ]
     assert left.shown()["output"] == "first\nlast\n"
     assert left.shown("second")["output"] == "begin\nend\n", "it has waited for the first"
-    assert left.jobs() == []
-
-
-@pytest.mark.long
-def test_commands_that_ended_meanwhile_decide_by_their_exit_codes(actionplan, left):
-    good = left.action("good", outcome_lines={"created": "last"})
-    bad = left.action("bad", changed_exit_codes=[0])
-    left.begin("good", "bad", plan=(good, bad), options=TOGETHER)
-    left.let_go()
-    wait_until(lambda: all((left.place / name / "rc").exists() for name in left.jobs()))
-    actionplan.good("resume", "last")
-    assert actionplan("apply", "last", "--yes").code == 3
-    good, bad = actionplan.plan().actions
-    assert (good.state, good.outcome, bad.state, bad.outcome) == (
-        *("SUCCEEDED", "created"),
-        *("FAILED", "failed"),
-    )
-    assert bad.status_message.endswith(": exit code 7: last")
-    assert left.shown("good")["output"] == "first\nlast\n"
-    assert left.effects().count("begin") == 2
-
-
-@pytest.mark.long
-def test_a_time_out_an_abort_and_a_cancel_reach_it(actionplan, left):
-    names = ("timed", "aborted", "cancelled")
-    timed = left.action("timed", timeout_s=3600)
-    left.begin(*names, plan=(timed, *map(left.action, names[1:])), options=TOGETHER)
-    numbers = list(map(left.number, names))
-    assert all(map(lives, numbers))
-    # As if an hour had passed since.
-    file = left.place / left.jobs("timed")[0] / "pid"
-    pid, start, boot, up = file.read_text().split()
-    file.write_text(f"{pid} {start} {boot} {float(up) - 3600:.2f}\n")
-    actionplan.good("resume", "last")
-    with actionplan.start("apply", "last", "--yes") as taker:
-        actionplan.wait_for(PlanState.ONGOING, timed=ActionState.FAILED)
-        actionplan.good("action", "abort", "last", "aborted")
-        actionplan.wait_for(aborted=ActionState.CANCELLED, cancelled=ActionState.ONGOING)
-        actionplan.good("cancel", "last")
-        taker.communicate()
-    told = left.states()
-    assert "had not ended after 3600 s" in told["timed"][1]
-    for name in names[1:]:
-        assert told[name][0] == "CANCELLED"
-        assert told[name][1].startswith("aborted: ")
-    assert not any(map(lives, numbers))
-    assert left.effects() == ["begin"] * 3
     assert left.jobs() == []
 
 
@@ -268,22 +217,6 @@ def test_a_command_on_the_host_of_another_applier_is_in_doubt_until_it_is_found(
         assert taker.returncode == 0
     assert actionplan.plan().actions[0].attempts == len(left.shown()["attempts_made"]) == 1
     assert left.effects() == ["begin", "end", "begin", "end", "second"]
-
-
-def test_an_operator_says_what_became_of_it(actionplan, left):
-    """Settled as failed it runs again, beside the one whose folder nobody sees."""
-    left.begin("first", plan=(left.action("first"),))
-    left.place.rename(left.place.with_name("unseen"))
-    with closing(sqlite3.connect(actionplan.record)) as record, record:
-        record.execute("UPDATE actionplan_plan SET claimant_jobs = '/var/other/jobs'")
-    actionplan.good("resume", "last")
-    assert actionplan("apply", "last", "--yes").code == 5
-    assert left.states()["first"][0] == "UNKNOWN"
-    actionplan.good("action", "set", "last", "first", "--state", "failed", "--reason", "looked")
-    left.let_go()
-    actionplan.good("resume", "last")
-    assert actionplan("apply", "last", "--yes").code == 0
-    assert left.effects().count("begin") == 2
 
 
 def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan, left):

@@ -17,16 +17,15 @@ import pytest
 from command_line import CommandLine, wait_until
 from sshd import Sshd, make_key
 
-from applier.actions.puppet import Puppet
+from applier.actions.node_commands import Puppet
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines
 from applier.machines.job_names import REMOVED, AttemptName
 from applier.machines.settings import SshSettings
-from applier.run.left_commands import end_commands
-from applier.run.verify import verify_all
-from planner.model import Action
-from planner.states import ActionState
+from applier.run.interrupted_actions import end_commands, verify_all
+from planner.plan.model import Action
+from planner.plan.states import ActionState
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
 pytestmark = pytest.mark.needs("sshd", "ssh-keygen")

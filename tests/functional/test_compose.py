@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -18,11 +17,11 @@ import yaml
 from command_line import ROOT
 from scratch_broker import rabbitmq_url
 from scratch_database import POSTGRESQL, database_for_tests
-from worker_processes import PROGRAMS, until
+from worker_processes import Processes, until
 
 from applier.storage.sql import SqlStore
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.server
 PLACE = "/etc/watcher/watcher.conf"
@@ -49,7 +48,7 @@ class Local:
         self._folder, self._composed = folder, composed
         self.site = f"test-{uuid4().hex[:12]}"
         self._urls = {r"postgresql://\S+": record, r"amqp://\S+": broker, "site-b": self.site}
-        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: list[Processes] = []
 
     def start(self, service: str) -> subprocess.Popen[bytes]:
         """Start the command of a service with its configuration."""
@@ -61,27 +60,21 @@ class Local:
             text = re.sub(pattern, own.replace("\\", r"\\"), text)
         home = self._folder / service
         home.mkdir()
-        (home / "watcher.conf").write_text(text, encoding="utf-8")
-        program, *words = about["command"].replace(PLACE, str(home / "watcher.conf")).split()
-        with (home / "log").open("wb") as log:
-            self._started[service] = subprocess.Popen(
-                [PROGRAMS / program, *words],
-                stdout=log,
-                stderr=log,
-                env={"HOME": str(home), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"},
-            )
-        return self._started[service]
+        made = Processes(home)
+        self._started.append(made)
+        made.configuration.write_text(text, encoding="utf-8")
+        program, *words = about["command"].split()
+        assert words[:2] == ["--config-file", PLACE]
+        return made.start(program, *words[2:])
 
     def told(self) -> str:
         """Return what the services wrote."""
-        logs = sorted(self._folder.glob("*/log"))
-        return "\n".join(f"{log.parent.name}: {log.read_text()[-2000:]}" for log in logs)
+        return "\n".join(made.told() for made in self._started)
 
     def close(self) -> None:
-        """End all, workers last."""
-        for process in self._started.values():
-            process.kill()
-            process.wait()
+        """End all."""
+        for made in reversed(self._started):
+            made.close()
 
 
 def actions(site: str) -> Iterator[Action]:

@@ -8,27 +8,25 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from command_line import PATIENCE_S, wait_until
-from sshd import Sshd, lives, make_key
+from sshd import Sshd, make_key
 
-from applier.actions.anchor import Anchor
-from applier.actions.shell import Shell
-from applier.actions.skipped import Skipped
-from applier.actions.upload_file import UploadFile
+from applier.actions.markers import Anchor, Skipped
+from applier.actions.node_commands import Shell
+from applier.actions.node_files import UploadFile
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
 from applier.machines.settings import SshSettings
 from applier.run import resume
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
 pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
@@ -60,7 +58,7 @@ def settings(servers) -> SshSettings:
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
+def store() -> Iterator[SqlStore]:
     with closing(TemporaryStore()) as store:
         yield store
 
@@ -100,7 +98,7 @@ def action(name: str, kind: str, given: dict, node: int | None, **links: tuple) 
     )
 
 
-def trial(made: ActionPlan, settings: SshSettings, store: Store) -> Trial:
+def trial(made: ActionPlan, settings: SshSettings, store: SqlStore) -> Trial:
     return Trial(
         made,
         TaskFlowEngine(max_workers=10),
@@ -165,32 +163,3 @@ def test_a_node_that_is_lost_midway_is_in_doubt_and_the_others_go_on(
     for n in servers:
         again = "node 3\n" if n == 3 else ""
         assert (tmp_path / f"ran-{n}").read_text() == f"node {n}\n{again}last\n"
-
-
-@pytest.mark.long
-def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, store, tmp_path):
-    """Its time-out is the plan's; what it started on the node ends with it.
-
-    Within the time-out, a slow machine has to connect and to begin the command.
-    """
-    where = {"node": "1", "address": servers[1].address}
-    first = f"test -e {tmp_path}/tried || {{ echo $$ > {tmp_path}/tried; exec sleep 1000; }}"
-    last = f"echo $$ > {tmp_path}/last; exec sleep 1000"
-    again, never = (
-        replace(action(name, "shell", {**where, "command": line}, 1), timeout_s=10, retries=retries)
-        for name, line, retries in (("1/again", first, 1), ("1/never", last, 0))
-    )
-    made = ActionPlan(
-        uuid="p",
-        planner="deployment",
-        actions=(again, never),
-        limits={"node:*": 1},
-        state=PlanState.PENDING,
-    )
-    store.save_plan(made)
-    one = trial(made, settings, store)
-    assert one.run() is PlanState.FAILED
-    assert one.states() == {"1/again": "SUCCEEDED", "1/never": "FAILED"}
-    assert one.messages()["1/never"].startswith("timed out after 10 s: ")
-    assert one.plan().actions[0].attempts == 2
-    assert not any(lives(int((tmp_path / name).read_text())) for name in ("tried", "last"))

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import os
 import pkgutil
 import re
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -26,10 +24,11 @@ from applier import configuration
 from applier.cli import verb
 from applier.cli.help import GROUPS
 from applier.cli.program import Program
-from planner import effects, registry, saved_schema
+from planner.making import registry, saved_schema
+from planner.plan import effects
+from planner.plan.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS
 from planner.planners import solution_schema
 from planner.planners.events import schema as events_schema
-from planner.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(p for p in (ROOT / "doc").rglob("*.rst") if "_build" not in p.parts)
@@ -257,29 +256,6 @@ def test_every_link_to_the_code_leads_somewhere(built):
 # What is written by hand, beside what it is about
 
 
-def test_the_layers_are_those_that_the_architecture_test_proves():
-    path = ROOT / "tests/unit/test_architecture.py"
-    spec = importlib.util.spec_from_file_location("architecture_of_the_tests", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    page = (ROOT / "doc/architecture/index.rst").read_text(encoding="utf-8")
-    table = page.partition(".. list-table::")[2].partition("Only L2")[0]
-    rows = [re.split(r"\n +- ", row) for row in table.split("\n   * - ")[2:]]
-    told = [
-        (name.split(",")[0], "pure" in name, set(re.findall(r"``(.*?)``", modules)), libs.split())
-        for name, modules, libs in rows
-    ]
-    assert told == [
-        (
-            layer.name,
-            layer.pure,
-            set(layer.modules),
-            ["any"] if layer.third_party is None else [*layer.third_party] or ["none"],
-        )
-        for layer in module.LAYERS
-    ]
-
-
 def test_exit_codes_are_those_of_the_verbs():
     page = (ROOT / "doc/reference/exit-codes.rst").read_text(encoding="utf-8")
     told = dict(re.findall(r"\* - (\d)\n     - (\w+)", page))
@@ -368,11 +344,3 @@ def test_every_option_of_the_readme_exists_and_its_value_is_accepted(tmp_path):
     for section in told.sections():
         for option in told[section]:
             assert conf[section][option] not in (None, "")
-
-
-def test_the_commands_of_the_readme_take_no_file_that_is_not_there(tmp_path):
-    found = steps(README.splitlines())
-    assert len(found) >= 2
-    shutil.copytree(ROOT / "etc", tmp_path / "etc")
-    files = [w for s in found for w in s.text.split() if w.startswith("etc/")]
-    assert all((tmp_path / file).is_file() for file in files)

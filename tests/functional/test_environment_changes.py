@@ -18,7 +18,7 @@ from scratch_database import database_for_tests
 from test_worker_fleet import DATABASES, broker_url
 from worker_processes import Fleet, fleet
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 WATCH = Path(__file__).parents[1] / "environment_changes"
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from applier.clouds.simulated import SimulatedCloud
-from planner import checking, documents, make_plan, registry
-from planner.model import ActionPlan
+from planner import documents, make_plan
+from planner.making import registry
+from planner.plan.model import ActionPlan
 from planner.planners.deployment.schema import RUNNABLE
+from planner.schemas import checking
 
 EXAMPLES = Path(__file__).parents[2] / "etc" / "examples"
 DOCUMENTS = sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("events/*.yaml")])

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from applier.cli.help import GROUPS
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "doc" / "actionplan.1"
 
@@ -27,19 +25,6 @@ def test_the_manual_page_says_what_the_verbs_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == module.page(), (
         "if the help of the verbs is right, write the page anew: python tools/man_page.py"
     )
-
-
-def test_every_verb_is_a_section_of_the_manual_page() -> None:
-    sections = re.findall(r"^\.SS (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [name.replace("\\-", "-") for name in sections] == [
-        name for names in GROUPS.values() for name in names
-    ]
-
-
-def test_what_may_be_repeated_or_left_out_is_shown_so() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    for words in ("drain [HOST ...]", "job clean [ADDRESS ...]", "show PLAN"):
-        assert f"actionplan {words}" in page
 
 
 @pytest.mark.needs("groff")

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -17,119 +19,100 @@ from applier.storage.sql import SqlStore
 from applier.store.subscriptions import DeadEvent, Trouble
 from applier.store.worker_jobs import Worker
 from planner import make_plan
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState
 from planner.safe_text import HIDDEN
-from planner.states import ActionState
 
 #: Sets the title of a window, moves the cursor, turns the direction of text, hides letters.
 HOSTILE = "x\x1b]0;owned\x07\x9b2J\x7f\r\x08\u202e\u2066\u200b\ufeff\u2028z"
 PLAN = "00000000-0000-4000-8000-000000000001"
 RAN = "00000000-0000-4000-8000-000000000002"
-FORMATS = ("table", "json", "yaml")
-ROWS = ("table", "json", "yaml", "csv", "value")
-
-
-def each(words: tuple[str, ...], formats: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return a command line for each format."""
-    return [(*words, "-f", form) for form in formats]
-
-
-#: For each verb, arguments with which it shows what is in the record and in the files, or refuses.
-LINES: dict[str, list[tuple[str, ...]]] = {
-    "create": [
-        *each(("hostile.json", "--dry-run"), FORMATS),
-        ("hostile.json", "--set", f"{HOSTILE}=1"),
-        ("hostile.json", "--set", f"{HOSTILE}.weights={HOSTILE}"),
-        ("hostile.json", "--planner", HOSTILE),
-        ("hostile.json", "--out", f"no/{HOSTILE}"),
-        ("hostile.json", "--node", HOSTILE),
-        ("hostile.json", "--facts-from", HOSTILE),
-        ("keys.json",),
-        ("keys-of-a-plan.json",),
-        (f"{HOSTILE}.json",),
-    ],
-    "simulate": [*each(("hostile.json",), FORMATS), (PLAN, "--set", f"max_workers={HOSTILE}")],
-    "apply": [(PLAN,), ("hostile.json", "--yes"), ("keys.json", "--yes"), (RAN, "--yes")],
-    "approve": [(PLAN, "--reason", HOSTILE), (RAN, "--reason", HOSTILE)],
-    "start": [(PLAN,), (RAN,)],
-    "list": each((), ROWS),
-    "show": [
-        *each((PLAN, "--all"), FORMATS),
-        *each((RAN,), FORMATS),
-        (RAN, "-f", "message"),
-        (RAN, "--node", HOSTILE),
-    ],
-    "export": [(RAN,), (HOSTILE,), (RAN, "--out", f"no/{HOSTILE}")],
-    "import": [("hostile.json",), ("exported.json",), (HOSTILE,)],
-    "facts": [*each((), ("yaml", "json")), ("--out", f"no/{HOSTILE}")],
-    "drain": [
-        (HOSTILE,),
-        ("compute-1", "--reason", HOSTILE),
-        ("compute-1", "--out", f"no/{HOSTILE}"),
-    ],
-    "undrain": [(HOSTILE,), ("compute-1",)],
-    "watch": [(RAN,), (RAN, "-f", "json"), (HOSTILE, "-f", "json"), (HOSTILE, "--web")],
-    "why": [(RAN, HOSTILE), (PLAN, HOSTILE)],
-    "pause": [(PLAN,)],
-    "resume": [(PLAN,)],
-    "cancel": [(PLAN,)],
-    "set": [(PLAN, f"{HOSTILE}=3"), (PLAN, f"max_workers={HOSTILE}")],
-    "rollback": [(RAN,), (PLAN,), (RAN, "--out", f"no/{HOSTILE}")],
-    "delete": [(HOSTILE,)],
-    "undelete": [(HOSTILE,), (PLAN, "--reason", HOSTILE)],
-    "purge": [("--older-than", HOSTILE), ("--older-than", "1d")],
-    "graph": [
-        *each((PLAN,), ("dot", "svg", "mermaid", "timeline")),
-        *each((RAN,), ("dot", "svg", "mermaid", "timeline")),
-        (PLAN, "--node", f"({HOSTILE}"),
-        ("keys.json",),
-    ],
-    "report": [(PLAN,), (RAN,), ("hostile.json",), ("keys.json",), (RAN, "-o", f"no/{HOSTILE}")],
-    "diff": [
-        *each((PLAN, RAN), FORMATS),
-        *each(("hostile.json", PLAN), FORMATS),
-        *each((PLAN, "changed.json"), FORMATS),
-        (PLAN, "keys.json"),
-        ("keys-of-a-plan.json", RAN),
-    ],
-    "action list": [*each((PLAN,), ROWS), *each((RAN,), ROWS)],
-    "action show": [*each((PLAN, HOSTILE), FORMATS), *each((RAN, HOSTILE), FORMATS)],
-    "action skip": [(PLAN, HOSTILE, "--reason", HOSTILE)],
-    "action abort": [(PLAN, HOSTILE, "--reason", HOSTILE)],
-    "action force-complete": [(PLAN, HOSTILE)],
-    "action set": [(RAN, HOSTILE, "--state", "succeeded", "--reason", HOSTILE)],
-    "history": [*each((), ROWS), *each((PLAN,), ROWS), (HOSTILE,)],
-    "duration list": each((), ROWS),
-    "duration export": [*each((), ("yaml", "json")), ("--out", f"no/{HOSTILE}")],
-    "duration import": [("durations.json",), ("keys.json",), (f"{HOSTILE}.json",)],
-    "event list": [
-        *each((), ROWS),
-        *each((RAN,), ROWS),
-        *each(("--dead",), ROWS),
-        ("--after", HOSTILE),
-    ],
-    "event subscription list": each((), ROWS),
-    "event subscription remove": [(HOSTILE,)],
-    "service list": each((), ROWS),
-    "worker list": each((), ROWS),
-    "worker drain": [(f"w {HOSTILE}",), (HOSTILE,)],
-    "planner list": each((), ROWS),
-    "planner show": [(HOSTILE,), ("weight",)],
-    "action type list": each((), ROWS),
-    "action type show": [(HOSTILE,), ("nop",)],
-    "schema": [(HOSTILE,), ("weight",)],
-    "example list": each((), ROWS),
-    "example show": [(HOSTILE,)],
-    "example copy": [(HOSTILE,)],
-    "config show": [*each((), ROWS), ("--section", HOSTILE)],
-    "simulator show": each((), FORMATS),
-    "simulator reset": [("--from", "keys.json"), ("--from", HOSTILE)],
-    "db upgrade": [()],
-    "db check": [()],
-    "db backup": [(f"no/{HOSTILE}",), (HOSTILE,)],
-    "job list": [*each((), ROWS), (HOSTILE,)],
-    "job clean": [(), (HOSTILE,)],
+#: The formats of a value and of rows.
+FORMS = {"FORMATS": "table,json,yaml", "ROWS": "table,json,yaml,csv,value"}
+#: For each verb, arguments with which it shows what is in the record and in the files, or refuses;
+#: H is the hostile text.
+LINES = {
+    "create": (
+        "hostile.json --dry-run -f FORMATS; hostile.json --set H=1; "
+        "hostile.json --set H.weights=H; hostile.json --planner H; hostile.json --out no/H; "
+        "hostile.json --node H; hostile.json --facts-from H; keys.json; keys-of-a-plan.json; "
+        "H.json"
+    ),
+    "simulate": "hostile.json -f FORMATS; PLAN --set max_workers=H",
+    "apply": "PLAN; hostile.json --yes; keys.json --yes; RAN --yes",
+    "approve": "PLAN --reason H; RAN --reason H",
+    "start": "PLAN; RAN",
+    "list": "-f ROWS",
+    "show": "PLAN --all -f FORMATS; RAN -f table,json,yaml,message; RAN --node H",
+    "export": "RAN; H; RAN --out no/H",
+    "import": "hostile.json; exported.json; H",
+    "facts": "-f yaml,json; --out no/H",
+    "drain": "H; compute-1 --reason H; compute-1 --out no/H",
+    "undrain": "H; compute-1",
+    "watch": "RAN; RAN -f json; H -f json; HH --web",
+    "why": "RAN H; PLAN H",
+    "pause": "PLAN",
+    "resume": "PLAN",
+    "cancel": "PLAN",
+    "set": "PLAN H=3; PLAN max_workers=H",
+    "rollback": "RAN; PLAN; RAN --out no/H",
+    "delete": "H",
+    "undelete": "H; PLAN --reason H",
+    "purge": "--older-than H; --older-than 1d",
+    "graph": (
+        "PLAN -f dot,svg,mermaid,timeline; RAN -f dot,svg,mermaid,timeline; PLAN --node (H; "
+        "keys.json"
+    ),
+    "report": "PLAN; RAN; hostile.json; keys.json; RAN -o no/H",
+    "diff": (
+        "PLAN RAN -f FORMATS; hostile.json PLAN -f FORMATS; PLAN changed.json -f FORMATS; "
+        "PLAN keys.json; keys-of-a-plan.json RAN"
+    ),
+    "action list": "PLAN -f ROWS; RAN -f ROWS",
+    "action show": "PLAN H -f FORMATS; RAN H -f FORMATS",
+    "action skip": "PLAN H --reason H",
+    "action abort": "PLAN H --reason H",
+    "action force-complete": "PLAN H",
+    "action set": "RAN H --state succeeded --reason H",
+    "history": "-f ROWS; PLAN -f ROWS; H",
+    "duration list": "-f ROWS",
+    "duration export": "-f yaml,json; --out no/H",
+    "duration import": "durations.json; keys.json; H.json",
+    "event list": "-f ROWS; RAN -f ROWS; --dead -f ROWS; --after H",
+    "event subscription list": "-f ROWS",
+    "event subscription remove": "H",
+    "service list": "-f ROWS",
+    "worker list": "-f ROWS",
+    "worker drain": "w-H; H",
+    "planner list": "-f ROWS",
+    "planner show": "H; weight",
+    "action type list": "-f ROWS",
+    "action type show": "H; nop",
+    "plugin new": "H",
+    "schema": "H; weight",
+    "example list": "-f ROWS",
+    "example show": "H",
+    "example copy": "H",
+    "config show": "-f ROWS; --section H",
+    "simulator show": "-f FORMATS",
+    "simulator reset": "--from keys.json; --from H",
+    "db upgrade": "",
+    "db check": "",
+    "db backup": "no/H; H",
+    "job list": "-f ROWS; H",
+    "job clean": "; H",
 }
+
+
+def lines_of(verb: str) -> Iterator[list[str]]:
+    """Yield the command lines of a verb, one for each format."""
+    texts = {"H": HOSTILE, "PLAN": PLAN, "RAN": RAN}
+    for line in LINES[verb].split(";"):
+        *words, last = line.split() or [""]
+        forms = FORMS.get(last, last).split(",") if "-f" in words else [last]
+        for form in forms:
+            given = (re.sub("PLAN|RAN|H", lambda m: texts[m[0]], w) for w in (*words, form) if w)
+            yield [*verb.split(), *given]
 
 
 def fields(value: Any) -> Any:
@@ -227,7 +210,7 @@ def hostile_worker() -> Worker:
     """Return a worker that says hostile things of itself."""
     names: dict[str, Any] = dict.fromkeys(("host", "user", "version", "cloud"), HOSTILE)
     lists = {"queues": [HOSTILE], "types": [HOSTILE]}
-    return Worker(f"w {HOSTILE}", pid=1, places=1, **lists, **names)
+    return Worker(f"w-{HOSTILE}", pid=1, places=1, **lists, **names)
 
 
 def give_up(store: SqlStore) -> None:
@@ -259,36 +242,23 @@ def test_each_verb_has_its_lines() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> None:
-    words = verb.split()
-    lines = [
-        *LINES[verb],
-        (HOSTILE,),
-        (HOSTILE, HOSTILE, HOSTILE),
-        (f"--{HOSTILE}",),
-        ("-f", HOSTILE),
-    ]
-    for line in lines:
-        ended = hostile(*words, *line)
+    wrong = ((HOSTILE,), (HOSTILE,) * 3, (f"--{HOSTILE}",), ("-f", HOSTILE))
+    for line in (*lines_of(verb), *([*verb.split(), *words] for words in wrong)):
+        ended = hostile(*line)
         assert not bad(ended), (line, ended)
         assert ended.code in (0, 1, 2, 3, 4, 5), line
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_what_is_no_verb_shows_no_hidden_character(hostile: CommandLine) -> None:
+    for words in (
         (HOSTILE,),
         ("help", HOSTILE),
         ("--config-file", HOSTILE, "list"),
         ("--log-file", f"no/{HOSTILE}", "list"),
         (f"--{HOSTILE}",),
         ("complete", HOSTILE),
-    ],
-)
-def test_what_is_no_verb_shows_no_hidden_character(
-    hostile: CommandLine, words: tuple[str, ...]
-) -> None:
-    ended = hostile(*words)
-    assert not bad(ended), ended
+    ):
+        assert not bad(hostile(*words)), words
 
 
 def test_a_log_shows_no_hidden_character(hostile: CommandLine) -> None:
@@ -297,9 +267,8 @@ def test_a_log_shows_no_hidden_character(hostile: CommandLine) -> None:
     assert not HIDDEN.findall((hostile.folder / "log").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("form", ["json", "yaml"])
-def test_json_and_yaml_keep_the_text_as_it_is(hostile: CommandLine, form: str) -> None:
-    read = json.loads if form == "json" else yaml.safe_load
+@pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_json_and_yaml_keep_the_text_as_it_is(hostile: CommandLine, form: str, read: Any) -> None:
     plan = read(hostile.good("show", PLAN, "-f", form))
     assert plan["actions"][0]["name"] == plan["warnings"][0] == HOSTILE
     action = read(hostile.good("action", "show", RAN, HOSTILE, "-f", form))

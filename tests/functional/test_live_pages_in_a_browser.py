@@ -173,20 +173,6 @@ def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
 
 
 @pytest.mark.long
-def test_an_approval_is_told_and_the_history_says_who_and_why(
-    browser: Any, site: CommandLine, api: Process, gate: Gate
-) -> None:
-    uuid = planned(site, gate)
-    opened(browser, f"{api.url}/plans/{uuid}")
-    approve = browser.find_element("xpath", "//button[starts-with(., 'Approve ')]")
-    told = ask(browser, approve, "looked at with the network team")
-    assert told == f"Plan {uuid[:8]} (night) is approved by anonymous."
-    given = ["approve", "", "anonymous", "looked at with the network team"]
-    wait_until(lambda: rows_of_history(browser)[-1] == given)
-    assert ": looked at with the network team" in browser.find_element("id", "history").text
-
-
-@pytest.mark.long
 def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
     browser: Any, site: CommandLine, api: Process, gate: Gate
 ) -> None:

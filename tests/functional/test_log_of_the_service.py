@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, wait_until
 
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 PROGRAM = Path(sys.executable).with_name("actionplan-applier")
 
@@ -85,26 +84,6 @@ def test_a_log_that_cannot_be_written_later_is_said_once_and_plans_run_on(action
     assert "Traceback" not in out
     # The service and its worker are a process each.
     assert 1 <= out.count(f"The log {log} cannot be written: ") <= 2, out
-
-
-@pytest.mark.long
-def test_on_request_each_line_is_json_and_names_its_plan(actionplan):
-    failing = {"command": "exit 3", "cwd": str(actionplan.folder)}
-    actionplan.document(
-        "one.yaml", {"name": "first", "action_type": "shell", "input_parameters": failing}
-    )
-    log = actionplan.folder / "service.log"
-    with service(actionplan, use_json=True, log_file=log) as process:
-        actionplan.good("create", "one.yaml")
-        actionplan.good("start", "last")
-        wait_until(lambda: actionplan.plans()[0].state is PlanState.FAILED)
-        process.terminate()
-        process.communicate()
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    plan = actionplan.plans()[0]
-    about = [line for line in lines if plan.uuid in line["message"]]
-    assert about
-    assert {line["extra"]["plan"] for line in about} == {plan.uuid}
 
 
 def test_the_end_of_a_plan_says_what_was_planned_and_what_it_took(actionplan):

@@ -6,29 +6,25 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from api_client import HOST, api_process, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from reserved_port import ReservedPort
-from scratch_database import POSTGRESQL, database_for_tests
+from scratch_database import connected, empty_record_on
+from worker_processes import PROGRAMS
 
 from applier import configuration
 from applier.api import routing
 from applier.assembly import Assembly
-from applier.storage import schema_version
 from applier.storage.sql import SqlStore
 
-APPLIER = Path(sys.executable).with_name("actionplan-applier")
 PLAN = {"name": "night", "actions": [{"action_type": "nop"}, {"action_type": "nop"}]}
 
 
@@ -120,6 +116,14 @@ def require_slow(api: TestClient) -> None:
     assert {(answer.status_code, answer.json["status"]) for answer in answers} == {(503, "slow")}
 
 
+def require_ready(api: TestClient) -> None:
+    """Wait for the end of the look, and until the record answers."""
+    for thread in threading.enumerate():
+        if thread.name == "look":
+            thread.join()
+    assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+
+
 @pytest.mark.long
 def test_a_file_that_another_process_has_locked_is_slow(
     api: TestClient, actionplan: CommandLine
@@ -130,38 +134,23 @@ def test_a_file_that_another_process_has_locked_is_slow(
         other.execute("BEGIN EXCLUSIVE")
         require_slow(api)
         other.execute("ROLLBACK")
-    for thread in threading.enumerate():
-        if thread.name == "look":
-            thread.join()
-    assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
-
-
-@pytest.fixture
-def postgresql() -> Iterator[str]:
-    """Yield the URL of a new record on PostgreSQL."""
-    for url in database_for_tests("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL):
-        schema_version.upgrade(url)
-        yield url
+    require_ready(api)
 
 
 @pytest.mark.server
 def test_a_table_of_a_server_that_another_has_locked_is_slow(
-    actionplan: CommandLine, postgresql: str
+    actionplan: CommandLine, postgresql_url: str
 ) -> None:
-    configured(actionplan)
-    actionplan.configure(actionplan={"connection": postgresql}, api={})
+    empty_record_on(postgresql_url)
+    actionplan.configure(actionplan={"connection": postgresql_url}, api={})
     with asked(actionplan) as api:
         assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
-        engine = sa.create_engine(postgresql.replace("postgresql://", "postgresql+psycopg://"))
-        with engine.connect() as other:
-            other.execute(sa.text("LOCK TABLE actionplan_plan IN ACCESS EXCLUSIVE MODE"))
+        with connected(postgresql_url) as other:
+            other.execute("BEGIN")
+            other.execute("LOCK TABLE actionplan_plan IN ACCESS EXCLUSIVE MODE")
             require_slow(api)
             other.rollback()
-        engine.dispose()
-        for thread in threading.enumerate():
-            if thread.name == "look":
-                thread.join()
-        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        require_ready(api)
         assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 1
 
 
@@ -178,22 +167,16 @@ def test_the_program_is_scraped(actionplan: CommandLine) -> None:
 
 
 @contextmanager
-def applier_process(actionplan: CommandLine) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the applier service."""
-    process = subprocess.Popen(
-        [APPLIER, "--config-file", str(actionplan.configuration)],
-        env=actionplan.environment,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
+def applier_process(actionplan: CommandLine) -> Iterator[None]:
+    """Run the applier service; let it end by itself."""
+    words = [PROGRAMS / "actionplan-applier", "--config-file", actionplan.configuration]
+    with subprocess.Popen(words, env=actionplan.environment, stderr=subprocess.DEVNULL) as process:
         try:
+            yield
+            process.terminate()
             process.wait(PATIENCE_S)
         finally:
             process.kill()
-            process.wait()
 
 
 @pytest.mark.long

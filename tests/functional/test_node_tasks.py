@@ -16,18 +16,14 @@ from hurried_clock import HOUR_S, hurry
 from programs import require
 from sshd import Sshd, make_key
 
-from applier.actions import reboot
-from applier.actions.copy_files import CopyFiles
-from applier.actions.puppet import Puppet
-from applier.actions.reboot import Reboot
-from applier.actions.shell import Shell
-from applier.actions.sync import Sync
-from applier.actions.upload_file import UploadFile
+from applier.actions import node_commands
+from applier.actions.node_commands import Puppet, Reboot, Shell
+from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, local_jobs
 from applier.machines.settings import SshSettings
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
 pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
@@ -283,7 +279,7 @@ def node(server, machines, printed) -> Callable[..., Reboot]:
 @pytest.fixture
 def boots(programs, monkeypatch) -> Iterator[Path]:
     """Programs of a node that starts anew, or not, when it is told to."""
-    monkeypatch.setattr(reboot, "LOOK_S", 0.01)
+    monkeypatch.setattr(node_commands, "LOOK_S", 0.01)
     ours = f"case $1 in */boot_id) set -- {programs}/boot_id;; esac"
     program(programs, "cat", f'#!/bin/sh\n{ours}\nexec {shutil.which("cat")} "$@"\n')
     (programs / "boot_id").write_text("first\n")
@@ -318,7 +314,7 @@ def test_a_node_that_refuses_while_it_starts_is_waited_for(boots, node, stop):
 
 
 def test_a_node_that_does_not_restart_fails(boots, node, stop, monkeypatch):
-    monkeypatch.setattr(reboot, "BACK_S", 0.2)
+    monkeypatch.setattr(node_commands, "BACK_S", 0.2)
     program(boots, "reboot", "#!/bin/sh\n")
     work = node()
     with pytest.raises(ActionFailed, match=r"within 0\.2 s: it is up as before"):

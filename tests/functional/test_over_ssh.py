@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import PATIENCE_S, wait_until
 from hurried_clock import HOUR_S, hurry
 from sshd import Sshd, lives, make_key
 
-from applier.contracts import Ended, Machine
+from applier.contracts import Machine
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, remote_program
 from applier.machines.connections import Connections
@@ -63,37 +64,20 @@ def stop() -> threading.Event:
 
 @pytest.fixture
 def open_machine(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[Open]:
-    """Open the node of a server, whose host key is known; in a pool of connections of the test."""
-    known = tmp_path / "known_hosts"
-    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=PATIENCE_S)
-    machines = OpenMachines(settings)
+    """Open the node of a server, with other settings if wanted, in a pool of its own."""
+    known, opened = tmp_path / "known_hosts", []
+    known.touch()
 
-    def opened(server: Sshd) -> Machine:
-        known.write_text(server.known())
-        return machines.machine(server.address, stop)
+    def open_(server: Sshd | str, **settings: Any) -> Machine:
+        if isinstance(server, Sshd):
+            known.write_text(server.known())
+        usual = {"known_hosts": str(known), "keys": (str(key),), "connect_timeout_s": PATIENCE_S}
+        opened.append(OpenMachines(SshSettings(**{**usual, **settings})))
+        return opened[-1].machine(getattr(server, "address", server), stop)
 
-    yield opened
-    machines.close()
-
-
-@pytest.fixture
-def impatient(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[Open]:
-    """As ``open_machine``, but a lost connection is soon given up."""
-    known = tmp_path / "known_hosts"
-    settings = SshSettings(
-        known_hosts=str(known),
-        keys=(str(key),),
-        connect_timeout_s=PATIENCE_S,
-        reconnect_timeout_s=0.2,
-    )
-    machines = OpenMachines(settings)
-
-    def opened(server: Sshd) -> Machine:
-        known.write_text(server.known())
-        return machines.machine(server.address, stop)
-
-    yield opened
-    machines.close()
+    yield open_
+    for machines in opened:
+        machines.close()
 
 
 @pytest.fixture
@@ -124,129 +108,95 @@ class Numbers:
         return [int(line) for line in lines if line.endswith("\n")]
 
 
+#: What a session of sshd was given to run.
+GIVEN = '"$SSH_ORIGINAL_COMMAND"'
 #: A group of two: it prints its numbers, and never returns.
 NEVER = ["/bin/sh", "-c", "sleep 1000 & echo $$; echo $!; wait; echo not reached"]
 
 
-def test_an_argument_is_never_read_by_a_shell_of_the_node(node, printed):
-    ended = node.run(
-        ["printf", "%s|", "$HOME; echo no", "a  b", "it's", "", "*"], output=printed.append
-    )
-    assert (ended.code, ended.why) == (0, None)
-    assert "".join(printed) == "$HOME; echo no|a  b|it's||*|"
-
-
-def test_it_runs_where_it_is_told_with_what_is_added_to_its_environment(node, printed, tmp_path):
-    program = ["/bin/sh", "-c", 'pwd; echo "$ADDED"; cat; echo end >&2']
-    folder = tmp_path / "a folder"
+def test_a_program_runs_as_it_was_told_and_its_end_is_told_as_that_of_a_child(
+    sshd, node, printed, tmp_path
+):
+    """No shell of the node reads an argument, and no list of processes has a variable."""
+    odd = ["$HOME; echo no", "a  b", "it's", "", "*"]
+    ended = node.run(["printf", "%s|", *odd], output=printed.append)
+    assert (ended.code, ended.why, "".join(printed)) == (0, None, f"{'|'.join(odd)}|")
+    printed.clear()
+    folder, shows = tmp_path / "a folder", "ps -eo args | grep -c '[h]unter2'"
     folder.mkdir()
-    node.run(program, output=printed.append, env={"ADDED": "it's $HOME"}, cwd=str(folder))
-    assert "".join(printed) == f"{folder}\nit's $HOME\nend\n"
-
-
-@pytest.fixture
-def noisy(tmp_path: Path, key: Path) -> Iterator[Sshd]:
-    """A node on which the start-up file of the user's shell prints something."""
-    script = tmp_path / "profile"
-    script.write_text("echo welcome; echo careful >&2; printf 'no end of line'\n")
-    # Takes the place of such a file: it runs first, in the shell that is given the command then.
-    force = f'ForceCommand . {script}; eval "$SSH_ORIGINAL_COMMAND"'
-    with Sshd(tmp_path / "sshd", key, more=force) as server:
-        yield server
-
-
-def test_what_start_up_files_print_is_no_output(noisy, open_machine, printed):
-    node = open_machine(noisy)
-    for _ in range(5):
-        assert node.run(["echo", "one"], output=printed.append).last_line == "one"
-    assert "".join(printed) == "one\n" * 5
-
-
-@pytest.fixture
-def closed(tmp_path: Path, key: Path) -> Iterator[Sshd]:
-    """A node that lets nobody run anything."""
-    force = "ForceCommand echo This account is not available. >&2; exit 1"
-    with Sshd(tmp_path / "sshd", key, more=force) as server:
-        yield server
-
-
-def test_a_node_that_runs_nothing_says_so(closed, open_machine, printed):
-    ended = open_machine(closed).run(["echo", "one"], output=printed.append)
-    assert (ended.code, ended.last_line) == (1, "This account is not available.")
-
-
-def test_sessions_of_these_tests_read_no_start_up_files_of_whoever_runs_them(sshd, node, printed):
-    node.run(["/bin/sh", "-c", "echo $HOME"], output=printed.append)
-    assert "".join(printed) == f"{sshd.folder}\n"
-
-
-def test_values_of_the_environment_stand_in_no_list_of_processes(node, printed):
-    program = ["/bin/sh", "-c", "ps -eo args | grep -c '[h]unter2'; echo $PASSWORD"]
-    node.run(program, output=printed.append, env={"PASSWORD": "hunter2"})
-    assert "".join(printed) == "0\nhunter2\n"
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "last"),
-    [
-        ("exit 0", 0, ""),
+    program = ["/bin/sh", "-c", f'pwd; echo $HOME; echo "$ADDED"; cat; {shows}; echo end >&2']
+    node.run(program, output=printed.append, env={"ADDED": "it's hunter2"}, cwd=str(folder))
+    assert "".join(printed) == f"{folder}\n{sshd.folder}\nit's hunter2\n0\nend\n"
+    for line, code, last in (
         ("echo one; echo two; exit 7", 7, "two"),
         ("kill -KILL $$", -signal.SIGKILL, ""),
         ("printf '\\303'; sleep 0.01; printf '\\244'", 0, "ä"),
-    ],
-)
-def test_its_end_is_told_as_that_of_a_child_process(node, printed, line, code, last):
-    ended = node.run(["/bin/sh", "-c", line], output=printed.append)
-    assert (ended.code, ended.why, ended.last_line) == (code, None, last)
+    ):
+        ended = node.run(["/bin/sh", "-c", line], output=printed.append)
+        assert (ended.code, ended.why, ended.last_line) == (code, None, last)
+    for program, more, code, last in (
+        (["/no/such"], {}, 127, "not found"),
+        (["true"], {"cwd": "/no/such"}, 126, "/no/such"),
+    ):
+        ended = node.run(program, output=printed.append, **more)
+        assert (ended.code, last in ended.last_line) == (code, True)
+    for env in ({"a-b": "1"}, {"A": "\0"}):
+        with pytest.raises(ValueError, match=r"a-b|NUL"):
+            node.run(["true"], output=printed.append, env=env)
 
 
 @pytest.mark.parametrize(
-    ("program", "more", "code", "last"),
+    ("force", "code", "said"),
     [
-        (["/no/such"], {}, 127, "not found"),
-        (["true"], {"cwd": "/no/such"}, 126, "/no/such"),
+        # In the place of a start-up file of the user's shell.
+        (
+            f"echo welcome; echo careful >&2; printf 'no end'; eval {GIVEN}",
+            0,
+            "one",
+        ),
+        ("echo This account is not available. >&2; exit 1", 1, "This account is not available."),
     ],
 )
-def test_what_cannot_be_started_says_why(node, printed, program, more, code, last):
-    ended = node.run(program, output=printed.append, **more)
-    assert ended.code == code
-    assert last in ended.last_line
+def test_what_start_up_files_print_is_no_output_and_a_node_that_runs_nothing_says_so(
+    tmp_path, key, open_machine, printed, force, code, said
+):
+    (tmp_path / "force").write_text(f"{force}\n")
+    with Sshd(tmp_path / "sshd", key, more=f"ForceCommand . {tmp_path}/force") as server:
+        for _ in range(3):
+            ended = open_machine(server).run(["echo", "one"], output=printed.append)
+            assert (ended.code, ended.last_line) == (code, said)
+    assert code or "".join(printed) == "one\n" * 3
 
 
-@pytest.mark.parametrize("env", [{"a-b": "1"}, {"A": "\0"}])
-def test_a_variable_that_no_shell_takes_is_refused_before_it_runs(node, printed, env):
-    with pytest.raises(ValueError, match=r"a-b|NUL"):
-        node.run(["true"], output=printed.append, env=env)
-
-
-def test_a_program_that_never_returns_is_ended_with_all_its_group(node, monkeypatch):
-    numbers = Numbers()
-    hurry(monkeypatch, numbers.there.is_set)
-    ended = node.run(NEVER, output=numbers, timeout_s=HOUR_S)
-    assert ended.why == "timeout"
-    assert ended.code in (-signal.SIGTERM, 128 + signal.SIGTERM)
-    assert len(numbers.pids) == 2
-    assert not any(map(lives, numbers.pids))
-
-
-@pytest.mark.long
-def test_one_that_heeds_no_signal_is_killed(node, monkeypatch):
-    numbers = Numbers()
-    hurry(monkeypatch, numbers.there.is_set)
-    deaf = ["/bin/sh", "-c", "trap '' TERM; sleep 1000 & echo $$; echo $!; wait; wait"]
-    ended = node.run(deaf, output=numbers, timeout_s=HOUR_S)
-    assert (ended.code, ended.why) == (-signal.SIGKILL, "timeout")
-    assert len(numbers.pids) == 2
-    assert not any(map(lives, numbers.pids))
-
-
-def test_a_stop_ends_it(node, stop, monkeypatch):
+@pytest.mark.parametrize("why", ["timeout", "stop", pytest.param("deaf", marks=pytest.mark.long)])
+def test_a_program_that_never_returns_is_ended_with_all_its_group(node, stop, monkeypatch, why):
     monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
     numbers = Numbers()
-    threading.Thread(target=lambda: numbers.there.wait(120) and stop.set(), daemon=True).start()
-    ended = node.run(NEVER, output=numbers)
-    assert ended.why == "stop"
+    program = ["/bin/sh", "-c", f"trap '' TERM; {NEVER[2]}; wait"] if why == "deaf" else NEVER
+    if why == "stop":
+        ending = lambda: numbers.there.wait(PATIENCE_S) and stop.set()  # noqa: E731
+        threading.Thread(target=ending, daemon=True).start()
+    else:
+        hurry(monkeypatch, numbers.there.is_set)
+    ended = node.run(program, output=numbers, timeout_s=None if why == "stop" else HOUR_S)
+    codes = (-signal.SIGKILL,) if why == "deaf" else (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert (ended.why, ended.code in codes) == ("stop" if why == "stop" else "timeout", True)
+    assert len(numbers.pids) == 2
     assert not any(map(lives, numbers.pids))
+
+
+def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
+    monkeypatch.setattr(remote_program, "DRAIN_S", 0.05)
+    monkeypatch.setattr(remote_program, "_PIECES", 4)
+    sizes = []
+
+    def count(text: str) -> None:
+        sizes.append(len(text))
+        threading.Event().wait(0.02)
+
+    line = "head -c 1000000 /dev/zero | tr '\\0' x"
+    assert node.run(["/bin/sh", "-c", line], output=count).code == 0
+    assert sum(sizes) == 1_000_000
 
 
 @pytest.mark.long
@@ -295,21 +245,6 @@ def test_output_without_end_takes_bounded_room_on_the_node(own_sshd, open_machin
     assert not any("\0" in text for text in texts), "what was dropped reads as NUL"
 
 
-def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
-    monkeypatch.setattr(remote_program, "DRAIN_S", 0.05)
-    monkeypatch.setattr(remote_program, "_PIECES", 4)
-    size = 0
-
-    def count(text: str) -> None:
-        nonlocal size
-        size += len(text)
-        threading.Event().wait(0.02)
-
-    line = "head -c 1000000 /dev/zero | tr '\\0' x"
-    assert node.run(["/bin/sh", "-c", line], output=count).code == 0
-    assert size == 1_000_000
-
-
 def pump(source: socket.socket, target: socket.socket, bytes_per_s: float) -> None:
     """Pass on what comes from a socket, at most so fast, until one of the two is closed."""
     with suppress(OSError):
@@ -341,7 +276,7 @@ def slow_link(own_sshd: Sshd) -> Iterator[int]:
 
 @pytest.mark.long
 def test_a_stop_ends_one_whose_output_is_still_on_its_way(
-    own_sshd, slow_link, key, tmp_path, stop, monkeypatch
+    own_sshd, slow_link, open_machine, tmp_path, stop, monkeypatch
 ):
     monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
     jobs = own_sshd.folder / ".local/state/actionplan/jobs"
@@ -352,13 +287,11 @@ def test_a_stop_ends_one_whose_output_is_still_on_its_way(
             wait_until(lambda: out.stat().st_size >= 20_000_000)
             stop.set()
 
-    known = tmp_path / "known_hosts"
-    known.write_text(own_sshd.known().replace(str(own_sshd.port), str(slow_link)))
-    machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(key),)))
+    known = own_sshd.known().replace(str(own_sshd.port), str(slow_link))
+    (tmp_path / "known_hosts").write_text(known)
     line = "head -c 20000000 /dev/zero | tr '\\0' x; sleep 1000"
-    node = machines.machine(f"127.0.0.1:{slow_link}", stop)
+    node = open_machine(f"127.0.0.1:{slow_link}")
     ended = node.run(["/bin/sh", "-c", line], output=end_once_it_is_written)
-    machines.close()
     assert (ended.code, ended.why) == (-signal.SIGTERM, "stop")
 
 
@@ -378,13 +311,6 @@ def test_an_output_that_breaks_ends_the_program(node, monkeypatch):
     with pytest.raises(RuntimeError, match="the record is gone"):
         node.run(["/bin/sh", "-c", "echo $$; exec sleep 1000"], output=broken)
     assert had_ended == [True]
-
-
-def test_what_it_leaves_running_is_not_waited_for(node, printed):
-    node.run(["/bin/sh", "-c", "sleep 30 & echo $!"], output=printed.append)
-    left = int("".join(printed))
-    assert lives(left)
-    os.kill(left, signal.SIGKILL)
 
 
 def test_one_connection_serves_all_programs_and_files(own_sshd, open_machine, printed, tmp_path):
@@ -449,9 +375,10 @@ def test_a_connection_that_is_lost_midway_is_made_again_and_nothing_runs_twice(
 
 @pytest.mark.long
 def test_after_its_patience_a_command_behind_a_lost_connection_is_in_doubt(
-    own_sshd, impatient, tmp_path
+    own_sshd, open_machine, tmp_path
 ):
-    node, number = impatient(own_sshd), tmp_path / "number"
+    node = open_machine(own_sshd, reconnect_timeout_s=0.2)
+    number = tmp_path / "number"
     command = f"echo $$ > {number}; echo begun; while [ -d {tmp_path} ]; do sleep 0.05; done"
     with pytest.raises(JobLost) as lost:
         node.run(["/bin/sh", "-c", command], output=Loses(own_sshd.kill))
@@ -501,78 +428,23 @@ def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one
     assert not any(map(lives, numbers.pids))
 
 
-@pytest.mark.long
-def test_a_command_of_an_attempt_is_found_by_another_applier_and_removed_once_recorded(
-    own_sshd, key, tmp_path
-):
-    known, runs, go = (tmp_path / name for name in ("known_hosts", "runs", "go"))
-    known.write_text(own_sshd.known())
-    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=PATIENCE_S)
-    stop, begun = threading.Event(), threading.Event()
-    waits = f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.02; done"
-    command = ["/bin/sh", "-c", f"echo $ACTIONPLAN_JOB >> {runs}; echo one; {waits}; echo two"]
-
-    def run(output: Callable[[str], None]) -> None:
-        ends.append(first.machine(own_sshd.address, stop).run(command, output=output))
-
-    ends: list[Ended] = []
-    one, other = OpenMachines(settings), OpenMachines(settings)
-    first, second = one.of_attempt("p", "a", 3), other.of_attempt("p", "a", 3)
-    thread = threading.Thread(target=lambda: run(lambda _: begun.set()), daemon=True)
-    thread.start()
-    assert begun.wait(120)
-    (found,) = second.find([own_sshd.address])
-    assert (found.folder, str(found.state)) == ("p.a.3.1", "runs")
-    printed: list[str] = []
-
-    def follow(text: str) -> None:
-        printed.append(text)
-        go.touch()
-
-    ended = second.machine(own_sshd.address, threading.Event()).run(command, output=follow)
-    assert (ended.code, "".join(printed)) == (0, "one\ntwo\n")
-    assert runs.read_text() == "p/a/3\n"
-    thread.join(120)
-    assert [end.code for end in ends] == [0], "the first has followed it as well"
-    second.forget()
-    # In the background: the end of a run waits two seconds for it, and no longer.
-    jobs = own_sshd.folder / ".local/state/actionplan/jobs"
-    wait_until(lambda: list(jobs.iterdir()) == [])
-    one.close()
-    other.close()
-
-
-def test_a_node_that_is_gone_is_an_error(own_sshd, open_machine, printed):
+def test_a_node_that_is_gone_or_never_answers_is_an_error(own_sshd, open_machine, stop, printed):
     node = open_machine(own_sshd)
     node.run(["true"], output=printed.append)
     own_sshd.kill()
     with pytest.raises(ConnectionError, match=r"127\S+ port \d+: Connection ref"):
         node.run(["true"], output=printed.append)
-
-
-def test_a_node_that_never_answers_is_an_error(key, stop, printed, tmp_path):
-    known = tmp_path / "known_hosts"
-    known.write_text("")
     with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
         for patience_s, timeout_s, told in (
             (0.2, None, r"does not answer within 0\.2 s"),
             (PATIENCE_S, 0.1, r"was not reached within 0\.1 s"),
         ):
-            settings = SshSettings(known_hosts=str(known), connect_timeout_s=patience_s)
-            machines = OpenMachines(settings)
-            node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
+            node = open_machine(address, connect_timeout_s=patience_s)
             with pytest.raises(ConnectionError, match=told):
                 node.run(["true"], output=printed.append, timeout_s=timeout_s)
-            machines.close()
-
-
-def test_a_stop_while_it_connects_ends_the_wait(key, stop, printed, tmp_path):
-    known = tmp_path / "known_hosts"
-    known.write_text("")
-    machines = OpenMachines(SshSettings(known_hosts=str(known), connect_timeout_s=60))
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
-        accepted = []
+        node, accepted = open_machine(f"127.0.0.1:{silent.getsockname()[1]}"), []
 
         def accept() -> None:
             accepted.append(silent.accept()[0])
@@ -582,7 +454,6 @@ def test_a_stop_while_it_connects_ends_the_wait(key, stop, printed, tmp_path):
         with pytest.raises(ActionFailed, match="stopped before it was reached"):
             node.run(["true"], output=printed.append)
         accepted[0].close()
-    machines.close()
 
 
 def test_a_host_key_that_changed_is_refused_with_what_to_do(own_sshd, open_machine, printed):
@@ -598,40 +469,28 @@ def test_a_host_key_that_changed_is_refused_with_what_to_do(own_sshd, open_machi
     assert own_sshd.accepted == 0
 
 
-@pytest.mark.parametrize("content", ["", "[127.0.0.1]:1 ssh-ed25519 AAAA\n", None])
-def test_a_host_that_is_not_known_is_refused_with_what_to_do(
-    sshd, key, stop, printed, tmp_path, content
+def test_a_host_or_a_key_that_is_not_known_is_refused_with_what_to_do(
+    sshd, open_machine, printed, tmp_path
 ):
-    known = tmp_path / "known_hosts"
-    if content is not None:
-        known.write_text(content)
-    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=PATIENCE_S)
-    machines = OpenMachines(settings)
-    before = sshd.accepted
-    with pytest.raises(ActionFailed) as refusal:
-        machines.machine(sshd.address, stop).run(["true"], output=printed.append)
-    machines.close()
-    assert f"{known} has no host key of 127.0.0.1 port {sshd.port}" in str(refusal.value)
-    assert f"ssh-keyscan -p {sshd.port} 127.0.0.1 >> {known} adds it" in str(refusal.value)
-    assert sshd.accepted == before
-
-
-def test_keys_that_are_refused_and_keys_that_are_none_are_failures(sshd, stop, printed, tmp_path):
-    known, other = tmp_path / "known_hosts", tmp_path / "other"
-    known.write_text(sshd.known())
+    known, other, none = (tmp_path / name for name in ("known_hosts", "other", "none"))
     make_key(other)
-    for file, said in [
+    before = sshd.accepted
+    for file, content in ((known, ""), (known, "[127.0.0.1]:1 ssh-ed25519 AAAA\n"), (none, None)):
+        if content is not None:
+            known.write_text(content)
+        with pytest.raises(ActionFailed) as refusal:
+            open_machine(sshd.address, known_hosts=str(file)).run(["true"], output=printed.append)
+        told = f"{file} has no host key of 127.0.0.1 port {sshd.port}"
+        advice = f"ssh-keyscan -p {sshd.port} 127.0.0.1 >> {file} adds it"
+        assert all(text in str(refusal.value) for text in (told, advice))
+    for file, said in (
         (other, "accepts none of the keys: Permission denied for user"),
         (known, "no connection to 127"),
-        (tmp_path / "none", f"No such file or directory: {tmp_path}/none"),
-    ]:
-        settings = SshSettings(
-            known_hosts=str(known), keys=(str(file),), connect_timeout_s=PATIENCE_S
-        )
-        machines = OpenMachines(settings)
+        (none, f"No such file or directory: {none}"),
+    ):
         with pytest.raises(ActionFailed, match=said):
-            machines.machine(sshd.address, stop).run(["true"], output=printed.append)
-        machines.close()
+            open_machine(sshd, keys=(str(file),)).run(["true"], output=printed.append)
+    assert sshd.accepted == before
 
 
 def test_a_file_is_replaced_as_a_whole_with_its_mode(node, tmp_path):
@@ -650,26 +509,20 @@ def test_a_file_is_replaced_as_a_whole_with_its_mode(node, tmp_path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_server_without_sftp_says_what_is_missing(tmp_path, key, open_machine, printed):
-    with Sshd(tmp_path / "sshd", key, sftp="") as server:
-        machine = open_machine(server)
-        assert machine.run(["echo", "x"], output=printed.append).last_line == "x"
-        with pytest.raises(ActionFailed, match="sftp"):
-            machine.write(str(tmp_path / "x"), b"x", 0o600)
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_a_link_to_a_file_is_followed(node, tmp_path, there):
+def test_a_link_is_followed_and_what_cannot_be_written_is_a_failure_that_names_the_path(
+    node, tmp_path
+):
     target, link = tmp_path / "target", tmp_path / "link"
-    if there:
-        target.write_bytes(b"before")
     link.symlink_to("target")
-    node.write(str(link), b"after", 0o640)
-    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"after", 0o640)
-    assert link.is_symlink()
-
-
-def test_a_device_is_written_to_and_stays_one(node, tmp_path):
+    for data in (b"made", b"after"):
+        node.write(str(link), data, 0o640)
+        assert (target.read_bytes(), target.stat().st_mode & 0o777) == (data, 0o640)
+        assert link.is_symlink()
+    for path in (target / "below", tmp_path):
+        with pytest.raises(ActionFailed, match=f"{tmp_path}"):
+            node.write(str(path), b"", 0o600)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["known_hosts", "link", "target"]
+    assert node.files(str(tmp_path / "none")) == []
     full = tmp_path / "full"
     try:
         os.mknod(full, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
@@ -681,10 +534,9 @@ def test_a_device_is_written_to_and_stays_one(node, tmp_path):
     assert stat.S_ISCHR(full.stat().st_mode)
 
 
-def test_files_that_cannot_be_are_failures_that_name_the_path(node, tmp_path):
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "below", tmp_path):
-        with pytest.raises(ActionFailed, match=f"{tmp_path}"):
-            node.write(str(path), b"", 0o600)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "known_hosts"]
-    assert node.files(str(tmp_path / "none")) == []
+def test_a_server_without_sftp_says_what_is_missing(tmp_path, key, open_machine, printed):
+    with Sshd(tmp_path / "sshd", key, sftp="") as server:
+        machine = open_machine(server)
+        assert machine.run(["echo", "x"], output=printed.append).last_line == "x"
+        with pytest.raises(ActionFailed, match="sftp"):
+            machine.write(str(tmp_path / "x"), b"x", 0o600)

@@ -9,41 +9,35 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from api_client import PROGRAM as API
 from api_client import Process
 from command_line import wait_until
 from reserved_port import ReservedPort
 from scratch_broker import Broker, scratch_broker
-from scratch_database import POSTGRESQL, database_for_tests
-from test_service_events import (
-    CONFIGURATION,
-    PROGRAM,
-    Receiver,
-    Services,
-    lines_of,
-    require_order,
-)
+from scratch_database import POSTGRESQL, database_for_tests, run
+from worker_processes import Processes
 
 from applier.delivery.messaging import message_of
 from applier.notifications.versioned import notification
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.server
 
 #: How many plans are made while each plug is pulled.
 PLANS = 3
+PROGRAM = "actionplan-applier"
 DOCUMENT = json.dumps(
     {"actions": [{"name": f"a{i}", "action_type": "nop"} for i in range(5)]}
 ).encode()
@@ -54,7 +48,7 @@ class Site:
 
     def __init__(self, folder: Path, url: str, broker: Broker) -> None:
         self.url, self.broker, self.receiver = url, broker, Receiver()
-        self.services, self._away = Services(folder), ExitStack()
+        self.services, self._away = Processes(folder), ExitStack()
         self._kept = ReservedPort()
         port = self._kept.port
         text = CONFIGURATION.format(url=url, folder=folder, webhooks=f"w:{self.receiver.url}")
@@ -94,12 +88,9 @@ class Site:
 
     def cut_database(self) -> None:
         """End all connections to the database."""
-        engine = make_engine(parse(self.url))
         others = "FROM pg_stat_activity WHERE datname = current_database()"
         text = f"SELECT pg_terminate_backend(pid) {others} AND pid <> pg_backend_pid()"
-        with engine.connect() as database:
-            database.execute(sa.text(text))
-        engine.dispose()
+        run(self.url, text)
 
     def cut_broker(self) -> None:
         """End all connections to the broker, which comes back when that was noticed."""
@@ -125,8 +116,7 @@ class Site:
 
     def end(self) -> None:
         """End all."""
-        for process in self.services.started:
-            self.services.kill(process)
+        self.services.close()
         self._away.close()
 
 
@@ -199,4 +189,85 @@ def test_no_event_is_missing(site: Site, tmp_path: Path) -> None:
     arrived = [m for priority in ("info", "error") for m in site.broker.messages(priority)]
     assert {message["message_id"] for message in arrived} == ids
     assert (tmp_path / "events.jsonl").read_text().endswith("\n")
-    assert "Traceback" not in site.services.log()
+    assert "Traceback" not in site.services.told()
+
+
+CONFIGURATION = """
+[actionplan]
+connection = {url}
+simulator = {folder}/simulator.json
+[watcher_applier]
+workers = 3
+heartbeat_interval_s = 0.2
+[events]
+webhooks = {webhooks}
+file = {folder}/events.jsonl
+"""
+
+
+class Receiver:
+    """A server that can be taken away and come back on its port; it notes what it accepts."""
+
+    def __init__(self, refuses: int = 0) -> None:
+        self.got: list[dict[str, Any]] = []
+        self.refuses = refuses
+        self._kept = ReservedPort()
+        self.port = self._kept.port
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Answer requests within a block."""
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if receiver.refuses:
+                    receiver.refuses -= 1
+                    self.send_error(400)
+                    return
+                receiver.got.append(json.loads(body)["data"])
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            allow_reuse_address = True
+            daemon_threads = True
+
+        with Server(("127.0.0.1", self.port), Handler) as server:
+            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+            thread.start()
+            try:
+                yield
+            finally:
+                server.shutdown()
+                thread.join()
+
+    def numbers(self) -> set[int]:
+        return {event["number"] for event in self.got}
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events in the file, without a last one of which a part is written."""
+    path = folder / "events.jsonl"
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def require_order(got: list[dict[str, Any]]) -> None:
+    """Each event of a plan arrives for the first time after all that come before it."""
+    first: dict[str, list[int]] = defaultdict(list)
+    for event in got:
+        if event["number"] not in first[event["plan"]]:
+            first[event["plan"]].append(event["number"])
+    for numbers in first.values():
+        assert numbers == sorted(numbers)

@@ -15,10 +15,9 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "etc" / "watcher.conf.sample"
 GENERATOR = ROOT / "etc" / "oslo-config-generator.conf"
 
-#: Generates the sample as a machine with other processors, another name and home would.
+#: Generates the sample as a machine with another name and home would.
 ELSEWHERE = """
-import os, socket, sys
-os.cpu_count = lambda: 61
+import socket, sys
 socket.gethostname = socket.getfqdn = lambda *_: "elsewhere"
 from oslo_config import generator
 generator.main(sys.argv[1:])

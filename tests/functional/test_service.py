@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -17,14 +13,14 @@ from pathlib import Path
 
 import pytest
 from scratch_database import POSTGRESQL, database_for_tests
+from worker_processes import PATIENCE_S, PROGRAMS, Processes, until
 
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
-PROGRAM = Path(sys.executable).with_name("actionplan-applier")
-PATIENCE_S = 120.0
+PROGRAM = "actionplan-applier"
 CONFIGURATION = """
 [actionplan]
 connection = {url}
@@ -34,8 +30,6 @@ workers = 3
 heartbeat_interval_s = 0.2
 grace_s = 30
 """
-
-Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
@@ -54,39 +48,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def start(tmp_path: Path, store: SqlStore) -> Iterator[Start]:
-    """Return a function that starts a service; the group of each is killed in the end."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start() -> subprocess.Popen[bytes]:
-        with (tmp_path / f"log-{len(started)}").open("wb") as log:
-            process = subprocess.Popen(
-                [PROGRAM, "--config-file", tmp_path / "watcher.conf"],
-                stderr=log,
-                start_new_session=True,
-                env={"HOME": str(tmp_path), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"},
-            )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        kill(process)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a service with all of its processes, as a loss of power would."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def until(what: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    ends, pause = time.monotonic() + PATIENCE_S, threading.Event()
-    while not what():
-        assert time.monotonic() < ends, "it took too long"
-        pause.wait(0.05)
+def services(tmp_path: Path, store: SqlStore) -> Iterator[Processes]:
+    """Services that share the record."""
+    with closing(Processes(tmp_path)) as made:
+        yield made
 
 
 def shell(uuid: str, command: str, *parents: str) -> Action:
@@ -108,7 +73,7 @@ def states(store: SqlStore, uuid: str) -> list[ActionState]:
 
 @pytest.mark.long
 def test_two_services_run_each_of_ten_plans_once(
-    tmp_path: Path, store: SqlStore, start: Start
+    tmp_path: Path, store: SqlStore, services: Processes
 ) -> None:
     effects = tmp_path / "effects"
     for i in range(10):
@@ -121,8 +86,8 @@ def test_two_services_run_each_of_ten_plans_once(
             shell(names[1], f"sleep 0.1; {second}", names[0]),
             shell(names[2], third, names[1]),
         )
-    start()
-    start()
+    services.start(PROGRAM)
+    services.start(PROGRAM)
     uuids = [f"plan-{i}" for i in range(10)]
     until(lambda: all(store.load_plan(uuid).state is PlanState.SUCCEEDED for uuid in uuids))
     counted = Counter(effects.read_text().split())
@@ -141,22 +106,22 @@ def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
 def test_a_service_that_is_told_to_end_lets_another_go_on(
     tmp_path: Path,
     store: SqlStore,
-    start: Start,
+    services: Processes,
     tell: Callable[[subprocess.Popen[bytes]], None],
 ) -> None:
     effects, go = tmp_path / "effects", tmp_path / "go"
     wait = f"echo a >> {effects}; while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done"
     pending(store, "plan", shell("a", wait), shell("b", f"echo b >> {effects}", "a"))
-    service = start()
+    service = services.start(PROGRAM)
     until(effects.exists)
     tell(service)
-    until(lambda: "1 plans are handed back" in (tmp_path / "log-0").read_text())
+    until(lambda: "1 plans are handed back" in services.told())
     go.touch()
     assert service.wait(PATIENCE_S) == 0
     assert store.services() == []
     assert store.load_plan("plan").state is PlanState.PENDING
     assert states(store, "plan") == [ActionState.SUCCEEDED, ActionState.PENDING]
-    start()
+    services.start(PROGRAM)
     until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
     assert effects.read_text().split() == ["a", "b"]
 
@@ -164,18 +129,18 @@ def test_a_service_that_is_told_to_end_lets_another_go_on(
 @pytest.mark.long
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
-    tmp_path: Path, store: SqlStore, start: Start, first: signal.Signals
+    tmp_path: Path, store: SqlStore, services: Processes, first: signal.Signals
 ) -> None:
     go = tmp_path / "go"
     pending(
         store, "plan", shell("a", f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done")
     )
-    service = start()
+    service = services.start(PROGRAM)
     until(lambda: states(store, "plan") == [ActionState.ONGOING])
     worker = store.claimant("plan")
     assert worker is not None
     service.send_signal(first)
-    until(lambda: "1 plans are handed back" in (tmp_path / "log-0").read_text())
+    until(lambda: "1 plans are handed back" in services.told())
     service.send_signal(signal.SIGINT)
     assert service.wait(PATIENCE_S) == 1
     until(lambda: not Path(f"/proc/{worker.pid}").exists())
@@ -185,7 +150,7 @@ def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
 
 @pytest.mark.long
 def test_what_a_killed_service_left_is_finished_by_the_next(
-    tmp_path: Path, store: SqlStore, start: Start
+    tmp_path: Path, store: SqlStore, services: Processes
 ) -> None:
     effects = tmp_path / "effects"
     running = Action(
@@ -197,11 +162,11 @@ def test_what_a_killed_service_left_is_finished_by_the_next(
     )
     last = shell("c", f"echo c >> {effects}", "b")
     pending(store, "plan", shell("a", f"echo a >> {effects}"), running, last)
-    service = start()
+    service = services.start(PROGRAM)
     until(lambda: states(store, "plan")[1] is ActionState.ONGOING)
-    kill(service)
+    services.kill(service)
     assert store.load_plan("plan").state is PlanState.ONGOING
-    start()
+    services.start(PROGRAM)
     until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
     assert effects.read_text().split() == ["a", "c"]
     assert [action.attempts for action in store.load_plan("plan").actions] == [1, 2, 1]
@@ -209,7 +174,7 @@ def test_what_a_killed_service_left_is_finished_by_the_next(
 
 def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_path: Path) -> None:
     def told(program: str, *words: str | Path) -> tuple[int, str]:
-        command = [PROGRAM.with_name(program), *words]
+        command = [PROGRAMS / program, *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         return ended.returncode, ended.stdout + ended.stderr
 
@@ -223,6 +188,15 @@ def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_p
     code, text = told("actionplan-worker", "--config-file", file)
     assert code == 1
     assert "workers need a record on a server" in text
+    for webhooks, why in (
+        ("ops:ftp://example.org", "[events] webhooks: ops: accepted: NAME:http://... or NAME:"),
+        ("http://example.org", "[events] webhooks: http: accepted: NAME:http://... or NAME:"),
+        ("ops:http://h/\nsecret_files = other:/f", "[events] secret_files: other: no webhook"),
+        ("ops:http://h/\nsecret_files = ops:/no", "[events] secret_files: ops: /no: No such file"),
+    ):
+        file.write_text(f"{record}[events]\nwebhooks = {webhooks}\n", encoding="utf-8")
+        code, text = told("actionplan-applier", "--config-file", file)
+        assert (code, why in text) == (1, True), text
     code, text = told("actionplan-applier", "--help")
     assert code == 0
     assert '"actionplan start" queued' in text

@@ -47,3 +47,21 @@ def test_with_few_files_to_open_all_commands_run(tmp_path, files):
     run("apply", "last", "--yes", few=True)
     states = {action["state"] for action in json.loads(run("action", "list", "last", "-f", "json"))}
     assert states == {"SUCCEEDED"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", [8, 9, 11])
+def test_a_service_that_cannot_start_ends_with_a_sentence(tmp_path, files):
+    ended = subprocess.run(
+        [PROGRAM.with_name("actionplan-applier")],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)),
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert "Too many open files" in ended.stderr
+    assert "Traceback" not in ended.stderr

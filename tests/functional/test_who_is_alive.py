@@ -17,7 +17,7 @@ from command_line import PROGRAM, CommandLine, Gate
 
 from applier.contracts import Claimant, Report
 from applier.storage.sql import SqlStore
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
 NOP = {"action_type": "nop", "input_parameters": {"message": "x"}}

@@ -20,11 +20,19 @@ import kombu
 import pytest
 from scratch_broker import RABBITMQ
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
-from worker_processes import LEASE_S, PATIENCE_S, PROGRAMS, SHORT_LEASE_S, Fleet, fleet, until
+from worker_processes import (
+    LEASE_S,
+    PATIENCE_S,
+    SHORT_LEASE_S,
+    Fleet,
+    OwnRedis,
+    fleet,
+    until,
+)
 
 from applier.run.resume import resume
-from planner.model import Action
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 pytestmark = pytest.mark.server
 REDIS = "redis://127.0.0.1:6379/0"
@@ -141,10 +149,10 @@ def test_what_a_worker_took_and_did_not_begin_before_it_was_killed_runs_again(
 DEAF = """#!{python}
 import sys, time
 from pathlib import Path
-from applier.actions.nop import Nop
+from applier.actions.markers import Nop
 from applier.contracts import Verified
 from {module} import main
-from planner.states import Outcome
+from planner.plan.states import Outcome
 log, goes_on = Path("{log}"), Path("{log}.go")
 def execute(self, stop):
     with log.open("a") as effects:
@@ -205,72 +213,6 @@ def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
     assert len(processes.store.workers()) == 1
 
 
-def test_a_cancel_stops_what_runs_at_workers(processes: Fleet) -> None:
-    processes.workers(1)
-    processes.start("actionplan-applier")
-    plan = processes.shells(4, 300)
-    until(lambda: len(processes.effects()[0]) == 4, processes.told)
-    options = ["--config-file", processes.configuration, "cancel", plan.uuid]
-    subprocess.run(
-        [PROGRAMS / "actionplan", *options],
-        check=True,
-        capture_output=True,
-        env={"HOME": str(processes.folder), "PATH": os.defpath},
-    )
-    plan = processes.ended(plan)
-    assert plan.state is PlanState.CANCELLED
-    assert {action.state for action in plan.actions} == {ActionState.CANCELLED}
-    assert processes.effects()[1] == Counter()
-
-
-def test_a_worker_that_ends_its_last_job_is_listed_as_draining_and_serves_no_queue(
-    processes: Fleet,
-) -> None:
-    (worker,) = processes.workers(1)
-    processes.start("actionplan-applier")
-    go = processes.folder / "go"
-    action = processes.shell("s0", 0)
-    command = f"{action.input_parameters['command']}; while [ ! -e {go} ]; do sleep 0.1; done"
-    plan = processes.pending([replace(action, input_parameters={"command": command})])
-    until(lambda: processes.effects()[0], processes.told)
-    worker.send_signal(signal.SIGTERM)
-    until(lambda: processes.store.workers()[0].draining, processes.told)
-    assert processes.store.served_queues() == {}
-    go.touch()
-    assert worker.wait(timeout=PATIENCE_S) == 0, processes.told()
-    assert processes.ended(plan).state is PlanState.SUCCEEDED
-    assert processes.store.workers() == []
-    log = (processes.folder / "actionplan-worker-0.log").read_text(encoding="utf-8")
-    for text in ("serves the queues", "The worker takes no more jobs"):
-        assert text in log
-    assert not re.search(r" (INFO|DEBUG) (celery|kombu|amqp)", log)
-
-
-def test_a_queue_that_nobody_serves_is_told_to_who_watches_and_in_the_log(
-    processes: Fleet,
-) -> None:
-    processes.start("actionplan-applier")
-    plan = processes.shells(1, 0)
-    options = ["--config-file", processes.configuration, "watch", plan.uuid]
-    said = processes.folder / "said"
-    with said.open("wb") as file:
-        watch = subprocess.Popen(
-            [PROGRAMS / "actionplan", *options],
-            stdout=subprocess.DEVNULL,
-            stderr=file,
-            env={"HOME": str(processes.folder), "PATH": os.defpath},
-        )
-    try:
-        until(lambda: f"No worker serves {processes.site}." in said.read_text(), processes.told)
-        until(lambda: f"no worker serves {processes.site}" in processes.told())
-        processes.workers(1)
-        assert processes.ended(plan).state is PlanState.SUCCEEDED
-        assert watch.wait(timeout=PATIENCE_S) == 0
-    finally:
-        watch.kill()
-        watch.wait()
-
-
 def test_a_secret_is_read_at_the_worker_and_is_nowhere_else(processes: Fleet) -> None:
     """Not in the row of the job, not in a log, and not in the output of its action."""
     secret, own = f"tell-nobody-{uuid4().hex}", processes.folder / "own"
@@ -290,3 +232,49 @@ def test_a_secret_is_read_at_the_worker_and_is_nowhere_else(processes: Fleet) ->
     [action] = plan.actions
     said = f"{payload}{action}{processes.store.output(plan.uuid, action.uuid)}{processes.told()}"
     assert secret not in said
+
+
+def lost_with_their_worker(processes: Fleet, plan: ActionPlan) -> set[str]:
+    """Return the tasks of a worker that was killed, as they are in the log of the nodes."""
+    logs = "".join(log.read_text() for log in processes.folder.glob("actionplan-applier-*.log"))
+    uuids = set(re.findall("Action (.+): its worker .+ was not heard of for its lease", logs))
+    lost = [action.name for action in plan.actions if action.uuid in uuids]
+    return {f"{name.rpartition('/')[2]} {name}" for name in lost}
+
+
+@pytest.mark.needs("redis-server")
+def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(
+    tmp_path: Path,
+) -> None:
+    """A task is done once, unless its worker was killed.
+
+    A simulated node does not remember a task that was done but is not on record yet.
+    """
+    broker = OwnRedis(tmp_path)
+    broker.start()
+    scratch = contextmanager(database_for_tests)
+    try:
+        with (
+            scratch("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL) as record,
+            fleet(tmp_path, record, broker.url, lease_s=3.0) as processes,
+        ):
+            first, *_ = processes.workers(3)
+            applier = processes.start("actionplan-applier")
+            planned = processes.nodes(100, 0.3)
+            until(lambda: len(processes.done_on_nodes()) >= 20, processes.told)
+            processes.kill(first)
+            until(lambda: len(processes.done_on_nodes()) >= 50, processes.told)
+            broker.kill()
+            processes.kill(applier)
+            broker.start()
+            processes.start("actionplan-applier")
+            plan = processes.ended(planned)
+            assert plan.state is PlanState.SUCCEEDED, processes.told()
+            assert {a.outcome for a in plan.actions} == {Outcome.CHANGED}
+            done = Counter(processes.done_on_nodes())
+            assert len(done) == 200
+            more_than_once = {task for task, times in done.items() if times > 1}
+            assert more_than_once <= lost_with_their_worker(processes, plan), processes.told()
+            assert processes.store.jobs_of(plan.uuid) == []
+    finally:
+        broker.kill()

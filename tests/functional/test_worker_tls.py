@@ -17,7 +17,7 @@ from worker_processes import fleet, until
 
 from applier.store.worker_jobs import AttemptKey
 from applier.workers.celery_app import CeleryDelivery, celery_app
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 PROXY = Path(__file__).with_name("tls_proxy.py")
 pytestmark = [pytest.mark.server, pytest.mark.needs("openssl")]

@@ -15,7 +15,7 @@ import pytest
 from applier.api import routing
 from applier.api.main import configured
 from applier.assembly import Assembly
-from applier.store import Store
+from applier.storage.sql import SqlStore
 
 HOST = "127.0.0.1"
 
@@ -28,7 +28,7 @@ class Client:
         self._client = falcon.testing.TestClient(routing.make(assembly))
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqlStore:
         """The record that the application uses."""
         return self.assembly.store
 

@@ -19,14 +19,13 @@ from typing import Any
 from uuid import uuid4
 
 import kombu
-import sqlalchemy as sa
 from reserved_port import ReservedPort
+from scratch_database import run
 
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 PROGRAMS = Path(sys.executable).parent
 PATIENCE_S = 300.0
@@ -53,47 +52,65 @@ log = {folder}/nodes.log
 SHELL = 'echo "B {name}" >> {log}; sleep {seconds}; echo "E {name}" >> {log}'
 
 
-class Fleet:
-    """The processes of one test; those that still run are killed at its end."""
+class Processes:
+    """Programs of the product in one folder, each in a session of its own; ``close`` kills them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.configuration = folder, folder / "watcher.conf"
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(
+        self, program: str | Path, *words: str, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        """Start a program of the product, or another, with the configuration of the folder."""
+        name = f"{Path(program).name}-{len(self.started)}.log"
+        own = {"HOME": str(self.folder), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"}
+        with (self.folder / name).open("wb") as log:
+            process = subprocess.Popen(
+                [PROGRAMS / program, "--config-file", self.configuration, *words],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**own, **environment},
+            )
+        self.started.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill a process with its children, as a loss of power would; commands are elsewhere."""
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def told(self) -> str:
+        """Return what the programs wrote."""
+        logs = sorted(self.folder.glob("actionplan-*.log"))
+        return "\n".join(f"{log.name}: {log.read_text()}" for log in logs)
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        for process in self.started:
+            self.kill(process)
+
+
+class Fleet(Processes):
+    """Appliers and workers of one test."""
 
     def __init__(self, folder: Path, url: str, broker: str, lease_s: float, places: int) -> None:
-        self.folder, self.log = folder, folder / "effects"
+        super().__init__(folder)
+        self.log = folder / "effects"
         # A queue of its own, which only the workers of this test serve.
         self.site = f"test-{uuid4().hex[:12]}"
-        self.configuration = folder / "watcher.conf"
         text = CONFIGURATION.format(
             url=url, folder=folder, broker=broker, site=self.site, lease_s=lease_s, places=places
         )
         self.configuration.write_text(text, encoding="utf-8")
         self.url, self.store = url, SqlStore(url)
-        self._started: list[subprocess.Popen[bytes]] = []
 
     def selected(self, statement: str) -> list[Any]:
         """Return the first value of each row that a statement finds in the record."""
-        engine = make_engine(parse(self.url))
-        with engine.connect() as database:
-            found = database.execute(sa.text(statement)).scalars().all()
-        engine.dispose()
-        return [*found]
-
-    def start(self, program: str | Path, **environment: str) -> subprocess.Popen[bytes]:
-        """Start a program of the product, or another, in a session of its own."""
-        name = f"{Path(program).name}-{len(self._started)}.log"
-        with (self.folder / name).open("wb") as log:
-            process = subprocess.Popen(
-                [PROGRAMS / program, "--config-file", self.configuration],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={
-                    "HOME": str(self.folder),
-                    "PATH": os.defpath,
-                    "PYTHONWARNINGS": "ignore",
-                    **environment,
-                },
-            )
-        self._started.append(process)
-        return process
+        return run(self.url, statement)
 
     def workers(self, number: int, **environment: str) -> list[subprocess.Popen[bytes]]:
         """Start workers, and wait until the record knows them."""
@@ -101,13 +118,6 @@ class Fleet:
         started = [self.start("actionplan-worker", **environment) for _ in range(number)]
         until(lambda: len(self.store.workers()) == before + number, self.told)
         return started
-
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill a process and its children, but not the commands, which are elsewhere."""
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
     def shells(self, number: int, seconds: float) -> ActionPlan:
         """Save a PENDING plan of commands that are independent of each other."""
@@ -178,15 +188,9 @@ class Fleet:
         until(lambda: self.store.load_plan(plan.uuid).state in over, self.told)
         return self.store.load_plan(plan.uuid)
 
-    def told(self) -> str:
-        """Return what the programs wrote, for a test that failed."""
-        logs = sorted(self.folder.glob("actionplan-*.log"))
-        return "\n".join(f"{log.name}: {log.read_text()[-3000:]}" for log in logs)
-
     def close(self) -> None:
-        """Kill what still runs."""
-        for process in self._started:
-            self.kill(process)
+        """Kill what still runs, and close the record."""
+        super().close()
         self.store.close()
 
 

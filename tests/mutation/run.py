@@ -43,7 +43,7 @@ TESTS = {
     "applier/storage": "tests/unit/applier/storage tests/contract/test_stores.py"
     " tests/contract/test_record_check.py",
     "applier/guarding": "tests/unit/applier/guarding tests/unit/applier/operations"
-    " tests/unit/applier/scheduling tests/unit/planner/test_windows.py",
+    " tests/unit/applier/scheduling tests/unit/planner/guards/test_guards.py",
     "applier/workers": "tests/unit/applier/workers tests/contract/test_executors.py"
     " tests/unit/applier/configuration",
     "applier/rehearsal": "tests/unit/applier/rehearsal",
@@ -60,15 +60,8 @@ TESTS = {
     " tests/property/test_cutting.py",
     "planner/planners": "tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/unit/planner/test_watcher_golden.py tests/property/test_planners.py",
-    "planner/windows": "tests/unit/planner/test_windows.py"
-    " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
-    "planner/blast_radius": "tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
-    "planner/extent": "tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
-    "planner/failure_budget": "tests/unit/planner/test_budget_texts.py"
-    " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
-    "planner/guard": "tests/unit/planner/test_guards.py tests/unit/planner/test_guard_bounds.py"
-    " tests/unit/planner/test_windows.py"
-    " tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
+    "planner/guards": "tests/unit/planner/guards tests/unit/applier/guarding",
+    "planner/plan/extent": "tests/unit/planner/guards tests/unit/applier/guarding",
     "planner": "tests/unit/planner tests/property/test_planners.py",
 }
 #: Loaded once: what tests import and no mutant changes.
@@ -80,7 +73,7 @@ LIBRARIES = (
 UNIMPORTANT = "ignore::pytest.PytestAssertRewriteWarning"
 #: Not changed: tests/functional/test_migrations.py holds the first two against each other on real
 #: servers, test_worker_fleet.py runs the third with a real broker.
-SLOWLY_TESTED = frozenset({"migrations", "tables.py", "celery_app.py"})
+SLOWLY_TESTED = frozenset({"migrations", "celery_app.py"})
 #: Left alone by the tests of a copy.
 LEFT_OUT = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis", "_build", "*.egg-info")
 #: A change may make the tests take so many times as long, or so many seconds; then they hang.

@@ -13,7 +13,7 @@ from typing import Any
 
 from applier.clouds.openstack.cloud import OpenStackCloud
 from applier.contracts import ActionContext, ActionPlugin
-from planner.registry import ActionTypes
+from planner.making.registry import ActionTypes
 
 
 def action(cloud: OpenStackCloud, kind: str, parameters: Any) -> ActionPlugin:

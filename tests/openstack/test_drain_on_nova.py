@@ -11,7 +11,7 @@ import pytest
 from command_line import CommandLine
 from nova_lab import NovaLab
 
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 pytestmark = pytest.mark.slow
 COUNT = 6

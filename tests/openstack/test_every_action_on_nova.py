@@ -15,8 +15,8 @@ from command_line import CommandLine
 from nova_lab import NovaLab
 
 from applier.clouds.openstack.servers import WAITS_FOR_CONFIRMATION, task_of
-from planner.model import Action
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action
+from planner.plan.states import ActionState, PlanState
 
 pytestmark = pytest.mark.slow
 

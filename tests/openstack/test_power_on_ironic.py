@@ -23,7 +23,7 @@ from power_lab import PowerLab
 from applier.clouds.openstack.cloud import OpenStackCloud
 from applier.contracts import Verified
 from applier.errors import ActionFailed, AlreadyDone
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 pytestmark = pytest.mark.slow
 ON, OFF, SOFT = "power on", "power off", "soft power off"

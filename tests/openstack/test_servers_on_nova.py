@@ -11,7 +11,7 @@ from nova_lab import NovaLab
 
 from applier.clouds.openstack.cloud import OpenStackCloud
 from applier.errors import ActionFailed
-from planner.extent import Members
+from planner.plan.extent import Members
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import yaml
 from command_line import CommandLine, Ended
 from nova_lab import NovaLab
 
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 pytestmark = pytest.mark.slow
 #: The Keystone of the lab refuses passwords that begin with "wrong".

@@ -21,7 +21,7 @@ from volume_lab import B1P1, B1P2, B2P1, VolumeLab
 from applier.clouds.openstack.cloud import OpenStackCloud
 from applier.contracts import Verified
 from applier.errors import ActionFailed, AlreadyDone
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 pytestmark = pytest.mark.slow
 

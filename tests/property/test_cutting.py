@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.planners.events import cutting
 from planner.planners.events.cutting import cut
-from planner.planners.events.reachability import reachable_pairs
+from planner.planners.events.event_graph import reachable_pairs
 
 Edges = set[tuple[int, int]]
 

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from applier.actions.anchor import Anchor
-from applier.actions.puppet import Puppet
-from applier.actions.skipped import Skipped
+from applier.actions.markers import Anchor, Skipped
+from applier.actions.node_commands import Puppet
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
 from applier.machines.settings import SimulationSettings
 from applier.run import node_states
 from applier.run.node_states import Status, Word
 from applier.testing.trials import Trial
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 PLUGINS = {"puppet": Puppet, "anchor": Anchor, "skipped": Skipped}
 TASKS = ("netconfig", "ntp", "database", "api", "agent")

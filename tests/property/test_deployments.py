@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from planner.errors import InvalidInput
-from planner.model import JOIN, ActionPlan
+from planner.plan.model import JOIN, ActionPlan
 from planner.planners.deployment import alternatives, message, task_links
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import check_planner, plan

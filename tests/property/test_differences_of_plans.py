@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from applier.testing.random_plans import random_plan
 from applier.testing.sample_plans import plans
-from planner.differences.link_changes import LinkSet
-from planner.differences.links import is_join
+from planner.differences.links import LinkSet, is_join
 from planner.differences.plans import PlanDifference, difference
-from planner.model import Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 
 OFTEN = settings(max_examples=examples(150))
 #: Plans of the strategy take long to draw.

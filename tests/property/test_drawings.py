@@ -15,11 +15,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from planner.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.states import ActionState, Outcome
 from planner.render import dot, drawing, mermaid, svg
 from planner.render.boxes import Drawing
 from planner.render.drawing import draw
-from planner.states import ActionState, Outcome
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ("{lane}/task-{i}", "{lane}.{i}.run", "move-{i}")

@@ -12,7 +12,6 @@ import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import networkx as nx
@@ -30,12 +29,13 @@ from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.verdict import ActionEnd, OnFailure
+from applier.scheduling.submissions import Concurrency
+from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure
 from applier.testing.random_plans import random_fate
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, plugin
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WORKERS = 3
@@ -115,11 +115,12 @@ def by_ours(plan: ActionPlan, journal: Journal, groups: bool) -> dict[str, Actio
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
         recorder = Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: NOW)
         run = PlanRun(
-            plan=replace(plan, limits={}),
+            plan=plan,
             recorder=recorder,
             events=queue.SimpleQueue(),
             make_task=lambda _: None,
-            on_failure=OnFailure.CONTINUE,
+            concurrency=Concurrency(limits={}, max_workers=WORKERS),
+            failures=FailureRules(on_failure=OnFailure.CONTINUE),
         )
         made = make_flow(plan, journal, groups)
         engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS, grace_s=30)

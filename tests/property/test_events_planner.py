@@ -19,9 +19,9 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
+from planner.plan.states import WELL, ActionState, Outcome
 from planner.planners.events.planner import EventsPlanner
-from planner.states import WELL, ActionState, Outcome
 from planner.testing import check_planner, plan
 
 SETTINGS = settings(

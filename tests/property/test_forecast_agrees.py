@@ -18,19 +18,20 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.actions.pause import Pause
-from applier.engines import PlanRun, linear, threads
+from applier.actions.markers import Pause
+from applier.engines import PlanRun, attempts, linear
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
 from applier.recording.recorder import Recorder
-from applier.scheduling.forecast import best_ranks, forecast
+from applier.scheduling.course import Ranking
+from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import random_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLUGINS = {"nop": plugin(changed), "pause": Pause}
@@ -129,7 +130,7 @@ def engine_times(plan, durations, workers, ranks):
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
         saved = store.load_plan(plan.uuid)
-        patch.setattr(threads, "ThreadPool", simulation)
+        patch.setattr(attempts, "ThreadPool", simulation)
         patch.setattr(linear.time, "monotonic", simulation.clock)
         # A forecast knows no commits, and no time for which one is put off.
         patch.setattr(linear, "_TOGETHER_S", 0.0)
@@ -140,7 +141,11 @@ def engine_times(plan, durations, workers, ranks):
                 events=simulation,
                 make_task=task_maker(plan.actions, environment),
                 ranks=ranks,
-                workerless=workerless(plan.actions, PLUGINS),
+                concurrency=Concurrency(
+                    limits=plan.limits,
+                    max_workers=workers,
+                    workerless=workerless(plan.actions, PLUGINS),
+                ),
             )
         )
     return simulation.starts, simulation.ends
@@ -158,7 +163,7 @@ def test_what_was_predicted_is_what_runs(workers, seed, pauses):
         limits=plan.limits, max_workers=workers, workerless=workerless(plan.actions, PLUGINS)
     )
     predicted = forecast(plan.actions, durations, concurrency)
-    ranks = best_ranks(plan.actions, durations, concurrency)
+    ranks = Ranking(plan.actions, durations, concurrency).ranks
     assert ranks == predicted.ranks, "whoever runs it has the ranks of the forecast"
     starts, ends = engine_times(plan, durations, workers, ranks)
     assert list(starts) == list(predicted.timeline.start_s), "the same order of starts"
@@ -168,7 +173,7 @@ def test_what_was_predicted_is_what_runs(workers, seed, pauses):
 
 
 def test_a_plan_with_very_many_actions_gets_ranks_without_a_simulation(monkeypatch):
-    monkeypatch.setattr("applier.scheduling.forecast.MANY", 3)
+    monkeypatch.setattr("applier.scheduling.course.MANY", 3)
     plan = ActionPlan(
         uuid="plan",
         planner="test",
@@ -180,5 +185,5 @@ def test_a_plan_with_very_many_actions_gets_ranks_without_a_simulation(monkeypat
     )
     monkeypatch.setattr("applier.scheduling.course.Course.run", None)
     durations = dict.fromkeys("abcd", 1.0)
-    found = best_ranks(plan.actions, durations, Concurrency(limits={}, max_workers=1))
+    found = Ranking(plan.actions, durations, Concurrency(limits={}, max_workers=1)).ranks
     assert sorted(found, key=found.get) == ["b", "c", "a", "d"]

@@ -15,7 +15,7 @@ from applier.scheduling.course import Course
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
-from planner.model import JOIN, Action
+from planner.plan.model import JOIN, Action
 
 
 def partly_run(seed: int) -> list[Action]:

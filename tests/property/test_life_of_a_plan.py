@@ -31,12 +31,12 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
 from applier.storage import record_check
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.random_plans import random_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import (
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import (
     ACTION_TRANSITIONS,
     ENDED_PLAN,
     OPEN,
@@ -106,7 +106,7 @@ def report(uuid: str, state: ActionState, how: Outcome | None = None, **more) ->
 class Applier:
     """Does what runner and engine do, one turn at a time."""
 
-    def __init__(self, store: Store, uuid: str, world: World) -> None:
+    def __init__(self, store: SqlStore, uuid: str, world: World) -> None:
         earlier = store.requests(uuid)
         self.claim = store.claim_plan(uuid, CLAIMANT, now=NOW)
         plan = store.load_plan(uuid)

@@ -21,9 +21,9 @@ from applier.scheduling.decisions import Decisions
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, ends
-from planner.model import Action, ActionPlan
-from planner.place_rules import HeldPlace, PlaceRule
-from planner.states import OPEN, WELL, ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import OPEN, WELL, ActionState, Outcome, PlanState
 
 TOKEN = "serial:patch"  # noqa: S105
 RUNS = settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])

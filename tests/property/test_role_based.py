@@ -13,7 +13,7 @@ from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.model import JOIN, Action, ActionPlan
+from planner.plan.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import plan
 

@@ -19,8 +19,8 @@ from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure, ends
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import OPEN, ActionState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, ActionState
 
 seeds = st.integers(0, 1_000_000)
 policies = st.sampled_from([OnFailure.SKIP_DESCENDANTS, OnFailure.CONTINUE])

@@ -18,8 +18,8 @@ from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, TypePolicy
 from applier.store import Reservation
 from applier.testing.random_plans import random_fate, random_plan
-from planner.model import JOIN, ActionPlan
-from planner.states import ActionState
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import ActionState
 
 TURNS = 15
 NODES = [f"node:{i}" for i in range(4)]

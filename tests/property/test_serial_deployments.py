@@ -15,10 +15,10 @@ from applier.scheduling.decisions import Decisions
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from planner.errors import PlannerError
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, Outcome
 from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
-from planner.states import ActionState, Outcome
 from planner.testing import plan
 
 ROLES = ("web", "db")

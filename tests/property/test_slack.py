@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
-from planner.model import JOIN, Action, Trigger
-from planner.states import Outcome
+from planner.plan.model import JOIN, Action, Trigger
+from planner.plan.states import Outcome
 
 OFTEN = settings(max_examples=examples(150))
 

@@ -18,13 +18,13 @@ from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import chart as charts
 from applier.timeline import lanes, svg
-from applier.timeline.labels import Place, labels
+from applier.timeline.bar_texts import Place, labels
 from applier.timeline.times import NOTHING, Times, times
 from applier.timeline.values import Bar, Chart, TimeSpan, Wait
 from applier.timeline.waits import RunLimits, critical_path, waits
-from applier.timeline.words import small_width
-from planner.model import JOIN, Action, ActionPlan, Trigger
-from planner.states import OPEN, ActionState, Outcome
+from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.states import OPEN, ActionState, Outcome
+from planner.render.shapes import SMALL, width_of
 
 BEGAN = datetime(2026, 1, 2, 23, 59, tzinfo=UTC)
 LIMITS = RunLimits(
@@ -201,8 +201,8 @@ def test_the_names_in_a_row_never_overlap(wide: list[tuple[float, float, str]], 
         at += gap + width
     found = labels(places, 0.0, at + 30)
     for first, second in pairwise(found):
-        assert first.x + small_width(first.text) <= second.x + 1e-6
-    assert all(f.x >= 0 and f.x + small_width(f.text) <= at + 30 for f in found)
+        assert first.x + width_of(first.text, SMALL) <= second.x + 1e-6
+    assert all(f.x >= 0 and f.x + width_of(f.text, SMALL) <= at + 30 for f in found)
 
 
 @given(plans())

@@ -12,9 +12,11 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner import checking, make_plan, registry, schema_errors
+from planner import make_plan
+from planner.making import registry
+from planner.making.saved_schema import SCHEMA as SAVED
 from planner.planners.solution_schema import SCHEMA as SOLUTION
-from planner.saved_schema import SCHEMA as SAVED
+from planner.schemas import checking, schema_errors
 
 MOVE = {"migration_type": "live", "source_node": "c1", "destination_node": None}
 DOCUMENT = {

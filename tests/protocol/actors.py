@@ -23,8 +23,8 @@ from applier.scheduling.decisions import Decisions
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
-from planner.model import ActionPlan
-from planner.states import ENDED_PLAN, OPEN, ActionState, Outcome, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ENDED_PLAN, OPEN, ActionState, Outcome, PlanState
 
 PLAN = "plan"
 VERBS = {"cancel": CancelPlan, "pause": PausePlan, "resume": ResumePlan, "start": StartPlan}

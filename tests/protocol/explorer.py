@@ -19,18 +19,20 @@ from math import inf
 from typing import Any, NamedTuple
 
 from applier.errors import PlanConflict
+from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
-from applier.storage.tables import metadata
 from applier.testing.temporary_store import TemporaryStore, empty_record
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 
 START = datetime(2026, 11, 22, tzinfo=UTC)
 TIMES = {"created_at", "updated_at", "claimed_at", "started_at", "ended_at"}
 #: What of the database tells two states apart: all but times by which nobody decides anything.
 SELECTS = [
-    f"SELECT {', '.join(c.name for c in table.c if c.name not in TIMES)} FROM {table.name}"  # noqa: S608
-    for table in metadata.sorted_tables
+    "SELECT {} FROM {}".format(
+        ", ".join(f't."{c}"' for c in columns if c not in TIMES), f"{name} AS t"
+    )
+    for name, columns in TABLES.items()
 ]
 #: Calls that are part of the step of the next call, because nothing is decided by them alone.
 TOGETHER = frozenset({"list_plans"})

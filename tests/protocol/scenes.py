@@ -16,11 +16,11 @@ from actors import PLAN, applier, coming_and_going, has_a_way_on, operator, serv
 from explorer import START, Explorer, Scene
 
 from applier.cli import verb
-from applier.operations import plans, resuming, services
+from applier.operations import plans, services
 from applier.run import liveness, resume
 from applier.service import worker_loop
-from planner.model import Action, ActionPlan
-from planner.states import PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import PlanState
 
 #: How many heartbeats are missed before a claimant is dead, in place of the product's number.
 MISSED = 1
@@ -114,7 +114,7 @@ def patched():
             enter(mock.patch.dict(function.__kwdefaults__, wait))
         # A service that meets an unexpected error goes on; here, it ends with it.
         enter(mock.patch.object(worker_loop.LOG, "exception", raised_again))
-        for module in (plans, resuming, services):
+        for module in (plans, plans, services):
             enter(mock.patch.object(module, "now", Now()))
         enter(mock.patch.object(verb, "user", return_value="ann"))
         yield

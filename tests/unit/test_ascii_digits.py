@@ -9,18 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from applier.cli import set_ranges
+from applier.cli import simulate
 from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import require_failure
 from applier.run.node_states import _natural
-from planner import documents, options, ranges
+from planner import documents
 from planner.errors import InvalidInput
+from planner.making import options
 from planner.planners import numbers
-from planner.planners.deployment import conditions, fault_tolerance, task_fields
+from planner.planners.deployment import conditions, planner, task_fields
 from planner.planners.events import grammar
 from planner.planners.rolling_update import functions, members, update_policy
-from planner.ranges import whole_number
+from planner.schemas import ranges
+from planner.schemas.ranges import whole_number
 
 ROOT = Path(__file__).parents[2]
 #: Two of each: full width, Arabic, Devanagari, mathematical.
@@ -64,8 +66,8 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "limits": (options.LimitsType(), "node:*={}"),
     "retries": (lambda text: task_fields.number(text, whole=True), "{}"),
     "version": (task_fields.major, "2.{}"),
-    "tolerance": (lambda text: fault_tolerance.allowed(text, 10), "{}"),
-    "percentage": (lambda text: fault_tolerance.allowed(text, 10), "{}%"),
+    "tolerance": (lambda text: planner.allowed(text, 10), "{}"),
+    "percentage": (lambda text: planner.allowed(text, 10), "{}%"),
     "condition": (conditions.Condition, "settings:a.value == {}"),
     "run": (matched(grammar.RUN), "a.b#{}"),
     "duration": (not_none(update_policy.duration_s), "PT{}S"),
@@ -101,7 +103,7 @@ def test_other_digits_are_text_where_any_text_is_accepted() -> None:
     assert _natural("9" * 5000)[0] == (0, int("9" * 18))
     for digits in OTHER_DIGITS:
         assert _natural(digits) == [(1, digits)]
-        assert set_ranges.expand([f"a={digits}..{digits}"]) == ([], [(f"a={digits}..{digits}",)])
+        assert simulate.expand([f"a={digits}..{digits}"]) == ([], [(f"a={digits}..{digits}",)])
 
 
 #: Digits of the kernel, not of people.

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from environments import Environment
-from scratch_database import scratch_database
+from scratch_database import connected, run, scratch_database
 from watcher_lab import PROGRAMS
-
-from applier.storage.connection import make_engine, parse
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.xdist_group("beside")]
 
@@ -55,11 +53,8 @@ def test_two_processes_that_add_the_tables_at_once_add_them_once(
             process.stdin.flush()
         said = [process.communicate()[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
-    engine = make_engine(parse(database.render_as_string(hide_password=False)))
-    with engine.connect() as connection:
-        found = connection.execute(sa.text("SELECT version_num FROM actionplan_watcher_version"))
-        assert found.scalars().all() == ["0001"]
-    engine.dispose()
+    url = database.render_as_string(hide_password=False)
+    assert run(url, "SELECT version_num FROM actionplan_watcher_version") == ["0001"]
 
 
 def test_who_does_not_get_the_lock_of_mysql_adds_nothing(
@@ -67,16 +62,14 @@ def test_who_does_not_get_the_lock_of_mysql_adds_nothing(
 ) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(scratch_database(mysql_url))
-        engine = make_engine(parse(url))
-        stack.callback(engine.dispose)
-        holder = stack.enter_context(engine.connect())
+        holder = stack.enter_context(connected(url)).cursor()
         with adding(watcher_environment, tmp_path / "one", sa.make_url(url), "0") as process:
             assert process.stdout
             assert process.stdout.readline() == "ready\n"
             # It is one for all databases of the server: another test may have it, and may want it.
-            taken = holder.exec_driver_sql("SELECT GET_LOCK('actionplan_watcher', 240)").scalar()
-            assert taken == 1
+            holder.execute("SELECT GET_LOCK('actionplan_watcher', 240)")
+            assert holder.fetchall() == ((1,),)
             _, said = process.communicate("\n")
         assert process.returncode == 1, said
         assert "another process has changed" in said
-        assert sa.inspect(holder).get_table_names() == []
+        assert run(url, "SHOW TABLES") == []

@@ -18,9 +18,9 @@ from applier.contracts import Claimant
 from applier.run.this_process import this_host
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
-from applier.store import Service, Store
+from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.slow
 
@@ -47,14 +47,14 @@ def record(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def store(record: str) -> Iterator[Store]:
+def store(record: str) -> Iterator[SqlStore]:
     """Return the record."""
     with closing(SqlStore(record)) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
-def api(record: str, store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def api(record: str, store: SqlStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """Return the service on the record."""
     with Api(tmp_path_factory.mktemp("api"), record) as api:
         yield api
@@ -84,7 +84,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def plan(api: Api, store: Store, document: Path) -> str:
+def plan(api: Api, store: SqlStore, document: Path) -> str:
     """Make a plan by our command line; return its uuid."""
     api.actionplan("create", str(document))
     return store.find_plan("last")
@@ -114,7 +114,7 @@ def test_a_plan_is_listed_shown_and_started(client: Client, plan: str) -> None:
 
 
 def test_a_plan_is_started_by_an_update_and_cancelled_while_it_runs(
-    client: Client, plan: str, store: Store
+    client: Client, plan: str, store: SqlStore
 ) -> None:
     updated = client.json("actionplan", "update", plan, "replace", "state=PENDING")
     assert updated["State"] == "PENDING"
@@ -131,7 +131,7 @@ def test_a_plan_is_started_by_an_update_and_cancelled_while_it_runs(
     assert "State transition not allowed" in said
 
 
-def test_plans_come_page_by_page(client: Client, store: Store) -> None:
+def test_plans_come_page_by_page(client: Client, store: SqlStore) -> None:
     indicator = {"name": "g", "description": "d", "unit": "%", "value": 12.5}
     made = [new_plan(audit_uuid=AUDIT, global_efficacy=(indicator,)) for _ in range(3)]
     for each in made:
@@ -177,7 +177,7 @@ def test_actions_are_listed_shown_and_skipped(client: Client, plan: str) -> None
     assert f"Action {unknown} could not be found" in client.refused("action", "show", unknown)
 
 
-def test_services_are_listed_and_shown(client: Client, store: Store) -> None:
+def test_services_are_listed_and_shown(client: Client, store: SqlStore) -> None:
     now = datetime.now(UTC)
     known = {"host": "h-1", "pid": 1, "user": "wanda", "cloud": "west", "started_at": now}
     store.report_service(Service(uuid=str(uuid4()), heartbeat_at=now, **known))

@@ -11,13 +11,15 @@ from typing import Any
 
 import environments
 import pytest
-import sqlalchemy as sa
 from guarded_process import PATIENCE_S, GuardedProcess
 from lab_servers import Servers
+from scratch_database import run
 from watcher_lab import APPLIER, DECISION_ENGINE, HOST, PROGRAMS, WatcherLab
 
-from applier.storage.connection import make_engine, parse
 from applier.watcher.tables import runs
+
+#: The plan in the row that ``resume --follow`` writes.
+FOLLOWER = "00000000-0000-0000-0000-000000000000"
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.xdist_group("lab")]
 
@@ -124,19 +126,20 @@ def test_moves_that_fail_end_the_plan(lab: WatcherLab, servers: Servers) -> None
 
 
 def test_a_plan_goes_on_after_its_applier_was_killed(
-    lab: WatcherLab, servers: Servers, tmp_path: Path, hold: Path
+    lab: WatcherLab, servers: Servers, tmp_path: Path, hold: Path, watcher_database: str
 ) -> None:
     plan = maintenance(lab, servers, 3, lab_hold=str(hold))
-    lab.optimize.start(plan)
-    wait_for_a_move(servers)
-    lab.kill(APPLIER)
-    assert lab.optimize.get(f"action_plans/{plan}")["state"] == "ONGOING"
     output = tmp_path / "follow.out"
     program = environments.WATCHER.program("actionplan-watcher")
     configuration = lab.folder / f"{HOST}-{APPLIER}.conf"
     words = [program, "--config-file", configuration, "resume", "--follow"]
     follow = GuardedProcess(words, output, lab.environment)
     try:
+        wait_until(lambda: run_by_our_engine(watcher_database, FOLLOWER) != set())
+        lab.optimize.start(plan)
+        wait_for_a_move(servers)
+        lab.kill(APPLIER)
+        assert lab.optimize.get(f"action_plans/{plan}")["state"] == "ONGOING"
         lab.start_service(APPLIER, OURS)
         hold.unlink()
         assert ended(lab, plan)["state"] == "SUCCEEDED", follow.last_output()
@@ -202,10 +205,5 @@ def test_watcher_goes_back_to_its_own_engine_by_one_line(
 
 def run_by_our_engine(database: str, *plans: str) -> set[str]:
     """Return which plans our engine has claimed."""
-    engine = make_engine(parse(database))
-    try:
-        with engine.connect() as connection:
-            rows = connection.execute(sa.select(runs.c.plan_uuid))
-            return {row.plan_uuid for row in rows} & set(plans)
-    finally:
-        engine.dispose()
+    claimed = run(database, f"SELECT plan_uuid FROM {runs.name}")
+    return set(plans) & set(claimed)

@@ -35,6 +35,8 @@ CASES = (
     "unknown_parents",
     "no_such_type",
     "handed_twice",
+    "rule_any",
+    "rule_always",
 )
 
 

@@ -82,7 +82,7 @@ def states(outcome: dict[str, Any]) -> list[str]:
     return [outcome["state"], *(action["state"] for action in outcome["actions"])]
 
 
-@pytest.mark.parametrize("applier", ["true"], indirect=True)
+@pytest.mark.parametrize("applier", ["followed"], indirect=True)
 def test_with_resume_the_next_applier_takes_the_plan_over(applier: Applier) -> None:
     plan = applier.killed()
     left = applier.step("syncer", plan)
@@ -96,7 +96,12 @@ def test_with_resume_the_next_applier_takes_the_plan_over(applier: Applier) -> N
 
 @pytest.mark.parametrize("applier", ["true"], indirect=True)
 @pytest.mark.parametrize(
-    ("step", "state"), [("cancelled, done", "SUCCEEDED"), ("cancelled, not done", "CANCELLED")]
+    ("step", "state"),
+    [
+        ("cancelled, done", "SUCCEEDED"),
+        ("cancelled, not done", "CANCELLED"),
+        ("cancelled, another", "FAILED"),
+    ],
 )
 def test_what_a_cancelled_plan_was_at_is_verified_as_well(
     applier: Applier, step: str, state: str
@@ -111,8 +116,8 @@ def test_what_is_kept_of_a_plan_goes_when_watcher_has_removed_it(applier: Applie
     assert applier.step("purged", applier.killed()) == {"before": 0, "after": 1, "again": 0}
 
 
-@pytest.mark.parametrize("applier", ["false"], indirect=True)
-def test_without_resume_watcher_cancels_the_plan_and_it_goes_on_when_asked(
+@pytest.mark.parametrize("applier", ["false", "true"], indirect=True)
+def test_unless_a_process_follows_watcher_cancels_the_plan_and_it_goes_on_when_asked(
     applier: Applier,
 ) -> None:
     plan = applier.killed()

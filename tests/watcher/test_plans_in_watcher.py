@@ -14,8 +14,9 @@ import pytest
 from environments import ROOT, Environment
 from watcher_lab import PROGRAMS
 
-from planner import documents, registry
-from planner.model import JOIN, ActionPlan
+from planner import documents
+from planner.making import registry
+from planner.plan.model import JOIN, ActionPlan
 from planner.testing import plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("beside")]
@@ -44,8 +45,8 @@ def text(value: Any) -> str:
 def given(planner: str, options: Mapping[str, Any], **case: Any) -> dict[str, Any]:
     """Return a case for the program, with its options in watcher.conf."""
     own = {name: text(value) for name, value in options.items()}
-    settings = {"watcher_planners.actionplan": {"planner": planner}}
-    return {"settings": settings | {f"watcher_planners.{planner}": own}, "hosts": {}} | case
+    settings = {"watcher_planners.actionplan": {"planner": planner, **own}}
+    return {"settings": settings, "hosts": {}} | case
 
 
 def engine(**limits: int) -> dict[str, Any]:
@@ -220,6 +221,16 @@ def test_a_plan_whose_limits_nobody_would_keep_is_refused(
     assert too_many["left"]
 
 
+def test_options_of_our_planner_leave_that_of_watcher_alone(
+    watcher_environment: Environment, tmp_path: Path
+) -> None:
+    actions = [("nop", {"message": "m"}), ("sleep", {"duration": 0}), ("sleep", {"duration": 0})]
+    case = given("weight", {"parallelization": "sleep:2"}, actions=actions)
+    ours, of_watcher = run(watcher_environment, tmp_path, [case, case | {"planner": "weight"}])
+    assert [action["parents"] for action in ours["actions"]] == [[], [0], [0]]
+    assert [action["parents"] for action in of_watcher["actions"]] == [[], [0], [1]]
+
+
 def test_touches_of_a_third_party_come_from_the_configuration(
     watcher_environment: Environment, tmp_path: Path
 ) -> None:
@@ -230,7 +241,7 @@ def test_touches_of_a_third_party_come_from_the_configuration(
     ]
     case = given("weight", {"parallelization": "rack_move:2"}, actions=actions)
     known = {"touches": "rack_move: leaves node:{host}\n  drain: takes_down node:{of}"}
-    case["settings"]["watcher_planners.weight"]["weights"] = "rack_move:2,drain:2"
+    case["settings"]["watcher_planners.actionplan"]["weights"] = "rack_move:2,drain:2"
     told = case["settings"] | {"watcher_workflow_engines.actionplan": known}
     unknown, of_table = run(watcher_environment, tmp_path, [case, case | {"settings": told}])
     assert [action["parents"] for action in unknown["actions"]] == [[], [], []]

@@ -73,6 +73,18 @@ def test_a_plan_is_found_by_a_beginning_and_drawn(planned: Call) -> None:
     assert "move web-1 from compute-1 to compute-2" in drawn.stdout
 
 
+def test_the_timeline_is_that_of_watchers_record_and_makes_no_other(
+    watcher_environment: Environment, tmp_path: Path
+) -> None:
+    ran = caller(watcher_environment, tmp_path, "run")
+    before = sorted(tmp_path.rglob("*"))
+    for lanes in ("type", "worker"):
+        drawn = ran("graph", "last", "-f", "timeline", "--lanes", lanes)
+        assert (drawn.returncode, drawn.stderr) == (0, "")
+        assert "watcher: FAILED" in drawn.stdout
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

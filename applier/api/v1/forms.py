@@ -14,16 +14,16 @@ from typing import Any
 import falcon
 
 from applier.api.v1 import versions
-from applier.api.v1.watcher_links import links
+from applier.api.v1.requests import links
 from applier.notifications import watcher_words
 from applier.notifications.watcher_words import action_word
-from applier.operations import hidden_values
+from applier.operations import lookup
 from applier.store.pages import PlanHead, PlannedAction
-from planner.model import Action
-from planner.registry import ActionTypes
-from planner.states import ActionState, PlanState
+from planner.making.registry import ActionTypes
+from planner.plan.model import Action
+from planner.plan.states import PlanState
 
-#: The state shown for a plan or an action whose rows in the database cannot be read.
+#: The state shown for a plan whose row in the database cannot be read.
 _DAMAGED = "FAILED"
 
 
@@ -54,7 +54,9 @@ def plan_form(
     if whole:
         form |= {"hostname": head.host, "created_at": _time(head.created_at), "deleted_at": None}
         if versions.knows_messages(request):
-            text = _message(head.state, own, head.status_message, head.damage)
+            text = f"damaged: {head.damage}" if head.damage else head.status_message
+            if head.state is not None and not head.damage:
+                text = watcher_words.with_own_word(head.state, own, text)
             form["status_message"] = text
     return form
 
@@ -66,8 +68,8 @@ def action_form(
 
     Without ``whole``, only the fields of a short list are included.
     """
-    action = planned.action or Action(uuid=planned.uuid, action_type="")
-    state = action_word(action.state) if planned.action else _DAMAGED
+    action = planned.action
+    state = action_word(action.state)
     form: dict[str, Any] = {
         "uuid": planned.uuid,
         "action_plan_uuid": planned.plan,
@@ -77,7 +79,7 @@ def action_form(
         "links": links(request, "actions", planned.uuid),
     }
     if whole:
-        shown = hidden_values.action_without(action, types)
+        shown = lookup.action_without(action, types)
         form |= {
             "description": action.description or "",
             "input_parameters": shown.input_parameters,
@@ -86,8 +88,8 @@ def action_form(
             "deleted_at": None,
         }
         if versions.knows_messages(request):
-            text = _message(action.state, state, action.status_message, planned.damage)
-            form["status_message"] = text
+            own = watcher_words.with_own_word(action.state, state, action.status_message)
+            form["status_message"] = own
     return form
 
 
@@ -99,14 +101,6 @@ def parents(action: Action) -> list[str]:
     """
     groups = (uuid for group in action.needs_any for uuid in group)
     return list(dict.fromkeys((*action.before(), *groups)))
-
-
-def _message(
-    state: PlanState | ActionState | None, shown: str, message: str | None, damage: str | None
-) -> str | None:
-    if damage is not None:
-        return f"damaged: {damage}"
-    return message if state is None else watcher_words.with_own_word(state, shown, message)
 
 
 def _numbers(efficacy: Any) -> list[dict[str, Any]]:

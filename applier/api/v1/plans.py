@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import partial
+from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts, operator_of
-from applier.api.v1 import paging, patches
+from applier.api.endpoints import Call, Endpoint
+from applier.api.v1 import requests
 from applier.api.v1.forms import plan_form, plan_word
 from applier.errors import PlanConflict, PlanNotFound
 from applier.operations import plans, removal
 from applier.store.pages import PlanHead, PlanKey
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 #: The sort key of the store for each ``sort_key`` of Watcher's lists of plans.
 KEYS = {
@@ -45,136 +45,112 @@ ALLOWED = frozenset(
 )
 #: Watcher's states of plans.
 WORDS = frozenset(str(state) for state in PlanState if state is not PlanState.PAUSED)
-_INTERNAL = (*patches.INTERNAL, "status_message")
+_INTERNAL = (*requests.INTERNAL, "status_message")
 
 
-class PlansV1:
-    """The list of plans."""
-
-    RULES: ClassVar = {"GET": "plan:read"}
-
-    def __init__(self, parts: Parts, *, detail: bool = False) -> None:
-        self._assembly, self._detail = parts.assembly, detail
-
-    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Answer with a page of plans."""
-        given = paging.arguments(request, ("audit_uuid", "strategy"))
-        page = paging.page_of(given, KEYS)
-        audit = given.get("audit_uuid")
-        try:
-            found = self._assembly.store.plan_heads(
-                page,
-                audit=paging.uuid_of("audit_uuid", audit) if audit else None,
-                strategy=given.get("strategy"),
-            )
-        except PlanNotFound as unknown:
-            raise _not_found(unknown.reference) from None
-        forms = [plan_form(head, request, whole=self._detail) for head in found]
-        response.media = paging.with_next(request, "action_plans", forms, page, given)
+def _page(call: Call, *, whole: bool) -> dict[str, Any]:
+    """Return a page of plans; without ``whole``, only the fields of a short list."""
+    given = requests.arguments(call.request, ("audit_uuid", "strategy"))
+    page = requests.page_of(given, KEYS)
+    audit = given.get("audit_uuid")
+    try:
+        found = call.store.plan_heads(
+            page,
+            audit=requests.uuid_of("audit_uuid", audit) if audit else None,
+            strategy=given.get("strategy"),
+        )
+    except PlanNotFound as unknown:
+        raise _not_found(unknown.reference) from None
+    forms = [plan_form(head, call.request, whole=whole) for head in found]
+    return requests.with_next(call.request, "action_plans", forms, page, given)
 
 
-class OnePlanV1:
-    """The base class of the resources of one plan."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._assembly = parts.assembly
-
-    def _head(self, text: str) -> PlanHead:
-        """Return a plan without its actions; raises falcon.HTTPBadRequest or HTTPNotFound."""
-        uuid = paging.uuid_of("action_plan_uuid", text)
-        try:
-            return self._assembly.store.plan_head(uuid)
-        except PlanNotFound:
-            raise _not_found(uuid) from None
-
-    def _plan(self, head: PlanHead) -> ActionPlan:
-        return self._assembly.store.load_plan(head.uuid)
+in_short = Endpoint("GET /v1/action_plans", "plan:read")(partial(_page, whole=False))
+in_detail = Endpoint("GET /v1/action_plans/detail", "plan:read")(partial(_page, whole=True))
 
 
-class PlanV1(OnePlanV1):
-    """One plan."""
-
-    RULES: ClassVar = {"GET": "plan:read", "PATCH": "plan:run", "DELETE": "plan:delete"}
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Answer with the plan."""
-        response.media = plan_form(self._head(uuid), request)
-
-    def on_delete(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Mark the plan DELETED; raise falcon.HTTPBadRequest if it waits, runs or is paused."""
-        head, operator = self._head(uuid), operator_of(request, [])
-        try:
-            removal.delete(self._assembly.store, operator, self._plan(head))
-        except (PlanConflict, InvalidTransition):
-            word = plan_word(self._head(uuid).state)
-            text = f"Couldn't delete when state is '{word}'."
-            raise falcon.HTTPBadRequest(description=text) from None
-        response.status = falcon.HTTP_NO_CONTENT
-
-    def on_patch(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Start the plan if its new state is PENDING; cancel it for CANCELLED and CANCELLING.
-
-        Raises falcon.HTTPBadRequest for any other change: see :data:`ALLOWED`.
-        """
-        head, found = self._head(uuid), patches.steps(request)
-        patches.require_fields(found, internal=_INTERNAL)
-        patches.require_word(found, WORDS)
-        # Of several operations on the state, the last one counts.
-        step = next((s for s in reversed(found) if s.path == "/state"), None)
-        old = plan_word(head.state)
-        new = str(step.value) if step else old
-        if (old, new) not in ALLOWED:
-            step = step or (found[-1] if found else None)
-            reason = f"State transition not allowed: ({old} -> {new})"
-            raise patches.refused(step, reason)
-        self._change(request, head, step, new)
-        after = self._head(uuid)
-        # A plan stays ONGOING until its applier has read the request; Watcher shows CANCELLING.
-        asked = new if new == "CANCELLING" and after.state is PlanState.ONGOING else None
-        response.media = plan_form(after, request, state=asked)
-
-    def _change(
-        self, request: falcon.Request, head: PlanHead, step: patches.Step | None, new: str
-    ) -> None:
-        operator, plan = operator_of(request, []), self._plan(head)
-        try:
-            if new == "PENDING":
-                _require_recommended(plan)
-                plans.start(self._assembly, operator, plan)
-            else:
-                plans.cancel(self._assembly, operator, plan, None)
-        except (PlanConflict, InvalidTransition):
-            word = plan_word(self._head(head.uuid).state)
-            reason = f"State transition not allowed: ({word} -> {new})"
-            raise patches.refused(step, reason) from None
+@Endpoint("GET /v1/action_plans/{uuid}", "plan:read")
+def plan(call: Call) -> dict[str, Any]:
+    """Answer with the plan."""
+    return plan_form(_head(call), call.request)
 
 
-class StartV1(OnePlanV1):
-    """The start of a plan."""
-
-    RULES: ClassVar = {"POST": "plan:run"}
-
-    def on_post(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Make a RECOMMENDED plan PENDING, so that an applier service runs it.
-
-        Raises falcon.HTTPBadRequest for a plan in another state.
-        """
-        head, operator = self._head(uuid), operator_of(request, [])
-        try:
-            plan = self._plan(head)
-            _require_recommended(plan)
-            plans.start(self._assembly, operator, plan)
-        except (PlanConflict, InvalidTransition):
-            word = plan_word(self._head(uuid).state)
-            text = f"Couldn't start when state is '{word}'."
-            raise falcon.HTTPBadRequest(description=text) from None
-        response.media = plan_form(self._head(uuid), request)
+@Endpoint("DELETE /v1/action_plans/{uuid}", "plan:delete", status=204)
+def delete_plan(call: Call) -> None:
+    """Mark the plan DELETED; raise falcon.HTTPBadRequest if it waits, runs or is paused."""
+    head = _head(call)
+    try:
+        removal.delete(call.store, call.operator, call.store.load_plan(head.uuid))
+    except (PlanConflict, InvalidTransition):
+        text = f"Couldn't delete when state is '{_word(call)}'."
+        raise falcon.HTTPBadRequest(description=text) from None
 
 
-def _require_recommended(plan: ActionPlan) -> None:
-    """Raise PlanConflict unless a plan is RECOMMENDED: Watcher starts no other plan."""
+@Endpoint("PATCH /v1/action_plans/{uuid}", "plan:run")
+def patch_plan(call: Call) -> dict[str, Any]:
+    """Start the plan if its new state is PENDING; cancel it for CANCELLED and CANCELLING.
+
+    Raises falcon.HTTPBadRequest for any other change: see :data:`ALLOWED`.
+    """
+    head, found = _head(call), requests.steps(call.request)
+    requests.require_fields(found, internal=_INTERNAL)
+    requests.require_word(found, WORDS)
+    # Of several operations on the state, the last one counts.
+    step = next((s for s in reversed(found) if s.path == "/state"), None)
+    old = plan_word(head.state)
+    new = str(step.value) if step else old
+    if (old, new) not in ALLOWED:
+        step = step or (found[-1] if found else None)
+        raise requests.refused(step, f"State transition not allowed: ({old} -> {new})")
+    try:
+        if new == "PENDING":
+            _start(call, head)
+        else:
+            plans.cancel(call.assembly, call.operator, call.store.load_plan(head.uuid), None)
+    except (PlanConflict, InvalidTransition):
+        reason = f"State transition not allowed: ({_word(call)} -> {new})"
+        raise requests.refused(step, reason) from None
+    after = _head(call)
+    # A plan stays ONGOING until its applier has read the request; Watcher shows CANCELLING.
+    asked = new if new == "CANCELLING" and after.state is PlanState.ONGOING else None
+    return plan_form(after, call.request, state=asked)
+
+
+@Endpoint("POST /v1/action_plans/{uuid}/start", "plan:run")
+def start_plan(call: Call) -> dict[str, Any]:
+    """Make a RECOMMENDED plan PENDING, so that an applier service runs it.
+
+    Raises falcon.HTTPBadRequest for a plan in another state.
+    """
+    head = _head(call)
+    try:
+        _start(call, head)
+    except (PlanConflict, InvalidTransition):
+        text = f"Couldn't start when state is '{_word(call)}'."
+        raise falcon.HTTPBadRequest(description=text) from None
+    return plan_form(_head(call), call.request)
+
+
+def _head(call: Call) -> PlanHead:
+    """Return the plan without its actions; raises falcon.HTTPBadRequest or HTTPNotFound."""
+    uuid = requests.uuid_of("action_plan_uuid", call.names["uuid"])
+    try:
+        return call.store.plan_head(uuid)
+    except PlanNotFound:
+        raise _not_found(uuid) from None
+
+
+def _word(call: Call) -> str:
+    """Return the state that the plan has now, in Watcher's words."""
+    return plan_word(_head(call).state)
+
+
+def _start(call: Call, head: PlanHead) -> None:
+    """Start a plan; raises PlanConflict unless it is RECOMMENDED: Watcher starts no other."""
+    plan = call.store.load_plan(head.uuid)
     if plan.state is not PlanState.RECOMMENDED:
         raise PlanConflict(plan.uuid, plan.state, f"the plan is {plan.state}")
+    plans.start(call.assembly, call.operator, plan)
 
 
 def _not_found(uuid: str) -> falcon.HTTPNotFound:

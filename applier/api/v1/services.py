@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import zlib
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts
-from applier.api.v1 import paging
-from applier.api.v1.watcher_links import links
+from applier.api.endpoints import Call, Endpoint
+from applier.api.v1 import requests
+from applier.api.v1.requests import links
 from applier.assembly import now
-from applier.errors import sound_part
 from applier.run import liveness
 from applier.store import Service
 from applier.store.pages import Page
@@ -29,40 +29,32 @@ KEYS = {key: key for key in ("id", "name", "host", "status", "last_seen_up", "cr
 }
 
 
-class ServicesV1:
-    """The list of services."""
-
-    RULES: ClassVar = {"GET": "service:read"}
-
-    def __init__(self, parts: Parts, *, detail: bool = False) -> None:
-        self._assembly, self._detail = parts.assembly, detail
-
-    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Answer with a page of services. There are few, so that all are read."""
-        given = paging.arguments(request)
-        page = paging.page_of(given, KEYS, marks_uuids=False)
-        forms = [_form(each, request) for each in sound_part(self._assembly.store.services)[0]]
-        forms.sort(key=lambda f: (f[page.key], f["id"]), reverse=page.descending)
-        found = [_part(form, whole=self._detail) for form in _of_page(forms, page)]
-        response.media = paging.with_next(request, "services", found, page, given, marker="id")
+def _page(call: Call, *, whole: bool) -> dict[str, Any]:
+    """Return a page of services. There are few, so that all are read."""
+    given = requests.arguments(call.request)
+    page = requests.page_of(given, KEYS, marks_uuids=False)
+    forms = _forms(call)
+    forms.sort(key=lambda f: (f[page.key], f["id"]), reverse=page.descending)
+    found = [_part(form, whole=whole) for form in _of_page(forms, page)]
+    return requests.with_next(call.request, "services", found, page, given, marker="id")
 
 
-class ServiceV1:
-    """One service."""
+in_short = Endpoint("GET /v1/services", "service:read")(partial(_page, whole=False))
+in_detail = Endpoint("GET /v1/services/detail", "service:read")(partial(_page, whole=True))
 
-    RULES: ClassVar = {"GET": "service:read"}
 
-    def __init__(self, parts: Parts) -> None:
-        self._assembly = parts.assembly
+@Endpoint("GET /v1/services/{name}", "service:read")
+def service(call: Call) -> dict[str, Any]:
+    """Answer with the service of an id, or with the first of a name, latest heartbeat first."""
+    name = call.names["name"]
+    for form in _forms(call):
+        if name in (str(form["id"]), form["name"]):
+            return form
+    raise _not_found(name)
 
-    def on_get(self, request: falcon.Request, response: falcon.Response, name: str) -> None:
-        """Answer with the service of an id, or with the first of a name, latest heartbeat first."""
-        for each in sound_part(self._assembly.store.services)[0]:
-            form = _form(each, request)
-            if name in (str(form["id"]), form["name"]):
-                response.media = form
-                return
-        raise _not_found(name)
+
+def _forms(call: Call) -> list[dict[str, Any]]:
+    return [_form(each, call.request) for each in call.store.services()]
 
 
 def _of_page(forms: list[dict[str, Any]], page: Page) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The microversions of Watcher's API, and middleware that reads and writes their headers."""
+"""The versions of Watcher's API: middleware for microversions, and the documents at / and /v1."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 
 import falcon
 
+from applier.api.authentication import AGAIN
+from applier.api.endpoints import Call, Endpoint
+from applier.api.v1.requests import links
+
 HEADER = "OpenStack-API-Version"
 #: The type of Watcher's service, by which the header names it.
 SERVICE = "infra-optim"
+#: The resources that are served.
+RESOURCES = ("actions", "action_plans", "services")
 
 
 class Version(NamedTuple):
@@ -105,3 +111,37 @@ def _served(version: Version) -> Version:
 
 def _is_below_v1(request: falcon.Request) -> bool:
     return request.path == "/v1" or request.path.startswith("/v1/")
+
+
+@Endpoint("GET /", None)
+def root(call: Call) -> dict[str, Any]:
+    """Answer with the versions; redirect a browser to the list of plans."""
+    request = call.request
+    if "text/html" in (request.get_header("Accept") or ""):
+        raise falcon.HTTPSeeOther(f"/plans{request.env.get(AGAIN, '')}")
+    current = {
+        "id": "v1",
+        "status": "CURRENT",
+        "min_version": str(OLDEST),
+        "max_version": str(NEWEST),
+        "links": [{"rel": "self", "href": f"{request.prefix}/v1/"}],
+    }
+    return {
+        "name": "ActionPlan API",
+        "description": "Action plans, actions and services, as OpenStack Watcher's API "
+        "version 1 gives them.",
+        "versions": [current],
+        "default_version": current,
+    }
+
+
+@Endpoint("GET /v1", "product:read")
+def resources(call: Call) -> dict[str, Any]:
+    """Answer with the resources."""
+    base, own = "application/json", "application/vnd.openstack.watcher.v1+json"
+    return {
+        "id": "v1",
+        "media_types": [{"base": base, "type": own}],
+        "links": [{"rel": "self", "href": f"{call.request.prefix}/v1/"}],
+        **{kind: links(call.request, kind) for kind in RESOURCES},
+    }

@@ -1,174 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/v2/plans/ID/actions``: actions, their attempts and output, and why they wait."""
+"""``/v2/plans/ID/actions``: actions with their attempts, why they wait, and what steers them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts
+from applier.api.endpoints import Call
 from applier.api.v2 import schemas
-from applier.api.v2.operation import Operation, Resource
-from applier.operations import explanation, hidden_values, lookup
-from applier.store import Attempt
+from applier.api.v2.operation import Operation, change
+from applier.errors import ActionNotFound
+from applier.operations import actions as steering
+from applier.operations import explanation, lookup
+from applier.store.pages import ActionKey, Page
 from planner.errors import InvalidInput, Mistake
+from planner.plan.states import ActionState
 
 _WITH_ATTEMPTS = {
     "allOf": [schemas.ACTION],
     "properties": {
         "output": schemas.TEXT_OR_NONE,
         "attempts_made": {"type": "array", "items": schemas.ATTEMPT},
-        "damaged": schemas.LINES,
     },
+}
+_SELECTION = {
+    "state": schemas.ACTION_STATE,
+    "action_type": schemas.TEXT,
+    "limit": schemas.LIMIT,
+    "after": schemas.TEXT,
 }
 
 
-class ActionsV2(Resource):
-    """The actions of a plan."""
+@Operation(
+    "GET /v2/plans/{plan}/actions",
+    "plan:read",
+    query=_SELECTION,
+    answer=schemas.list_of("actions", schemas.ACTION),
+)
+def actions(call: Call) -> dict[str, Any]:
+    """List the actions of a plan in schedule order.
 
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="List the actions of a plan in schedule order.",
-            query={
-                "state": schemas.ACTION_STATE,
-                "action_type": schemas.TEXT,
-                "limit": schemas.LIMIT,
-                "after": schemas.TEXT,
-            },
-            answer=schemas.list_of("actions", schemas.ACTION),
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """List actions; ``after`` is the uuid of the last one of the page before."""
-        query = self.query(request)
-        found = lookup.find_plan(self._parts.assembly.store, plan)
-        members = list(found.actions)
-        if "after" in query:
-            places = [i for i, a in enumerate(members) if a.uuid == query["after"]]
-            if not places:
-                text = f"plan {found.uuid[:8]} has no action {query['after']!r}"
-                raise InvalidInput([Mistake(text, place="query after")])
-            members = members[places[0] + 1 :]
-        wanted = [
-            action
-            for action in members
-            if query.get("state") in (None, str(action.state))
-            and query.get("action_type") in (None, action.action_type)
-        ]
-        page = wanted[: query.get("limit", 1000)]
-        types = self._parts.assembly.action_types
-        answer: dict[str, Any] = {
-            "actions": [hidden_values.action_without(a, types).to_dict() for a in page]
-        }
-        if len(page) < len(wanted):
-            parameters = {**query, "after": page[-1].uuid}
-            answer["next"] = request.prefix + request.path + falcon.to_query_str(parameters)
-        response.media = answer
+    ``after`` is the uuid of the last one of the page before.
+    """
+    store, query = call.store, call.query
+    plan = store.plan_head(store.find_plan(call.names["plan"])).uuid
+    most, types = query.get("limit", 1000), call.assembly.action_types
+    # One more tells whether there is a next page.
+    page = Page(most + 1, ActionKey.SAVED, marker=query.get("after"))
+    chosen = {name: query[name] for name in ("state", "action_type") if name in query}
+    try:
+        found = [one.action for one in store.planned_actions(page, plan=plan, **chosen)]
+    except ActionNotFound as unknown:
+        text = f"plan {plan[:8]} has no action {query['after']!r}"
+        raise InvalidInput([Mistake(text, place="query after")]) from unknown
+    shown = [lookup.action_without(action, types).to_dict() for action in found[:most]]
+    answer: dict[str, Any] = {"actions": shown}
+    if len(found) > most:
+        rest = falcon.to_query_str({**query, "after": found[most - 1].uuid})
+        answer["next"] = call.request.prefix + call.request.path + rest
+    return answer
 
 
-class ActionV2(Resource):
-    """One action."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Show an action with its output and every attempt.",
-            answer=_WITH_ATTEMPTS,
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(
-        self, request: falcon.Request, response: falcon.Response, plan: str, action: str
-    ) -> None:
-        """Show an action."""
-        self.query(request)
-        store = self._parts.assembly.store
-        found = lookup.find_plan(store, plan)
-        one = lookup.find_action(found, action)
-        shown = hidden_values.action_without(one, self._parts.assembly.action_types)
-        attempts, damaged = schemas.readable(lambda: store.attempts(found.uuid, one.uuid))
-        response.media = {
-            **shown.to_dict(),
-            "output": None if damaged else store.output(found.uuid, one.uuid),
-            "attempts_made": [attempt_of(attempt) for attempt in attempts],
-            **damaged,
-        }
-
-
-class OutputV2(Resource):
-    """The output of an action."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Return the output of the last attempt, or the last 64 KiB of it.",
-            media="text/plain",
-            answer=schemas.TEXT,
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(
-        self, request: falcon.Request, response: falcon.Response, plan: str, action: str
-    ) -> None:
-        """Return the output."""
-        self.query(request)
-        store = self._parts.assembly.store
-        found = lookup.find_plan(store, plan)
-        one = lookup.find_action(found, action)
-        response.content_type = "text/plain; charset=utf-8"
-        response.text = store.output(found.uuid, one.uuid) or ""
-
-
-class WhyV2(Resource):
-    """The reason why an action waits, or did not run."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Explain when an action starts, what it waits for, or why it did not run.",
-            query={"max_workers": schemas.WHOLE},
-            answer=schemas.mapping({"lines": schemas.LINES}),
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(
-        self, request: falcon.Request, response: falcon.Response, plan: str, action: str
-    ) -> None:
-        """Explain an action."""
-        query = self.query(request)
-        assembly = self._parts.assembly
-        found = lookup.find_plan(assembly.store, plan)
-        one = lookup.find_action(found, action)
-        workers = query.get("max_workers") or assembly.max_workers
-        window = assembly.waits_for(found)(one)
-        lines = explanation.explained(assembly, found, one, workers, window)
-        response.media = {"lines": lines}
-
-
-def attempt_of(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as JSON types."""
+@Operation("GET /v2/plans/{plan}/actions/{action}", "plan:read", answer=_WITH_ATTEMPTS)
+def action(call: Call) -> dict[str, Any]:
+    """Show an action with its output and every attempt."""
+    plan, one = call.part
+    shown = lookup.action_without(one, call.assembly.action_types)
+    attempts = call.store.attempts(plan.uuid, one.uuid)
     return {
-        "number": attempt.number,
-        "state": str(attempt.state) if attempt.state else None,
-        "outcome": str(attempt.outcome) if attempt.outcome else None,
-        "started_at": attempt.started_at.isoformat(),
-        "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
-        "message": attempt.message,
-        "output": attempt.output,
+        **shown.to_dict(),
+        "output": call.store.output(plan.uuid, one.uuid),
+        "attempts_made": [schemas.fields_of(attempt, schemas.ATTEMPT) for attempt in attempts],
     }
+
+
+@Operation(
+    "GET /v2/plans/{plan}/actions/{action}/output",
+    "plan:read",
+    media=falcon.MEDIA_TEXT,
+    answer=schemas.TEXT,
+)
+def output(call: Call) -> str:
+    """Return the output of the last attempt, or the last 64 KiB of it."""
+    plan, one = call.part
+    return call.store.output(plan.uuid, one.uuid) or ""
+
+
+@Operation(
+    "GET /v2/plans/{plan}/actions/{action}/why",
+    "plan:read",
+    query={"max_workers": schemas.WHOLE},
+    answer=schemas.mapping({"lines": schemas.LINES}),
+)
+def why(call: Call) -> dict[str, Any]:
+    """Explain when an action starts, what it waits for, or why it did not run.
+
+    Of a plan of more than 10,000 actions, the start is forecast only with ``max_workers``.
+    """
+    assembly, (plan, one) = call.assembly, call.part
+    workers = call.query.get("max_workers")
+    return {"lines": explanation.explained(assembly, assembly, plan, one, workers)}
+
+
+@change("POST /v2/plans/{plan}/actions/{action}/skip", "action:steer", schemas.REASON_NEEDED)
+def skip(call: Call) -> None:
+    """Skip an action that has not started; it counts as done for what needs it."""
+    steering.skip(call.store, call.operator, call.plan, call.action, call.body["why"])
+
+
+@change("POST /v2/plans/{plan}/actions/{action}/abort", "action:steer")
+def abort(call: Call) -> None:
+    """Stop an action that runs."""
+    steering.abort(call.store, call.operator, call.plan, call.action, call.body.get("why"))
+
+
+@change("POST /v2/plans/{plan}/actions/{action}/settle", "action:steer", schemas.SETTLE)
+def settle(call: Call) -> None:
+    """Say how an action in doubt ended, after looking."""
+    state, why = ActionState(call.body["state"]), call.body["why"]
+    steering.settle(call.store, call.operator, call.plan, call.action, state, why)
+
+
+@change(
+    "POST /v2/plans/{plan}/actions/{action}/force-complete", "action:steer", schemas.mapping({})
+)
+def force_complete(call: Call) -> None:
+    """Let the cloud complete a running migration at once."""
+    steering.force_complete(call.assembly, call.operator, call.plan, call.action)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/v2/events``: the events of plans, by long polling or as a stream."""
+"""``/v2/events``, by long polling or as a stream; who subscribes to events, and which are lost."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import falcon
 
+from applier.api.endpoints import Call
 from applier.api.errors import Problem
-from applier.api.parts import Parts
+from applier.api.feed import ENDING, EventFeed
 from applier.api.v2 import schemas
-from applier.api.v2.feed import EventFeed
-from applier.api.v2.operation import Operation, Resource
+from applier.api.v2.operation import Operation
 from applier.errors import DamagedRecord, StoreError
 from applier.notifications.lines import line
 from applier.notifications.schema import SCHEMA, Event
-from applier.store.subscriptions import EventPage
+from applier.store.subscriptions import EventPage, Subscription
+from planner.errors import InvalidInput, Mistake, accepted
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 
 STREAM = "text/event-stream"
 #: The default of the query parameter ``limit``.
@@ -32,69 +37,82 @@ BEAT_S, STREAM_S = 15.0, 600.0
 #: The largest number of an event.
 _MOST = 2**53 - 1
 _NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": _MOST}
-#: The WSGI variable with the threading.Event that our server sets when it ends.
-ENDING = "actionplan.ending"
-
-
-class EventsV2(Resource):
-    """The events of all plans."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="event:read",
-            summary="Return the events after a number, oldest first, or wait for one. With the "
-            "header 'Accept: text/event-stream', they come as a stream. Events are recorded from "
-            "the first such request on.",
-            query={
-                "after": _NUMBER,
-                "plan": schemas.TEXT,
-                "limit": schemas.LIMIT,
-                "wait_s": {"type": "integer", "minimum": 0, "maximum": MOST_WAIT_S},
-            },
-            answer=schemas.mapping(
-                {
-                    "events": {"type": "array", "items": {"oneOf": SCHEMA["oneOf"]}},
-                    "last": _NUMBER,
-                    "newest": _NUMBER,
-                }
-            ),
-        )
+_EVENT: schemas.Schema = {"oneOf": SCHEMA["oneOf"]}
+_TROUBLE = schemas.mapping(
+    {
+        "number": schemas.COUNT,
+        "since": schemas.MOMENT,
+        "tries": schemas.COUNT,
+        "why": schemas.TEXT,
     }
+)
+_SUBSCRIPTION = schemas.mapping(
+    {
+        "name": schemas.TEXT,
+        "until": schemas.MOMENT,
+        "delivered": schemas.COUNT,
+        "waiting": schemas.COUNT,
+        "held_back": {"type": "object", "additionalProperties": _TROUBLE},
+        "away": {"anyOf": [_TROUBLE, {"type": "null"}]},
+    }
+)
+_DEAD = schemas.mapping(
+    {"subscription": schemas.TEXT, "at": schemas.MOMENT, "why": schemas.TEXT, "event": _EVENT}
+)
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        keep_s = parts.assembly.conf.events.keep_s
-        self._feed = EventFeed(lambda: parts.assembly.store, keep_s)
 
-    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Answer with the events after a number, or stream them if ``Accept`` has STREAM.
+@Operation(
+    "GET /v2/events",
+    "event:read",
+    query={
+        "after": _NUMBER,
+        "plan": schemas.TEXT,
+        "limit": schemas.LIMIT,
+        "wait_s": {"type": "integer", "minimum": 0, "maximum": MOST_WAIT_S},
+    },
+    answer=schemas.mapping(
+        {"events": {"type": "array", "items": _EVENT}, "last": _NUMBER, "newest": _NUMBER}
+    ),
+)
+def events(call: Call) -> dict[str, Any] | None:
+    """Return the events after a number, oldest first, or wait for one. With the header 'Accept:
+    text/event-stream', they come as a stream. Events are recorded from the first such request on.
 
-        If there are none and ``after`` is set, wait for one for up to ``wait_s`` seconds.
-        """
-        query = self.query(request)
-        plan = query.get("plan")
-        uuid = self._parts.assembly.store.find_plan(plan) if plan else None
-        limit, ending = query.get("limit", LISTED), request.env.get(ENDING) or threading.Event()
-        after, streams = query.get("after"), STREAM in (request.get_header("Accept") or "")
-        if streams:
-            after = _last_id(request) or after
-        page = self._page(after, limit, uuid)
-        if streams:
-            response.content_type = STREAM
-            response.set_header("X-Accel-Buffering", "no")
-            response.stream = self._stream(page, limit, uuid, ending)
-            return
-        if not page.events and not page.damaged and after is not None:
-            page = self._waited(page, limit, uuid, query.get("wait_s", WAIT_S), ending)
-        response.media = {"events": page.events, "last": page.last, "newest": page.newest}
-        response.media |= {"damaged": list(page.damaged)} if page.damaged else {}
+    If there are none and ``after`` is set, one is awaited for up to ``wait_s`` seconds.
+    """
+    query, request = call.query, call.request
+    plan = query.get("plan")
+    uuid = call.store.find_plan(plan) if plan else None
+    ending = request.env.get(ENDING) or threading.Event()
+    reader = _Reader(call.parts.feed, query.get("limit", LISTED), uuid, ending)
+    after, streams = query.get("after"), STREAM in (request.get_header("Accept") or "")
+    if streams:
+        after = _last_id(request) or after
+    page = reader.page(after)
+    if streams:
+        call.response.content_type = STREAM
+        call.response.set_header("X-Accel-Buffering", "no")
+        call.response.stream = reader.stream(page)
+        return None
+    if not page.events and after is not None:
+        page = reader.waited(page, query.get("wait_s", WAIT_S))
+    return {"events": page.events, "last": page.last, "newest": page.newest}
 
-    def _page(self, after: int | None, limit: int, plan: str | None) -> EventPage:
+
+class _Reader:
+    """Reads pages of up to ``limit`` events, of one plan or of all, until ``ending`` is set."""
+
+    def __init__(
+        self, feed: EventFeed, limit: int, plan: str | None, ending: threading.Event
+    ) -> None:
+        self._feed, self._limit, self._plan, self._ending = feed, limit, plan, ending
+
+    def page(self, after: int | None) -> EventPage:
         """Return the events after a number; if it is None, from the oldest stored one on.
 
         Raises Problem: 410 if events after the number were deleted, 409 if there is no such number.
         """
-        page = self._feed.page(after or 0, limit, plan)
+        page = self._feed.page(after or 0, self._limit, self._plan)
         if after is not None and after < page.deleted:
             text = f"events up to number {page.deleted} were deleted, so some after {after} are"
             text += " missing: read the plans anew, and go on after that number"
@@ -104,9 +122,7 @@ class EventsV2(Resource):
             raise Problem(409, "No such event", text)
         return page
 
-    def _waited(
-        self, page: EventPage, limit: int, plan: str | None, seconds: int, ending: threading.Event
-    ) -> EventPage:
+    def waited(self, page: EventPage, seconds: int) -> EventPage:
         """Wait for an event after a page; return the next page, which is empty if none came.
 
         Raises falcon.HTTPServiceUnavailable if too many requests wait.
@@ -118,45 +134,34 @@ class EventsV2(Resource):
                 raise falcon.HTTPServiceUnavailable(
                     title="Too many readers", description=text, retry_after=5
                 )
-            while not (page.events or page.damaged) and self._feed.wait(
-                page.last, _left(until), ending
-            ):
-                page = self._page(page.last, limit, plan)
+            while not page.events and self._feed.wait(page.last, _left(until), self._ending):
+                page = self.page(page.last)
         return page
 
-    def _stream(
-        self, page: EventPage, limit: int, plan: str | None, ending: threading.Event
-    ) -> Iterator[bytes]:
+    def stream(self, page: EventPage) -> Iterator[bytes]:
         """Yield events as server-sent events, and a comment every BEAT_S seconds without one."""
         until = time.monotonic() + STREAM_S
         with self._feed.place() as taken:
             if not taken:
                 yield b": too many readers\n\n"
                 return
-            yield f"retry: 2000\nid: {page.last if not page.events else _before(page)}\n\n".encode()
-            while time.monotonic() < until and not ending.is_set():
-                for text in page.damaged:
-                    yield f": {' '.join(text.split())}\n\n".encode()
+            before = page.events[0]["number"] - 1 if page.events else page.last
+            yield f"retry: 2000\nid: {before}\n\n".encode()
+            while time.monotonic() < until and not self._ending.is_set():
                 for event in page.events:
                     yield _sent(event)
                 try:
-                    if len(page.events) < limit:
+                    if len(page.events) < self._limit:
                         wait_s = min(BEAT_S, _left(until))
-                        if not self._feed.wait(page.last, wait_s, ending):
+                        if not self._feed.wait(page.last, wait_s, self._ending):
                             yield b": \n\n"
-                    page = self._page(page.last, limit, plan)
+                    page = self.page(page.last)
                 except (StoreError, DamagedRecord, Problem):
                     return  # the reader connects again, and gets the error as a response
 
 
 def _left(until: float) -> float:
     return max(0.0, until - time.monotonic())
-
-
-def _before(page: EventPage) -> int:
-    """Return the number after which a page with events begins."""
-    first: int = page.events[0]["number"]
-    return first - 1
 
 
 def _sent(event: Event) -> bytes:
@@ -173,3 +178,57 @@ def _last_id(request: falcon.Request) -> int | None:
     """Return the number in the header Last-Event-ID of a browser that connects again, or None."""
     text = request.get_header("Last-Event-ID") or ""
     return int(text) if re.fullmatch("[0-9]{1,16}", text) else None
+
+
+@Operation(
+    "GET /v2/dead-events",
+    "event:read",
+    query={"limit": schemas.LIMIT},
+    answer=schemas.list_of("events", _DEAD),
+)
+def dead_events(call: Call) -> dict[str, Any]:
+    """List the latest events that could not be delivered in time, oldest first."""
+    limit = call.query.get("limit", LISTED)
+    return {"events": [schemas.as_json(event) for event in call.store.dead_events(limit=limit)]}
+
+
+@Operation(
+    "GET /v2/subscriptions",
+    "event:read",
+    answer=schemas.list_of("subscriptions", _SUBSCRIPTION),
+)
+def subscriptions(call: Call) -> dict[str, Any]:
+    """List who subscribes to events, and what each receiver has not got."""
+    found = call.store.subscriptions()
+    return {"subscriptions": [_subscription(one, call.store) for one in found]}
+
+
+def _subscription(one: Subscription, store: SqlStore) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "until": schemas.as_json(one.until),
+        "delivered": one.delivered,
+        "waiting": store.events_waiting(one) if one.until is None else 0,
+        "held_back": schemas.as_json(one.held_back),
+        "away": schemas.as_json(one.away),
+    }
+
+
+@Operation(
+    "POST /v2/subscriptions/remove",
+    "event:administer",
+    body=schemas.mapping({"name": schemas.TEXT}),
+    answer=schemas.mapping({"messages": schemas.LINES}),
+)
+def remove_subscription(call: Call) -> dict[str, Any]:
+    """Remove a subscription with what was given up for it. A receiver that is still configured
+    subscribes again when its service starts.
+
+    Raises InvalidInput if there is none of this name.
+    """
+    name, store = call.body["name"], call.store
+    history = call.operator.entry("event subscription remove", name)
+    if not store.unsubscribe(name, history=history):
+        known = accepted(name, [one.name for one in store.subscriptions()])
+        raise InvalidInput([Mistake(f"no such subscription; {known}", ("name",))])
+    return {"messages": [f"The subscription {name!r} is removed."]}

@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
 import falcon
 
+from applier.api.endpoints import Call
 from applier.api.errors import PROBLEM_JSON
 from applier.api.v2 import schemas
-from applier.api.v2.operation import DOCUMENTS, Operation, Resource
-from planner import saved_schema
+from applier.api.v2.operation import DOCUMENTS, Operation
+from planner.making import saved_schema
 
 #: The descriptions of the parameters in paths.
 _PARAMETERS = {
     "new": "The plan that it is compared with, named likewise.",
-    "plan": "uuid of a plan, a unique beginning of one, a unique name, or 'last'",
+    "plan": "uuid of a plan, a unique beginning of one, a unique name, 'last', or 'last~1'",
     "action": "uuid of an action, a unique beginning of one, or its name",
     "name": "name of a schema",
     "worker": "name of a worker",
@@ -64,29 +65,22 @@ _PROBLEM: schemas.Schema = {
 _REFUSALS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 502, 503)
 
 
-class DescriptionV2(Resource):
-    """The description of all operations."""
+def description_of(operations: Iterable[Operation]) -> Operation:
+    """Return the operation that describes the others."""
+    text = json.dumps(_description(operations)).encode()
 
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="product:read",
-            summary="Describe this API as OpenAPI 3.1.",
-            answer={"type": "object"},
-        )
-    }
+    @Operation("GET /v2/openapi.json", "product:read", answer={"type": "object"})
+    def openapi(_call: Call) -> bytes:
+        """Describe this API as OpenAPI 3.1."""
+        return text
 
-    def __init__(self, routes: Mapping[str, Resource]) -> None:
-        self._text = json.dumps(description(routes)).encode()
-
-    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Return the description."""
-        self.query(request)
-        response.content_type = falcon.MEDIA_JSON
-        response.data = self._text
+    return openapi
 
 
-def description(routes: Mapping[str, Resource]) -> dict[str, Any]:
-    """Return the description of the resources by path, as OpenAPI 3.1."""
+def _description(operations: Iterable[Operation]) -> dict[str, Any]:
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -94,18 +88,13 @@ def description(routes: Mapping[str, Resource]) -> dict[str, Any]:
             "version": version("actionplan"),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": {
-            path: {
-                method.lower(): _operation(path, method, operation)
-                for method, operation in resource.OPERATIONS.items()
-            }
-            for path, resource in routes.items()
-        },
+        "paths": paths,
         "components": {"schemas": {"plan": saved_schema.SCHEMA, "problem": _PROBLEM}},
     }
 
 
-def _operation(path: str, method: str, operation: Operation) -> dict[str, Any]:
+def _described(operation: Operation) -> dict[str, Any]:
+    method, path = operation.method.lower(), operation.path
     parameters: list[dict[str, Any]] = [
         {
             "name": name,
@@ -119,7 +108,7 @@ def _operation(path: str, method: str, operation: Operation) -> dict[str, Any]:
     parameters += [
         {"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()
     ]
-    headers = [("If-Match", operation.if_match), ("Idempotency-Key", operation.idempotency_key)]
+    headers = [("If-Match", operation.if_match), ("Idempotency-Key", method != "get")]
     parameters += [
         {"name": name, "in": "header", "schema": {"type": "string"}}
         for name, used in headers
@@ -127,7 +116,7 @@ def _operation(path: str, method: str, operation: Operation) -> dict[str, Any]:
     ]
     described: dict[str, Any] = {
         "summary": operation.summary,
-        "operationId": f"{method.lower()}{re.sub(r'[^a-z]+', '_', path)}".rstrip("_"),
+        "operationId": f"{method}{re.sub(r'[^a-z]+', '_', path)}".rstrip("_"),
         "description": f"Needs the rule {operation.rule!r} of the policy.",
         "parameters": parameters,
         "responses": _answers(operation),
@@ -145,12 +134,13 @@ def _operation(path: str, method: str, operation: Operation) -> dict[str, Any]:
 def _answers(operation: Operation) -> dict[str, Any]:
     good: dict[str, Any] = {"description": HTTPStatus(operation.status).phrase}
     if operation.status != HTTPStatus.NO_CONTENT:
-        good["content"] = {operation.media: {"schema": operation.answer}}
+        media = operation.media.partition(";")[0]
+        good["content"] = {media: {"schema": operation.answer}}
     problem = {"schema": {"$ref": "#/components/schemas/problem"}}
     refused = {"description": "Refused", "content": {PROBLEM_JSON: problem}}
     answers = {str(operation.status): good, **{str(s): refused for s in _REFUSALS}}
     if operation.status == HTTPStatus.CREATED:
         answers["200"] = good
-    if operation.answer is schemas.PLAN:
+    if operation.makes_plan:
         answers["304"] = {"description": "Not changed"}
     return answers

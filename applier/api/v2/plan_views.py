@@ -1,23 +1,173 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of a plan: graph, timeline, report, comparison, forecast, and requests to its runs."""
+"""Views of a plan: its graph, timeline, report, differences, history; and what a run would do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts
+from applier.api.endpoints import Call
+from applier.api.errors import of_api
 from applier.api.v2 import schemas
-from applier.api.v2.operation import Operation, Resource
+from applier.api.v2.operation import Operation
 from applier.assembly import now
-from applier.contracts import Request
-from applier.operations import lookup, predictions
+from applier.configuration import plugin_options
+from applier.operations import approving, drift, lookup, predictions, rehearsals
+from applier.rehearsal import faults
+from applier.run.prechecks import Precheck
 from applier.timeline.values import LaneKind
-from planner.model import JOIN
+from planner.errors import InvalidInput, Mistake
+from planner.plan.model import JOIN
 from planner.safe_text import visible
 
+#: How many entries of the history are listed if the query has no ``limit``.
+LISTED = 100
+_SVG = "image/svg+xml"
+#: A picture needs its inline styles, and no scripts.
+_FOR_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+_APPROVAL = schemas.mapping(
+    {
+        "who": schemas.TEXT,
+        "at": schemas.TIME,
+        "why": schemas.TEXT_OR_NONE,
+        "project": schemas.TEXT_OR_NONE,
+        "counts": schemas.FLAG,
+    }
+)
+_APPROVALS = schemas.mapping(
+    {
+        "needed": schemas.COUNT,
+        "by_another": schemas.FLAG,
+        "max_age_s": {"type": ["number", "null"]},
+        "missing": schemas.TEXT_OR_NONE,
+        "approvals": {"type": "array", "items": _APPROVAL},
+    },
+)
+_ENTRY = schemas.mapping(
+    {
+        "number": {"type": "integer"},
+        "at": schemas.MOMENT,
+        "plan": schemas.TEXT,
+        "verb": schemas.TEXT,
+        "action": schemas.TEXT_OR_NONE,
+        "who": schemas.TEXT,
+        "project": schemas.TEXT_OR_NONE,
+        "address": schemas.TEXT_OR_NONE,
+        "request_id": schemas.TEXT_OR_NONE,
+        "why": schemas.TEXT_OR_NONE,
+    }
+)
+_OF_HISTORY: dict[str, Any] = {
+    "query": {
+        "after": {"type": "integer", "minimum": 0, "maximum": schemas.WHOLE["maximum"]},
+        "limit": schemas.LIMIT,
+    },
+    "answer": schemas.list_of("history", _ENTRY),
+}
+
+
+@Operation("GET /v2/plans/{plan}/graph.svg", "plan:read", media=_SVG, answer=schemas.TEXT)
+def graph(call: Call) -> str:
+    """Draw a plan as SVG: actions in their states, and the order between them."""
+    from planner.render import svg
+
+    picture = svg.render(call.plan, lambda action: action.action_type != JOIN)
+    call.response.set_header("Content-Security-Policy", _FOR_PICTURES)
+    return visible(picture)
+
+
+@Operation(
+    "GET /v2/plans/{plan}/timeline.svg",
+    "plan:read",
+    query={"lanes": {"enum": [str(kind) for kind in LaneKind]}},
+    media=_SVG,
+    answer=schemas.TEXT,
+)
+def timeline_picture(call: Call) -> str:
+    """Draw as SVG when each action runs or ran, what it waits for, and what was planned."""
+    from applier.operations.timelines import timeline
+    from applier.timeline import svg
+
+    lanes, assembly = call.query.get("lanes"), call.assembly
+    made = timeline(
+        assembly,
+        call.plan,
+        assembly.max_workers,
+        now=now(),
+        is_stored=True,
+        kind=LaneKind(lanes) if lanes else None,
+    )
+    call.response.set_header("Content-Security-Policy", _FOR_PICTURES)
+    return visible(svg.render(made))
+
+
+@Operation(
+    "GET /v2/plans/{plan}/report.html", "plan:read", media=falcon.MEDIA_HTML, answer=schemas.TEXT
+)
+def report(call: Call) -> str:
+    """Return the report of a plan: one HTML page to look at, to keep, or to send."""
+    from applier.report import content, page
+
+    assembly = call.assembly
+    made = content.report(assembly, call.plan, assembly.max_workers, now=now(), is_stored=True)
+    policy = f"{page.policy()}; frame-ancestors 'none'"
+    call.response.set_header("Content-Security-Policy", policy)
+    return page.render(made)
+
+
+@Operation("GET /v2/plans/{plan}/diff/{new}", "plan:read", answer={"type": "object"})
+def diff(call: Call) -> dict[str, Any]:
+    """Compare a plan with a newer one: actions, links, limits and makespan."""
+    from applier.operations import differences
+
+    assembly, old = call.assembly, call.plan
+    new = lookup.find_plan(call.store, call.names["new"])
+    made = differences.compared(assembly, old, new, assembly.max_workers)
+    return differences.as_dict(made, assembly.action_types)
+
+
+@Operation(
+    "GET /v2/plans/{plan}/requests",
+    "plan:read",
+    answer=schemas.list_of("requests", schemas.REQUEST),
+)
+def requests(call: Call) -> dict[str, Any]:
+    """List the requests that were sent to the runs of a plan, oldest first."""
+    uuid = call.store.find_plan(call.names["plan"])
+    found = call.store.requests(uuid)
+    return {"requests": [schemas.fields_of(one, schemas.REQUEST) for one in found]}
+
+
+@Operation("GET /v2/plans/{plan}/approvals", "plan:read", answer=_APPROVALS)
+def approvals(call: Call) -> dict[str, Any]:
+    """Show which approvals a plan needs, who approved it, and what is missing."""
+    shown = approving.as_dict(call.assembly, call.plan)
+    missing = shown["missing"]
+    return {**shown, "missing": missing and of_api(missing)}
+
+
+@Operation("GET /v2/plans/{plan}/history", "plan:read", **_OF_HISTORY)
+def plan_history(call: Call) -> dict[str, Any]:
+    """List who changed plans, when and why: the latest changes, oldest first."""
+    return _history(call, call.store.find_plan(call.names["plan"]))
+
+
+@Operation("GET /v2/history", "plan:read", **_OF_HISTORY)
+def history(call: Call) -> dict[str, Any]:
+    """List who changed plans, when and why: the latest changes, oldest first."""
+    return _history(call, None)
+
+
+def _history(call: Call, plan: str | None) -> dict[str, Any]:
+    after, limit = call.query.get("after", 0), call.query.get("limit", LISTED)
+    found = call.store.history(plan, after=after, limit=limit)
+    return {"history": [schemas.fields_of(entry, _ENTRY) for entry in found]}
+
+
+#: The maximum of rehearsals times actions of the plan in one request.
+MOST = 400_000
 _TIMES = schemas.mapping(
     {
         "uuid": schemas.TEXT,
@@ -29,7 +179,7 @@ _TIMES = schemas.mapping(
     }
 )
 #: Schema of a forecast; times are seconds from the start.
-FORECAST = schemas.mapping(
+_FORECAST = schemas.mapping(
     {
         "uuid": schemas.TEXT,
         "name": schemas.TEXT_OR_NONE,
@@ -41,191 +191,85 @@ FORECAST = schemas.mapping(
         "actions": {"type": "array", "items": _TIMES},
     }
 )
-
-
-class GraphV2(Resource):
-    """The graph of a plan, as SVG."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Draw a plan as SVG: actions in their states, and the order between them.",
-            media="image/svg+xml",
-            answer=schemas.TEXT,
-        )
+_CHECKED = schemas.mapping(
+    {
+        "uuid": schemas.TEXT,
+        "name": schemas.TEXT_OR_NONE,
+        "found": {"enum": [str(found) for found in Precheck]},
+        "why": schemas.TEXT_OR_NONE,
     }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Draw a plan."""
-        from planner.render import svg
-
-        self.query(request)
-        found = lookup.find_plan(self._parts.assembly.store, plan)
-        _send(response, svg.render(found, lambda action: action.action_type != JOIN))
-
-
-class TimelinePictureV2(Resource):
-    """The timeline of a plan."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Draw as SVG when each action runs or ran, what it waits for, and what was "
-            "planned.",
-            query={"lanes": {"enum": [str(kind) for kind in LaneKind]}},
-            media="image/svg+xml",
-            answer=schemas.TEXT,
-        )
+)
+_DRY_RUN = schemas.mapping(
+    {
+        "uuid": schemas.TEXT,
+        "name": schemas.TEXT_OR_NONE,
+        "cloud": schemas.TEXT,
+        "refused": schemas.FLAG,
+        "guard": schemas.TEXT_OR_NONE,
+        "moved": {"type": ["array", "null"], "items": schemas.TEXT},
+        "actions": {"type": "array", "items": _CHECKED},
     }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Answer with the timeline of a plan, drawn as SVG."""
-        from applier.operations.timelines import timeline
-        from applier.timeline import svg
-
-        lanes = self.query(request).get("lanes")
-        assembly = self._parts.assembly
-        found = lookup.find_plan(assembly.store, plan)
-        made = timeline(
-            assembly,
-            found,
-            assembly.max_workers,
-            now=now(),
-            is_stored=True,
-            kind=LaneKind(lanes) if lanes else None,
-        )
-        _send(response, svg.render(made))
+)
+_UP_TO: schemas.Schema = {"type": "integer", "minimum": 1, "maximum": 100_000}
+_FAULTS: schemas.Schema = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": 1000},
+    "maxItems": 100,
+}
 
 
-class ReportPageV2(Resource):
-    """The report of a plan."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Return the report of a plan: one HTML page to look at, to keep, or to send.",
-            media="text/html",
-            answer=schemas.TEXT,
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Answer with the report as an HTML page."""
-        from applier.report import content, page
-
-        self.query(request)
-        assembly = self._parts.assembly
-        found = lookup.find_plan(assembly.store, plan)
-        made = content.report(assembly, found, assembly.max_workers, now=now(), is_stored=True)
-        response.content_type = "text/html; charset=utf-8"
-        policy = f"{page.policy()}; frame-ancestors 'none'"
-        response.set_header("Content-Security-Policy", policy)
-        response.text = page.render(made)
+@Operation(
+    "GET /v2/plans/{plan}/simulate",
+    "plan:read",
+    query={"max_workers": schemas.WHOLE},
+    answer=_FORECAST,
+)
+def simulate(call: Call) -> dict[str, Any]:
+    """Predict when each open action starts and ends, and what decides the end."""
+    assembly, plan = call.assembly, call.plan
+    durations = predictions.past_durations(assembly).of(plan)
+    workers = call.query.get("max_workers") or assembly.max_workers
+    made = predictions.predicted(assembly, plan, durations, workers)
+    return {**predictions.as_dict(plan, made), "durations": predictions.sentence(durations)}
 
 
-class DifferencesV2(Resource):
-    """What differs between a plan and another one."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Compare a plan with a newer one: actions, links, limits and makespan.",
-            answer={"type": "object"},
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(
-        self, request: falcon.Request, response: falcon.Response, plan: str, new: str
-    ) -> None:
-        """Compare two plans."""
-        from applier.operations import difference_values, differences
-
-        self.query(request)
-        assembly = self._parts.assembly
-        old, other = (lookup.find_plan(assembly.store, name) for name in (plan, new))
-        made = differences.compared(assembly, old, other, assembly.max_workers)
-        response.media = difference_values.as_dict(made, assembly.action_types)
+@Operation("GET /v2/plans/{plan}/dry-run", "plan:run", answer=_DRY_RUN)
+def dry_run_of_plan(call: Call) -> dict[str, Any]:
+    """Ask the cloud, as it is now, what is not needed, what would be refused, and what is not as
+    planned. Nothing is changed.
+    """
+    shown = drift.as_dict(call.plan, drift.dry_run(call.assembly, call.plan))
+    guard = shown["guard"]
+    return {**shown, "guard": guard and of_api(guard)}
 
 
-class SimulationV2(Resource):
-    """The forecast of a plan."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Predict when each open action starts and ends, and what decides the end.",
-            query={"max_workers": schemas.WHOLE},
-            answer=FORECAST,
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Predict a run."""
-        query = self.query(request)
-        assembly = self._parts.assembly
-        found = lookup.find_plan(assembly.store, plan)
-        durations = predictions.past_durations(assembly).of(found)
-        workers = query.get("max_workers") or assembly.max_workers
-        made = predictions.predicted(assembly, found, durations, workers)
-        response.media = {
-            **predictions.as_dict(found, made),
-            "durations": predictions.sentence(durations),
-        }
-
-
-class RequestsV2(Resource):
-    """The requests of operators to the runs of a plan."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="List the requests that were sent to the runs of a plan, oldest first.",
-            answer=schemas.list_of("requests", schemas.REQUEST),
-        )
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Answer with the requests to the runs of a plan, oldest first."""
-        self.query(request)
-        store = self._parts.assembly.store
-        uuid = store.find_plan(plan)
-        found, damaged = schemas.readable(lambda: store.requests(uuid))
-        response.media = {"requests": [_request_of(one) for one in found], **damaged}
-
-
-def _send(response: falcon.Response, picture: str) -> None:
-    response.content_type = "image/svg+xml"
-    # The picture needs its inline styles, and no scripts.
-    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-    response.set_header("Content-Security-Policy", policy)
-    response.text = visible(picture)
-
-
-def _request_of(request: Request) -> dict[str, Any]:
-    return {
-        "number": request.number,
-        "verb": request.verb,
-        "who": request.who,
-        "why": request.why,
-        "action": request.action,
-        "limits": dict(request.limits),
-        "created_at": request.created_at.isoformat() if request.created_at else None,
-    }
+@Operation(
+    "GET /v2/plans/{plan}/rehearsal",
+    "plan:read",
+    query={"inject": _FAULTS, "times": _UP_TO, "seed": _UP_TO, "max_workers": schemas.WHOLE},
+    answer={"type": "object"},
+)
+def rehearsal(call: Call) -> dict[str, Any]:
+    """Rehearse a plan many times with faults such as fail:migrate=5%, slow:node:compute-3=3x or
+    hang:NAME, and sum up how that ends.
+    """
+    query, assembly, plan = call.query, call.assembly, call.plan
+    settings = rehearsals.Settings(
+        faults=tuple(faults.read(",".join(query["inject"])) if query.get("inject") else ()),
+        times=query.get("times", rehearsals.TIMES),
+        seed=query.get("seed", 1),
+    )
+    most = max(1, MOST // max(1, len(plan.actions)))
+    if settings.times > most:
+        text = f"{settings.times} is more than {most}, the most for {len(plan.actions)} actions"
+        raise InvalidInput([Mistake(text, place="query times")])
+    made = rehearsals.rehearsed(
+        assembly,
+        plan,
+        predictions.past_durations(assembly),
+        settings,
+        max_workers=query.get("max_workers") or assembly.max_workers,
+        on_failure=plugin_options.on_failure_of(assembly.conf, plan),
+        failure_budget=assembly.guard.demanded(plan).failure_budget,
+    )
+    return rehearsals.as_dict(replace(made, not_rehearsed=rehearsals.left_out(assembly, plan)))

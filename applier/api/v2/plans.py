@@ -1,167 +1,199 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/v2/plans``: make, list, show and remove plans."""
+"""``/v2/plans``: make, list, show, steer and remove plans.
+
+The functions of :mod:`applier.operations` make or refuse a change, and compose the messages.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 import falcon
 
-from applier.api.parts import Parts, caller_of, operator_of
-from applier.api.policies import COMMANDS
-from applier.api.v2 import etags, idempotency, schemas
-from applier.api.v2.operation import Operation, Resource, document_in
-from applier.api.v2.request_times import moment
-from applier.api.v2.shown_plan import show, show_new
-from applier.operations import creation, lookup, removal
-from applier.operations.creation import read_settings
-from applier.store import TIMES, PlanFilters, PlanSummary
-from planner import planning, saved, secret_references
+from applier.api.access import COMMANDS
+from applier.api.endpoints import Call
+from applier.api.v2 import schemas
+from applier.api.v2.operation import Operation, change, current_tag, moment, show, show_new
+from applier.assembly import Assembly
+from applier.operations import approving, creation, removal, start_times
+from applier.operations import plans as steering
+from applier.operations.creation import read_settings, roll_back
+from applier.store import TIMES, PlanFilters
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, PlannerError
-from planner.model import JOIN, ActionPlan
-from planner.states import PlanState
+from planner.making import planning, saved
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import PlanState
+from planner.schemas import references
 
 #: How many plans are listed if the query has no ``limit``.
 LISTED = 25
 #: How many plans are counted at most, so that the answer does not wait for a count of all.
 COUNTED = 1000
 TOTAL = {"type": "integer", "maximum": COUNTED, "description": f"counted up to {COUNTED}"}
-#: The filters of a list of plans.
-FILTERS = {
-    "state": schemas.PLAN_STATE,
-    "planner": schemas.TEXT,
-    "creator": schemas.TEXT,
-    "since": schemas.TIME,
-    "until": schemas.TIME,
-}
 
 
-class PlansV2(Resource):
-    """All plans."""
+@Operation(
+    "GET /v2/plans",
+    "plan:read",
+    query={
+        "state": schemas.PLAN_STATE,
+        "planner": schemas.TEXT,
+        "creator": schemas.TEXT,
+        "since": schemas.TIME,
+        "until": schemas.TIME,
+        "limit": schemas.LIMIT,
+    },
+    answer=schemas.list_of("plans", schemas.SUMMARY, total=TOTAL),
+)
+def plans(call: Call) -> dict[str, Any]:
+    """List plans, the latest saved first; removed ones only with state=DELETED."""
+    filters, store = _filters(call.query), call.store
+    limit = call.query.get("limit", LISTED)
+    found = store.list_plans(limit=limit, **filters)
+    is_whole = len(found) < min(limit, COUNTED)
+    total = len(found) if is_whole else store.count_plans(most=COUNTED, **filters)
+    shown = [schemas.fields_of(summary, schemas.SUMMARY) for summary in found]
+    return {"plans": shown, "total": total}
 
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="List plans, the latest saved first; removed ones only with state=DELETED.",
-            query={**FILTERS, "limit": schemas.LIMIT},
-            answer=schemas.list_of("plans", schemas.SUMMARY, total=TOTAL),
-        ),
-        "POST": Operation(
-            rule="plan:create",
-            summary="Make a plan of a document, or store a saved plan. Nothing is run.",
-            query={
-                "planner": schemas.TEXT,
-                "set": schemas.SETTINGS,
-                "facts_from": schemas.TEXT,
-                "dry_run": schemas.FLAG,
-            },
-            takes_document=True,
-            idempotency_key=True,
-            status=201,
-            answer=schemas.PLAN,
-        ),
-    }
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+@Operation(
+    "POST /v2/plans",
+    "plan:create",
+    query={
+        "planner": schemas.TEXT,
+        "set": schemas.SETTINGS,
+        "facts_from": schemas.TEXT,
+        "dry_run": schemas.FLAG,
+        "why": schemas.WHY,
+    },
+    takes_document=True,
+    status=201,
+    answer=schemas.PLAN,
+)
+def create(call: Call) -> None:
+    """Make a plan of a document, or store a saved plan. Nothing is run.
 
-    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """List plans."""
-        query = self.query(request)
-        filters = _filters(query)
-        store = self._parts.assembly.store
-        limit = query.get("limit", LISTED)
-        found = store.list_plans(limit=limit, **filters)
-        is_whole = len(found) < min(limit, COUNTED)
-        total = len(found) if is_whole else store.count_plans(most=COUNTED, **filters)
-        response.media = {"plans": [summary_of(summary) for summary in found], "total": total}
+    With ``dry_run``, the plan is not stored.
+    """
+    query, assembly, planner = call.query, call.assembly, call.query.get("planner")
+    _refuse_files(call.document, planner, assembly)
+    settings = read_settings(query.get("set", ()), "query set")
+    document = creation.with_facts(call.document, assembly, query.get("facts_from"))
+    plan = creation.planned(
+        document, settings, assembly.conf, planner=planner, cloud=assembly.cloud_name
+    )
+    require_allowed(call, plan)
+    if query.get("dry_run"):
+        call.response.status = falcon.HTTP_200
+        show(call, plan)
+        return
+    if document.is_plan:
+        saved.require_new(plan, document)
+    call.store.save_plan(plan, history=call.operator.entry("create", query.get("why")))
+    show_new(call, plan)
 
-    @idempotency.once
-    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Make a plan of a document, and store it unless ``dry_run`` is set."""
-        query = self.query(request)
-        assembly = self._parts.assembly
-        document = document_in(request)
-        _refuse_files(document, query.get("planner"), self._parts)
-        settings = read_settings(query.get("set", ()), "query set")
-        document = creation.with_facts(document, assembly, query.get("facts_from"))
-        plan = creation.planned(
-            document,
-            settings,
-            assembly.conf,
-            planner=query.get("planner"),
-            cloud=assembly.cloud_name,
-        )
-        require_allowed(self._parts, request, plan)
-        if query.get("dry_run"):
-            show(self._parts, response, plan)
+
+@Operation("GET /v2/plans/{plan}", "plan:read", answer=schemas.PLAN)
+def plan(call: Call) -> None:
+    """Show a plan with its actions; the values of secret parameters are left out."""
+    if call.request.if_none_match:
+        tag = current_tag(call.store, call.plan)
+        if tag in (f'"{given}"' for given in call.request.if_none_match):
+            call.response.status = falcon.HTTP_304
+            call.response.set_header("ETag", tag)
             return
-        if document.is_plan:
-            saved.require_new(plan, document)
-        assembly.store.save_plan(plan, history=operator_of(request, []).entry("create"))
-        show_new(self._parts, request, response, plan)
+    show(call, call.plan)
 
 
-class PlanV2(Resource):
-    """One plan."""
-
-    OPERATIONS: Mapping[str, Operation] = {
-        "GET": Operation(
-            rule="plan:read",
-            summary="Show a plan with its actions; the values of secret parameters are left out.",
-            answer=schemas.PLAN,
-        ),
-        "DELETE": Operation(
-            rule="plan:delete",
-            summary="Remove a plan that is not running; it is marked DELETED.",
-            status=204,
-            if_match=True,
-            idempotency_key=True,
-        ),
-    }
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Show a plan."""
-        self.query(request)
-        store = self._parts.assembly.store
-        found = lookup.find_plan(store, plan)
-        if request.if_none_match:
-            tag = etags.current(store, found)
-            if tag in (f'"{given}"' for given in request.if_none_match):
-                response.status = falcon.HTTP_304
-                response.set_header("ETag", tag)
-                return
-        show(self._parts, response, found)
-
-    @idempotency.once
-    def on_delete(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
-        """Remove a plan."""
-        self.query(request)
-        self.body(request)
-        store = self._parts.assembly.store
-        found = lookup.find_plan(store, plan)
-        etags.require(request, store, found)
-        removal.delete(store, operator_of(request, []), found)
-        response.status = falcon.HTTP_204
+@Operation("DELETE /v2/plans/{plan}", "plan:delete", status=204, if_match=True)
+def delete(call: Call) -> None:
+    """Remove a plan that is not running; it is marked DELETED."""
+    removal.delete(call.store, call.operator, call.plan)
 
 
-def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> None:
+@change("POST /v2/plans/{plan}/start", "plan:run", schemas.START)
+def start(call: Call) -> None:
+    """Queue a plan: an applier service runs it, or does at a time, or in a window."""
+    assembly, operator, plan, body = call.assembly, call.operator, call.plan, call.body
+    at = moment(body, "at") if "at" in body else None
+    in_window = body.get("in_window", False)
+    at = start_times.wanted(assembly, operator, plan, at, in_window=in_window)
+    accepted, why = body.get("accept_drift", False), body.get("why")
+    steering.start(assembly, operator, plan, accept_drift=accepted, at=at, why=why)
+
+
+@change("POST /v2/plans/{plan}/approve", "plan:approve", schemas.REASON_NEEDED)
+def approve(call: Call) -> None:
+    """Approve a plan as it is now; it is void when anything of the plan differs."""
+    approving.approve(call.assembly, call.operator, call.plan, call.body["why"])
+
+
+@change("POST /v2/plans/{plan}/pause", "plan:run", schemas.HALT)
+def pause(call: Call) -> None:
+    """Start no more actions of a running plan; those that run end, and unless now is set, so do the
+    nodes of a rollout that have begun.
+    """
+    at_once = call.body.get("now", False)
+    steering.pause(call.store, call.operator, call.plan, call.body.get("why"), at_once=at_once)
+
+
+@change("POST /v2/plans/{plan}/resume", "plan:run")
+def resume(call: Call) -> None:
+    """Go on with a plan that was paused, failed, was cancelled, or lost its applier."""
+    steering.resume(call.assembly, call.operator, call.plan, call.body.get("why"))
+
+
+@change("POST /v2/plans/{plan}/cancel", "plan:run", schemas.HALT)
+def cancel(call: Call) -> None:
+    """Cancel a plan: running actions are aborted or awaited, others never start; unless now is set,
+    nodes of a rollout that have begun finish first.
+    """
+    at_once = call.body.get("now", False)
+    steering.cancel(call.assembly, call.operator, call.plan, call.body.get("why"), at_once=at_once)
+
+
+@change("POST /v2/plans/{plan}/limits", "plan:run", schemas.LIMITS_WANTED)
+def set_limits(call: Call) -> None:
+    """Change limits of a running plan, for actions that start from now on."""
+    limits, why = call.body["limits"], call.body.get("why")
+    steering.set_limits(call.assembly, call.operator, call.plan, limits, why)
+
+
+@change("POST /v2/plans/{plan}/undelete", "plan:delete")
+def undelete(call: Call) -> None:
+    """Bring a removed plan back, with the state that it had; its whole uuid is needed."""
+    removal.undelete(call.store, call.operator, call.plan, call.body.get("why"))
+
+
+@Operation(
+    "POST /v2/plans/{plan}/rollback",
+    "plan:run",
+    body=schemas.mapping({}),
+    if_match=True,
+    status=201,
+    answer=schemas.PLAN,
+)
+def rollback(call: Call) -> None:
+    """Make and store a plan that undoes another in reverse order. Nothing is run."""
+    made = roll_back(call.assembly, call.operator, call.plan, lambda: str(uuid4()))
+    show_new(call, made)
+
+
+def require_allowed(call: Call, plan: ActionPlan) -> None:
     """Raise HTTPForbidden if a plan works outside of the cloud or reads secrets, and may not."""
-    if parts.policy.allows(caller_of(request), COMMANDS):
+    if call.parts.policy.allows(call.caller, COMMANDS):
         return
     for action in plan.actions:
         if action.action_type == JOIN:
             continue
-        if _works_outside(parts, action.action_type, action.input_parameters):
+        if _works_outside(call.assembly, action.action_type, action.input_parameters):
             what = f"{action.label!r} is of the type {action.action_type}, which runs commands or "
             what += "asks other systems than the cloud"
-        elif secret_references.has_reference(action.input_parameters):
+        elif references.has_reference(action.input_parameters):
             what = f"{action.label!r} reads a secret of the applier"
         else:
             continue
@@ -170,14 +202,14 @@ def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> 
 
 
 def _filters(query: Mapping[str, Any]) -> PlanFilters:
-    """Return the filters of a query; raises InvalidInput for a time that is none."""
-    times, mistakes = dict[str, datetime](), []
+    """Return the filters of a query; raises InvalidInput for what is no time with an offset."""
+    times, mistakes = dict[str, datetime](), list[Mistake]()
     for name in TIMES:
         if name in query:
             try:
-                times[name] = moment(query[name])
-            except ValueError as reason:
-                mistakes.append(Mistake(str(reason), place=f"query {name}"))
+                times[name] = moment(query, name, is_query=True)
+            except InvalidInput as wrong:
+                mistakes += wrong.mistakes
     if mistakes:
         raise InvalidInput(mistakes)
     return PlanFilters(
@@ -189,30 +221,13 @@ def _filters(query: Mapping[str, Any]) -> PlanFilters:
     )
 
 
-def summary_of(plan: PlanSummary) -> dict[str, Any]:
-    """Return the summary of a plan as JSON types."""
-    return {
-        "uuid": plan.uuid,
-        "name": plan.name,
-        "planner": plan.planner,
-        "state": None if plan.state is None else str(plan.state),
-        "created_at": plan.created_at.isoformat() if plan.created_at else None,
-        "updated_at": plan.updated_at.isoformat() if plan.updated_at else None,
-        "cloud": plan.cloud,
-        "creator": plan.creator,
-        "actions": {str(state): number for state, number in plan.actions.items()},
-        "start_at": plan.start_at.isoformat() if plan.start_at else None,
-        "damage": plan.damage,
-    }
-
-
-def _refuse_files(document: Document, planner: str | None, parts: Parts) -> None:
+def _refuse_files(document: Document, planner: str | None, assembly: Assembly) -> None:
     """Raise InvalidInput if a document names files, which would be read on the server's machine."""
     value = document.value
     if document.is_plan or not isinstance(value, Mapping):
         return
     try:
-        files = planning.choose(value, planner, parts.assembly.conf).FILES
+        files = planning.choose(value, planner, assembly.conf).FILES
     except InvalidInput as wrong:
         raise wrong.located(document.locate) from wrong
     mistakes = [
@@ -232,16 +247,16 @@ def _value_at(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _works_outside(parts: Parts, name: str, parameters: Mapping[str, Any]) -> bool:
+def _works_outside(assembly: Assembly, name: str, parameters: Mapping[str, Any]) -> bool:
     """Return whether an action may use other machines and systems than those of the cloud.
 
     True for a type that is not installed.
     """
     try:
-        plugin = parts.assembly.plugins[name]
+        plugin = assembly.plugins[name]
     except (KeyError, PlannerError):
         return True
     inner = plugin.options_type(parameters)
     if inner != name:
-        return _works_outside(parts, inner, {})
+        return _works_outside(assembly, inner, {})
     return plugin.USES_MACHINES or plugin.works_outside(parameters)

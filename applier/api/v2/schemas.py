@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
-from applier.errors import sound_part
 from applier.operations.creation import POLICIES
-from planner import ranges
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
+from planner.schemas import ranges
 
 Result = TypeVar("Result")
 Schema = Mapping[str, Any]
@@ -26,6 +26,7 @@ LINES: Schema = {"type": "array", "items": TEXT}
 PLAN_STATE: Schema = {"type": "string", "enum": [str(state) for state in PlanState]}
 ACTION_STATE: Schema = {"type": "string", "enum": [str(state) for state in ActionState]}
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
+COUNT: Schema = {"type": "integer", "minimum": 0}
 
 
 def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
@@ -39,26 +40,30 @@ def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
 
 
 def list_of(name: str, item: Schema, **more: Schema) -> Schema:
-    """Return the schema of a response with a list.
-
-    It may have the URL of its next page, and a sentence about each damaged row that is left out.
-    """
-    return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT, damaged=LINES)
+    """Return the schema of a response with a list, which may have the URL of its next page."""
+    return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT)
 
 
-def readable(read: Callable[[], Result]) -> tuple[Result, dict[str, Any]]:
-    """Return what a method of the store lists without damaged rows, and a part of the response.
+def fields_of(value: Any, schema: Schema) -> dict[str, Any]:
+    """Return the fields of a value that the schema of a mapping names, as JSON types."""
+    return {name: as_json(getattr(value, name)) for name in schema["properties"]}
 
-    That part has a sentence about each damaged row; it is empty if there are none.
-    """
-    found, damaged = sound_part(read)
-    return found, {"damaged": [str(row) for row in damaged]} if damaged else {}
+
+def as_json(value: Any) -> Any:
+    """Return times, mappings and named tuples as JSON types, and any other value as it is."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {name: as_json(part) for name, part in value.items()}
+    return value
 
 
 REASON = mapping({}, why=WHY)
 HALT = mapping({}, why=WHY, now=FLAG)
 REASON_NEEDED = mapping({"why": WHY})
-START = mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG)
+START = mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG, why=WHY)
 SETTLE = mapping({"state": {"enum": ["SUCCEEDED", "FAILED"]}, "why": WHY})
 LIMITS = mapping({"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}})
 LIMITS_WANTED = {**LIMITS, "properties": {**LIMITS["properties"], "why": WHY}}

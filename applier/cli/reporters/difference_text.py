@@ -8,11 +8,10 @@ from typing import TextIO
 
 from rich.text import Text
 
-from applier.cli.reporters.column_widths import wrapped
+from applier.cli.reporters.formatting import wrapped
 from applier.cli.reporters.plan_table import console
-from applier.operations.difference_lines import lines
-from applier.operations.differences import Comparison
-from planner.registry import ActionTypes
+from applier.operations.differences import Comparison, lines
+from planner.making.registry import ActionTypes
 
 
 def show(made: Comparison, names: Sequence[str], types: ActionTypes, stream: TextIO) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Literal, TextIO
 
 from rich import box
@@ -14,27 +14,23 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters import column_widths
-from applier.cli.reporters.column_widths import wrapped
-from applier.cli.reporters.formatting import STYLES, WIDTH
-from applier.cli.reporters.joins import through
+from applier.cli.reporters import formatting
+from applier.cli.reporters.formatting import STYLES, WIDTH, through, wrapped
 from applier.cli.terminal import exact
-from applier.run.plan_cloud import cloud_of
-from applier.wording import count, duration, gains, one_line, resources, some, standing
-from planner import graph
+from applier.run import plan_cloud
+from applier.store.plans import LongPlan, Overview
+from applier.wording import count, duration, gains, one_line, some, standing
 from planner.errors import shortened, shown
-from planner.guarantees import guarantees
-from planner.model import JOIN, Action, ActionPlan
+from planner.plan import graph
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState
 from planner.safe_text import visible
-from planner.states import ActionState
 
 #: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
 
 #: Names up to this width are broken only if nothing else can be.
 _NAME = 24
-#: The number of last waves that are shown if not all are.
-_LAST = 5
 #: The key of the number of workers in the limits that operators have changed.
 _WORKERS = "max_workers"
 #: The number of actions that are named because their failure costs most.
@@ -46,11 +42,12 @@ BETWEEN = 2
 class _Console(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterator[Segment]:
-        """Make hidden characters visible, except in the control codes of rich itself."""
-        for segment in super().render(renderable, options):
-            text, style, control = segment
-            yield segment if control else Segment(visible(text), style)
+    ) -> Iterable[Segment]:
+        """Make hidden characters visible in texts, of which all else is made."""
+        found = super().render(renderable, options)
+        if not isinstance(renderable, (str, Text)):
+            return found
+        return [s if s.control else Segment(visible(s.text), s.style) for s in found]
 
     def on_broken_pipe(self) -> None:
         # applier.cli.main handles this for all output, in place of rich.
@@ -72,32 +69,37 @@ def show(
     max_workers: int | None = None,
     run_by: Iterable[str] = (),
     changed: Mapping[str, int] = {},
+    kept: LongPlan | None = None,
 ) -> None:
     """Write a plan: title, waves, touched resources, warnings.
 
     ``run_by`` are further lines below the title. ``max_workers`` is left out if it is None.
-    ``changed`` are the limits that operators have changed for the current run, by token.
+    ``changed`` are the limits that operators have changed for the current run, by token. With
+    ``kept``, the plan is shown by that, and not by its actions.
     """
     out = console(stream)
+    waves = [] if kept else graph.waves(plan.actions)
+    seen = kept.overview if kept else plan_cloud.overview(plan, waves)
     name = f"  {one_line(plan.name)}" if plan.name else ""
     planner, state = one_line(plan.planner), standing(plan.state, plan.start_at)
     put_line(out, f"Plan {plan.uuid[:8]}{name}  {state}  planner {planner}", "bold")
-    for line in (f"Cloud: {cloud_of(plan)}", *run_by, plan.status_message):
+    cloud = plan_cloud.cloud_with(plan, seen.outside)
+    for line in (f"Cloud: {cloud}", *run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
-    for line in (*(guarantees(plan) if plan.places else ()), *gains(plan)):
+    for line in (*seen.guarantees, *gains(plan)):
         out.print(Text(line), soft_wrap=not out.is_terminal)
-    waves = graph.waves(plan.actions)
-    if waves:
-        rows = sum(map(len, waves))
-        short = rows > MOST_ROWS and not whole
-        prefix = "" if short else shared_prefix([a.label for wave in waves for a in wave])
+    if kept or (seen.actions > MOST_ROWS and not whole):
+        put(out, _by_wave(seen, kept.states if kept else _states(waves)))
+        out.print(f"{seen.actions} actions: a line for each wave; every action with --all")
+    elif waves:
+        prefix = shared_prefix([a.label for wave in waves for a in wave])
         if prefix:
             out.print(Text(f"Names of actions begin with {one_line(prefix)}"))
-        put(out, _by_wave(waves) if short else _by_action(plan, waves, prefix))
-        if short:
-            out.print(f"{rows} actions: a line for each wave; every action with --all")
-    for line in footer(plan, waves, max_workers, changed, out.width):
+        put(out, _by_action(plan, waves, prefix))
+    for line in footer(plan, seen, max_workers, changed):
+        out.print(Text(line))
+    for line in [] if kept else _dangers(plan, out.width):
         out.print(Text(line))
     if plan.warnings:
         for warning in shown([shortened(one_line(warning)) for warning in plan.warnings]):
@@ -135,14 +137,14 @@ def _fitted(table: Table, room: int) -> Table:
     """Return a table with the same rows whose texts are broken so that it fits."""
     texts = [[_text(one) for one in (column.header, *column.cells)] for column in table.columns]
     extents = [
-        column_widths.Extent(column.width, (column.width,) * 4)
+        formatting.Extent(column.width, (column.width,) * 4)
         if column.width
-        else column_widths.extent(
+        else formatting.extent(
             [text.plain for text in cells], column.min_width or 0, column.max_width
         )
         for column, cells in zip(table.columns, texts, strict=True)
     ]
-    widths = column_widths.widths(extents, room - BETWEEN * (len(extents) - 1))
+    widths = formatting.widths(extents, room - BETWEEN * (len(extents) - 1))
     cells = [
         column if whole.width else [_broken(text, width) for text in column]
         for column, width, whole in zip(texts, widths, table.columns, strict=True)
@@ -164,7 +166,7 @@ def _broken(text: Text, width: int) -> Text:
     """Break a text into lines that fit a width; it keeps its colours."""
     if text.cell_len <= width:
         return text
-    return Text("\n").join(text[begin:end] for begin, end in column_widths.lines(text.plain, width))
+    return Text("\n").join(text[begin:end] for begin, end in formatting.lines(text.plain, width))
 
 
 def cell(text: str) -> Text:
@@ -215,43 +217,30 @@ def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Tabl
     return table
 
 
-def _by_wave(waves: list[list[Action]]) -> Table:
-    begun = any(map(_begun, waves))
+def _states(waves: list[list[Action]]) -> dict[int, Mapping[str, int]]:
+    """Return the number of actions in each state, by the number of their wave."""
+    return {n: Counter(str(a.state) for a in wave) for n, wave in enumerate(waves, 1)}
+
+
+def _by_wave(seen: Overview, states: Mapping[int, Mapping[str, int]]) -> Table:
+    begun = any(state != ActionState.PENDING for counts in states.values() for state in counts)
     table = table_of("wave", "actions", "hosts", "longest", *(["states"] if begun else []))
-    for number, wave in _first_and_last(list(enumerate(waves, 1))):
-        if wave is None:
-            table.add_row("...", f"{number} more waves")
-            continue
-        types = Counter(action.action_type for action in wave)
-        longest = max((a.estimate_s for a in wave if a.estimate_s is not None), default=None)
-        states = Counter(str(action.state) for action in wave)
+    before = 0
+    for number, types, hosts, longest_s in seen.shown:
+        if number > before + 1:
+            table.add_row("...", f"{number - before - 1} more waves")
+        before = number
         table.add_row(
             str(number),
             cell(_counted(types)),
-            cell(some(resources(wave, "node"), 3)),
-            duration(longest),
-            *([cell(_counted(states))] if begun else []),
+            cell(hosts),
+            duration(longest_s),
+            *([cell(_counted(states.get(number, {})))] if begun else []),
         )
     return table
 
 
-def _first_and_last(
-    waves: list[tuple[int, list[Action]]],
-) -> Iterator[tuple[int, list[Action] | None]]:
-    """Yield the waves with their numbers; of many waves, only the first and the last ones.
-
-    Between those, yield one pair of the number of waves that are left out, and None.
-    """
-    if len(waves) <= MOST_ROWS:
-        yield from waves
-        return
-    shown = MOST_ROWS // 2
-    yield from waves[:shown]
-    yield len(waves) - shown - _LAST, None
-    yield from waves[-_LAST:]
-
-
-def _counted(words: Counter[str]) -> str:
+def _counted(words: Mapping[str, int]) -> str:
     return ", ".join(f"{number} x {word}" for word, number in words.items())
 
 
@@ -267,24 +256,21 @@ def of_all(number: int, word: str, totals: Mapping[str, int]) -> str:
 
 def footer(
     plan: ActionPlan,
-    waves: list[list[Action]],
+    seen: Overview,
     max_workers: int | None,
     changed: Mapping[str, int] = {},
-    width: int = WIDTH,
 ) -> list[str]:
-    """Return lines about the size of the plan, touched resources, limits and costliest failures."""
-    if not waves:
+    """Return lines about the size of the plan, touched resources and limits."""
+    if not seen.actions:
         return ["Nothing to do: the plan has no actions."]
-    estimates = [a.estimate_s for wave in waves for a in wave if a.estimate_s is not None]
-    rows = sum(map(len, waves))
-    size = f"{count(rows, 'action')} in {count(len(waves), 'wave')}, the widest of "
-    alone = f"; one by one about {duration(sum(estimates))}" if len(estimates) == rows else ""
-    lines = [f"{size}{max(map(len, waves))}{alone}."]
+    size = f"{count(seen.actions, 'action')} in {count(seen.waves, 'wave')}, the widest of "
+    alone = "" if seen.alone_s is None else f"; one by one about {duration(seen.alone_s)}"
+    lines = [f"{size}{seen.widest}{alone}."]
     totals = {share.name: share.total for share in plan.guards.extent}
     touched = [
-        of_all(len(found), word, totals)
+        of_all(number, word, totals)
         for kind, word in (("node", "host"), ("instance", "instance"), ("volume", "volume"))
-        if (found := resources(plan.actions, kind))
+        if (number := seen.touched[kind])
     ]
     max_workers = changed.get(_WORKERS, max_workers)
     bound = f"at most {max_workers} at once" if max_workers else ""
@@ -298,14 +284,14 @@ def footer(
         *([bound] if bound else []),
         *([f"limits: {one_line(limits)}"] if limits else []),
     ]
-    return [*lines, "; ".join(parts) + ".", *_dangers(plan, width)]
+    return [*lines, "; ".join(parts) + "."]
 
 
 def _dangers(plan: ActionPlan, width: int) -> list[str]:
     """Return lines that name the actions whose failure keeps most others from running, if any."""
-    if len(plan.actions) < 2 or plan.on_failure == "continue":
+    if len(plan.actions) < 2 or plan.on_failure in ("continue", "only_after_failure"):
         return []
-    from planner.failure_costs import FailureCosts, sentence
+    from planner.plan.failure_costs import FailureCosts, sentence
 
     told = sentence(FailureCosts(plan.actions).highest(_DANGERS))
     return wrapped(one_line(told), 2, width) if told else []

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import termios
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
+from types import FrameType
 from typing import TextIO
 
 from rich.console import Group, RenderableType
@@ -18,13 +23,11 @@ from rich.text import Text
 
 from applier.cli.reporters.formatting import STYLES, age_s, ages_s
 from applier.cli.reporters.plan_table import console
-from applier.cli.unechoed import unechoed
 from applier.contracts import Report
-from applier.operations.triggers import because
 from applier.run.plan_cloud import shown_name
-from applier.wording import duration, minutes, one_line, result, retry_line, starting
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import OPEN, ActionState, Outcome, PlanState
+from applier.wording import because, duration, minutes, one_line, result, retry_line, starting
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, ActionState, Outcome, PlanState
 
 #: The maximum numbers of rows for running and for failed actions.
 _MOST_RUNNING, _MOST_BAD = 12, 5
@@ -33,9 +36,8 @@ _MOST_RUNNING, _MOST_BAD = 12, 5
 class ProgressBlock:
     """Redraws one block: a bar, failed actions, running actions, the last message.
 
-    The elapsed time counts from the first start of the run, or from its begin if it takes over
-    actions that an earlier run has started. ``at`` is the time now. If the run began before this
-    display, ``first`` is the time of the first start.
+    The elapsed time counts from the beginning of the run. ``at`` is the time now; ``first`` is when
+    the run began if that was before this display.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class ProgressBlock:
         first: datetime | None = None,
     ) -> None:
         self._ages = ages_s(plan, at) if at else {}
-        self._awaits_start = first is None
+        self._awaits_run = first is None
         self._taken_over = [a.uuid for a in plan.actions if a.state is ActionState.ONGOING]
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
@@ -92,25 +94,24 @@ class ProgressBlock:
                 continue
             self._again = {u: r for u, r in self._again.items() if u != report.uuid}
             if report.state is ActionState.ONGOING:
-                if self._awaits_start:
-                    self._began, self._awaits_start = self._clock(), False
                 since = self._clock() - self._ages.pop(report.uuid, 0.0)
                 self._running = {**self._running, report.uuid: since}
                 continue
+            ran = report.uuid in self._running
             self._running = {u: t for u, t in self._running.items() if u != report.uuid}
             if report.old not in OPEN:
                 self._ended = self._ended - Counter([_column(report.old)])
             if report.state is ActionState.PENDING:
                 self._again = {**self._again, report.uuid: report}
                 continue
-            self._ended = self._ended + Counter([_column(report.state, report.outcome)])
+            self._ended = self._ended + Counter([_column(report.state, report.outcome, ran=ran)])
             if report.state in (ActionState.FAILED, ActionState.UNKNOWN):
                 self._bad = [*self._bad, (action, report)]
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
         """Store the new state of the plan; actions that it takes over are running from then on."""
-        if state is PlanState.ONGOING and self._awaits_start and self._taken_over:
-            self._began, self._awaits_start = self._clock(), False
+        if state is PlanState.ONGOING and self._awaits_run:
+            self._began, self._awaits_run = self._clock(), False
             self._running = {u: self._began - self._ages.pop(u, 0.0) for u in self._taken_over}
         news = f"plan {state}{f': {one_line(message)}' if message else ''}"
         self._state = "" if state is PlanState.ONGOING else news
@@ -161,5 +162,76 @@ class ProgressBlock:
         return f"{duration(int(self._clock() - since))}{of}  {starting(action, told)}"
 
 
-def _column(state: ActionState, outcome: Outcome | None = None) -> str:
+def _column(state: ActionState, outcome: Outcome | None = None, *, ran: bool = False) -> str:
+    if ran and state is ActionState.CANCELLED:
+        return "stopped"
     return result(Action(uuid="", action_type="", state=state, outcome=outcome))
+
+
+#: Signals that end a program at once, unless it handles them.
+_DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+#: The index of the local modes in the list that tcgetattr() returns.
+_LOCAL = 3
+
+
+@contextmanager
+def unechoed() -> Iterator[None]:
+    """Turn the terminal's echo off inside a block; restore it even if a signal ends the program.
+
+    Characters typed inside the block are discarded, so that the shell does not run a command that
+    nobody saw. Ctrl-C and Ctrl-Z work. Without a terminal, or in the background, nothing changes.
+    """
+    restore = _without_echo()
+    if restore is None:
+        yield
+        return
+    try:
+        with _restored_by_signals(restore):
+            yield
+    finally:
+        restore()
+
+
+def _without_echo() -> Callable[[], None] | None:
+    """Turn the echo off; return the function that restores it, None if nothing was changed."""
+    try:
+        terminal = sys.stdin.fileno()
+        # The kernel stops a background process that changes the terminal (SIGTTOU).
+        if os.tcgetpgrp(terminal) != os.getpgrp():
+            return None
+        before = termios.tcgetattr(terminal)
+        changed = [*before]
+        changed[_LOCAL] &= ~termios.ECHO
+        termios.tcsetattr(terminal, termios.TCSANOW, changed)
+    except (AttributeError, OSError, ValueError, termios.error):
+        return None
+
+    def restore() -> None:
+        with suppress(OSError, termios.error):
+            if os.tcgetpgrp(terminal) == os.getpgrp():
+                termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
+
+    return restore
+
+
+@contextmanager
+def _restored_by_signals(restore: Callable[[], None]) -> Iterator[None]:
+    """Restore the terminal before a signal that the program does not handle ends it."""
+
+    def handle(number: int, _: FrameType | None) -> None:
+        restore()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    try:
+        taken = [n for n in _DEADLY if signal.getsignal(n) is signal.SIG_DFL]
+        for number in taken:
+            signal.signal(number, handle)
+    except ValueError:  # not in the main thread, where no signal is handled
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)

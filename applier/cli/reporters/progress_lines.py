@@ -11,19 +11,17 @@ from typing import TextIO
 
 from applier.cli.reporters.formatting import age_s
 from applier.contracts import Report
-from applier.operations.triggers import because
-from applier.wording import minutes, one_line, retry_line, starting
-from planner.model import JOIN, ActionPlan
+from applier.wording import because, minutes, one_line, retry_line, starting
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import OPEN, ActionState, PlanState
 from planner.safe_text import visible
-from planner.states import OPEN, ActionState, PlanState
 
 
 class ProgressLines:
     """Writes a line for each start, each end and each failed attempt, with the elapsed time.
 
-    The elapsed time counts from the first start of the run, or from its begin if it takes over
-    actions that an earlier run has started. ``at`` is the time now. If the run began before this
-    display, ``first`` is the time of the first start.
+    The elapsed time counts from the beginning of the run. ``at`` is the time now; ``first`` is when
+    the run began if that was before this display.
     """
 
     def __init__(
@@ -35,7 +33,7 @@ class ProgressLines:
         at: datetime | None = None,
         first: datetime | None = None,
     ) -> None:
-        self._awaits_start = first is None
+        self._awaits_run = first is None
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._taken_over = [a for a in self._actions.values() if a.state is ActionState.ONGOING]
         self._total = len(self._actions)
@@ -61,10 +59,7 @@ class ProgressLines:
             action = self._actions.get(report.uuid)
             if action is None:
                 continue
-            now = self._clock()
-            if report.state is ActionState.ONGOING and self._awaits_start:
-                self._began, self._awaits_start = now, False
-            at = minutes(now - self._began)
+            at = minutes(self._clock() - self._began)
             if report.state is ActionState.ONGOING:
                 told = because(action, self._actions, self._outcomes) if action.triggers else ""
                 self._write(f"{at}  start      {starting(action, told)}")
@@ -81,10 +76,11 @@ class ProgressLines:
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
         """Write the new state of the plan."""
-        taken_over = self._taken_over if state is PlanState.ONGOING and self._awaits_start else ()
-        if taken_over:
-            self._began, self._awaits_start = self._clock(), False
-        at = minutes(self._clock() - self._began)
+        now, begins = self._clock(), state is PlanState.ONGOING and self._awaits_run
+        taken_over = self._taken_over if begins else ()
+        if begins:
+            self._began, self._awaits_run = now, False
+        at = minutes(now - self._began)
         self._write(f"{at}  plan {state}{f': {one_line(message)}' if message else ''}")
         for action in taken_over:
             self._write(f"{at}  taken over {starting(action, '')}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from keystoneauth1 import exceptions as keystone
 from openstack import exceptions
@@ -97,6 +97,13 @@ class Calls:
         if is_in_doubt and not is_refused:
             raise _in_doubt(fault)
         raise fault
+
+
+def request_id(response: Any) -> str | None:
+    """Return the id of a request that was accepted; raise the HttpException of a refused one."""
+    exceptions.raise_from_response(response)
+    name: str | None = response.headers.get("x-openstack-request-id")
+    return name
 
 
 def never_twice(call: Callable[[], Answer]) -> Callable[[], Answer]:

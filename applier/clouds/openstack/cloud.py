@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
 
-from applier.clouds.openstack import cloud_connection
 from applier.clouds.openstack.servers import is_gone, view
 from applier.contracts import Print, StopSignal, silent
 from applier.contracts.clouds import Cloud
-from applier.errors import ActionFailed, JobLost
-from planner import ranges
+from applier.errors import ActionFailed, ConfigurationError, JobLost
+from applier.extras import MissingExtra
+from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.clouds.openstack.cloud_parts import CloudParts
@@ -57,7 +58,7 @@ class OpenStackCloud(Cloud):
         reconnect_timeout_s: float = 60.0,
         soft_power_off_s: float = 0.0,
     ) -> None:
-        self._region = cloud_connection.region(cloud)
+        self._region = _region(cloud)
         self._patience_s, self._soft_s = reconnect_timeout_s, soft_power_off_s
         self._lock = threading.Lock()
         self._parts: CloudParts | None = None
@@ -65,10 +66,10 @@ class OpenStackCloud(Cloud):
     @property
     def name(self) -> str:
         """The name in clouds.yaml, with the address of Keystone and the region."""
-        return cloud_connection.name_of(self._region)
+        place = filter(None, (self._region.auth["auth_url"], self._region.region_name))
+        return f"openstack {self._region.name} ({', '.join(place)})"
 
     def close(self) -> None:
-        """Close the connections, if there are any."""
         with self._lock:
             if self._parts is not None:
                 self._parts.close()
@@ -84,25 +85,18 @@ class OpenStackCloud(Cloud):
         return None if is_gone(server) else view(server)
 
     def instance_named(self, name: str) -> str | None:
-        """Return the id of the only server of that name, or None.
-
-        Raises ActionFailed if there are several.
-        """
         with self._asked() as parts:
             return parts.creation.named(name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, pool, type, instance, task`` of a volume."""
         with self._asked() as parts:
             return parts.volumes.volume(volume_id)
 
     def service(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``status, reason`` of the compute service on a host."""
         with self._asked() as parts:
             return parts.services.service(host)
 
     def host(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``power`` of a host."""
         with self._asked() as parts:
             return parts.power.host(host)
 
@@ -124,7 +118,6 @@ class OpenStackCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,
     ) -> str:
-        """Move a server; return its new host."""
         with self._working() as parts:
             return parts.moves.migrate(instance_id, destination, live, stop, output)
 
@@ -143,19 +136,16 @@ class OpenStackCloud(Cloud):
     def set_instance_status(
         self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        """Start, stop, shelve or unshelve a server."""
         with self._working() as parts:
             parts.statuses.set(instance_id, status, stop, output)
 
     def create_instance(
         self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
     ) -> str:
-        """Create a server; return its id."""
         with self._working() as parts:
             return parts.creation.create(name, wanted, stop, output)
 
     def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
-        """Delete a server."""
         with self._working() as parts:
             parts.creation.delete(instance_id, stop, output)
 
@@ -167,7 +157,6 @@ class OpenStackCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,  # noqa: ARG002
     ) -> None:
-        """Enable or disable the compute service of a host."""
         with self._working() as parts:
             parts.services.set(host, status, reason, stop)
 
@@ -186,7 +175,6 @@ class OpenStackCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,
     ) -> None:
-        """Move a volume to another pool, or change its type."""
         with self._working() as parts:
             parts.volumes.migrate(volume_id, pool, volume_type, stop, output)
 
@@ -217,3 +205,30 @@ class OpenStackCloud(Cloud):
 
                 self._parts = cloud_parts.connected(self._region, self._patience_s, self._soft_s)
             return self._parts
+
+
+def _region(cloud: str | None) -> Any:
+    """Return the settings of a cloud in clouds.yaml; without a name, of the one in ``OS_CLOUD``.
+
+    It does not connect. Raises ConfigurationError if the settings are missing or invalid, or if
+    openstacksdk is not installed.
+    """
+    try:
+        import openstack.config
+        from keystoneauth1 import exceptions as keystone
+        from openstack import exceptions
+    except ImportError as reason:
+        missing = MissingExtra("the cloud 'openstack'", "openstack")
+        raise ConfigurationError(str(missing)) from reason
+    named = cloud or os.environ.get("OS_CLOUD")
+    if not named:
+        raise ConfigurationError(
+            "no cloud is named: set [openstack] cloud or OS_CLOUD to a name in clouds.yaml"
+        )
+    try:
+        found = openstack.config.OpenStackConfig().get_one(cloud=named)
+    except (exceptions.ConfigException, keystone.ClientException) as reason:
+        raise ConfigurationError(f"the cloud {named!r} cannot be used: {reason}") from reason
+    if not found.auth.get("auth_url"):
+        raise ConfigurationError(f"the cloud {named!r} in clouds.yaml has no auth_url")
+    return found

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from applier.clouds.openstack import cloud_connection
+from openstack.connection import Connection
+
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.compute_services import ComputeServices
+from applier.clouds.openstack.compute import Compute, ComputeServices
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.moves import Moves
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.server_creation import Creation
-from applier.clouds.openstack.statuses import Statuses
+from applier.clouds.openstack.server_states import Creation, Statuses
 from applier.clouds.openstack.volumes import Volumes
+
+#: Seconds after which a request without an answer fails, unless clouds.yaml has ``api_timeout``.
+_REQUEST_TIMEOUT_S = 60.0
 
 
 class CloudParts(NamedTuple):
@@ -40,7 +42,9 @@ def connected(region: Any, patience_s: float, soft_power_off_s: float) -> CloudP
 
     Raises ConnectionError if the cloud cannot be reached, ActionFailed if it refuses the login.
     """
-    opened = cloud_connection.connect(region)
+    if region.config.get("api_timeout") is None:
+        region.config["api_timeout"] = _REQUEST_TIMEOUT_S
+    opened = Connection(config=region, app_name="actionplan")
     calls = Calls(patience_s)
     # The first use of a proxy connects, and is not safe in several threads: so it is done here.
     compute = Compute(calls.read(lambda: opened.compute), calls)

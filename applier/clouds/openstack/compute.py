@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reads of Nova that operations share, the wait for a server, the reason of a failure."""
+"""The reads of Nova that operations share, the wait for a server, the reason of a failure.
+
+And the compute services, which Nova enables and disables at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from keystoneauth1 import exceptions as keystone
@@ -44,8 +48,12 @@ class Compute:
         found = self.calls.read(lambda: self.nova.find_flavor(flavor))
         if found is None:
             return None
-        room = {"vcpus": found.vcpus, "ram_mb": found.ram, "disk_gb": found.disk}
-        return {"name": found.name, **room}
+        return {"name": found.name, **room_of(found)}
+
+    def services(self, host: str) -> list[Any]:
+        """Return the compute service on a host, if there is one; its cell may not have answered."""
+        read = partial(self.nova.services, binary="nova-compute", host=host)
+        return self.calls.read(lambda: list(read())) or []
 
     def wait(
         self, server_id: str, is_over: Callable[[Server], bool], stop: StopSignal
@@ -56,6 +64,10 @@ class Compute:
         """
         return self._following.wait(server_id, is_over, stop)
 
+    def idle(self, server_id: str, stop: StopSignal) -> Server | None:
+        """Wait until a server has no task in Nova, as :meth:`wait` does."""
+        return self.wait(server_id, lambda server: task_of(server) is None, stop)
+
     def settled(self, server: Server, stop: StopSignal) -> Server:
         """Wait until a server has no task in Nova; return the server as it is then.
 
@@ -63,7 +75,7 @@ class Compute:
         """
         if task_of(server) is None:
             return server
-        found = self.wait(server.id, lambda s: task_of(s) is None, stop)
+        found = self.idle(server.id, stop)
         if found is None:
             raise ActionFailed(f"{server.name} was deleted meanwhile")
         return found
@@ -106,6 +118,11 @@ class Compute:
         return found or []
 
 
+def room_of(flavor: Any) -> dict[str, Any]:
+    """Return ``vcpus, ram_mb, disk_gb`` of a flavor."""
+    return {"vcpus": flavor.vcpus, "ram_mb": flavor.ram, "disk_gb": flavor.disk}
+
+
 def answered(found: Any, what: str) -> Any:
     """Return a server or a service of Nova; ``what`` names it in messages.
 
@@ -115,3 +132,36 @@ def answered(found: Any, what: str) -> Any:
     if found.status == CELL_IS_DOWN:
         raise keystone.ConnectFailure(f"Nova cannot read {what}: its cell does not answer")
     return found
+
+
+class ComputeServices:
+    """The compute services, by host."""
+
+    def __init__(self, compute: Compute) -> None:
+        self._compute, self._nova = compute, compute.nova
+
+    def service(self, host: str) -> Mapping[str, Any] | None:
+        """Return ``status, reason`` of the compute service on a host, None if there is none."""
+        found = self._found(host)
+        return found and {"status": found.status, "reason": found.disabled_reason}
+
+    def set(self, host: str, status: str, reason: str | None, stop: StopSignal) -> None:
+        """Enable or disable a compute service; Nova answers when it is done."""
+        found = self._found(host)
+        if found is None:
+            raise ActionFailed(f"there is no compute service on {host}")
+        if status == "enabled":
+            change, what = partial(self._nova.enable_service, found), f"enabling {host}"
+        else:
+            change = partial(self._nova.disable_service, found, disabled_reason=reason)
+            what = f"disabling {host}"
+        self._compute.calls.change(what, change, stop)
+
+    def _found(self, host: str) -> Any:
+        found = self._compute.calls.read(
+            lambda: [
+                answered(service, f"host {host}")
+                for service in self._nova.services(binary="nova-compute", host=host)
+            ]
+        )
+        return found[0] if found else None

@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 from openstack import exceptions
 
-from applier.clouds.openstack.compute import Compute, answered
+from applier.clouds.openstack import volumes
+from applier.clouds.openstack.compute import Compute, answered, room_of
+from applier.clouds.openstack.power import POWERS
 from applier.clouds.openstack.servers import is_gone, view
 
 Answer = TypeVar("Answer")
@@ -47,6 +49,7 @@ class Inventory:
             "instances": {server.id: view(server) for server in servers if not is_gone(server)},
             "hosts": self._hosts(services),
             "services": _services(services),
+            "volumes": self._volumes(servers),
             "flavors": self._flavors(servers),
             "server_groups": self._server_groups(),
         }
@@ -95,22 +98,31 @@ class Inventory:
         if not self._connection.has_service("baremetal"):
             return {}
         nodes = self._list(lambda: self._connection.baremetal.nodes(fields=["name", "power_state"]))
-        states = {node.name: str(node.power_state) for node in nodes if node.name}
-        return {
-            name: state.removeprefix("power ")
-            for name, state in states.items()
-            if state in ("power on", "power off")
-        }
+        known = [node for node in nodes if node.name and node.power_state in POWERS]
+        return {node.name: POWERS[node.power_state] for node in known}
 
     def _flavors(self, servers: list[Any]) -> dict[str, dict[str, Any]]:
         """Return the flavors, and those that servers still have although they were deleted."""
         flavors = self._list(lambda: self._nova.flavors(is_public="None"))
         kept = {s.flavor.get("original_name"): s.flavor for s in servers if s.flavor}
         return {
-            name: {"vcpus": flavor.vcpus, "ram_mb": flavor.ram, "disk_gb": flavor.disk}
+            name: room_of(flavor)
             for name, flavor in {**kept, **{f.name: f for f in flavors}}.items()
             if name
         }
+
+    def _volumes(self, servers: list[Any]) -> dict[str, dict[str, Any]]:
+        """Return the volumes; without Cinder, the attached ones with their instances alone."""
+        found: dict[str, dict[str, Any]] = {
+            volume["id"]: {"instance": server.id}
+            for server in servers
+            for volume in server.attached_volumes or ()
+        }
+        if self._connection.has_service("block-storage"):
+            cinder = self._connection.block_storage
+            listed = self._list(lambda: cinder.volumes(all_projects=True))
+            found |= {volume.id: volumes.view(volume) for volume in listed}
+        return found
 
     def _server_groups(self) -> dict[str, dict[str, Any]]:
         found = self._list(lambda: self._nova.server_groups(all_projects=True))

@@ -20,7 +20,8 @@ from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
 
 _DONE = {"completed", "done", "confirmed"}
-_ENDED = _DONE | {"error", "failed", "cancelled", "reverted"}
+#: The statuses of a migration record that does not change any more.
+ENDED = _DONE | {"error", "failed", "cancelled", "reverted"}
 #: The types of migration records of moves; a resize has one as well.
 _LIVE, _COLD, _RESIZE = "live-migration", "migration", "resize"
 #: The statuses of a live migration that can be cancelled or completed.
@@ -28,7 +29,7 @@ _RUNNING = {"queued", "preparing", "running"}
 #: The status of a record that Nova takes again for the next cold move or resize.
 _PREPARED = "pre-migrating"
 #: The status of a record whose server waits for its confirmation.
-_FINISHED = "finished"
+FINISHED = "finished"
 #: The tasks that Nova gives a server before it makes the record of a move or resize.
 _BEGINS = {"migrating", "resize_prep"}
 #: How many times the records are read until one has appeared or ended, and the seconds in between.
@@ -165,7 +166,7 @@ class Moves:
         """
         newest = self._newest(server_id)
         server = self._compute.existing(server_id)
-        if newest is None or newest.status in _ENDED:
+        if newest is None or newest.status in ENDED:
             if task_of(server) not in _BEGINS:
                 return server, None
             newest = self._looked_for(partial(self._newer, server_id, newest))
@@ -185,15 +186,14 @@ class Moves:
         return self._end_of(server.id, moving)
 
     def _end_of_live(self, server: Server, moving: Migration, what: str, stop: StopSignal) -> str:
-        def has_ended(found: Server) -> bool:
-            return task_of(found) is None
-
         try:
-            self._compute.wait(server.id, has_ended, stop)
+            self._compute.idle(server.id, stop)
         except WaitStopped:
             # Nova cancels a migration only after it has chosen a host.
-            self._compute.wait(server.id, lambda s: has_ended(s) or self._cancelled(s.id), _NEVER)
-            self._compute.wait(server.id, has_ended, _NEVER)
+            self._compute.wait(
+                server.id, lambda s: task_of(s) is None or self._cancelled(s.id), _NEVER
+            )
+            self._compute.idle(server.id, _NEVER)
         record = self._ended(server, moving)
         if record.status == "cancelled":
             raise ActionFailed(f"{what} was stopped: Nova cancelled migration {moving.id}")
@@ -214,14 +214,10 @@ class Moves:
 
         Returns the host of the server.
         """
-
-        def has_arrived(found: Server) -> bool:
-            return task_of(found) is None
-
         try:
-            found = self._compute.wait(server.id, has_arrived, stop)
+            found = self._compute.idle(server.id, stop)
         except WaitStopped:
-            found = self._compute.wait(server.id, has_arrived, _NEVER)
+            found = self._compute.idle(server.id, _NEVER)
         if found is None:
             raise ActionFailed(f"{what} failed: {server.name} was deleted meanwhile")
         if found.status == WAITS_FOR_CONFIRMATION:
@@ -247,7 +243,7 @@ class Moves:
                 return True
             # While it confirms a move, Nova changes the record at once, and the server at the end.
             record = self._newest(server.id)
-            return record is not None and record.status != _FINISHED
+            return record is not None and record.status != FINISHED
 
         try:
             self._compute.calls.change(
@@ -262,7 +258,9 @@ class Moves:
         if now is not None and record.status in _DONE:
             return str(now.compute_host)
         otherwise = f"its migration record {record.id} is {record.status}"
-        raise ActionFailed(f"{what} failed: {self._compute.reason(now or server, otherwise)}")
+        why = self._compute.reason(now or server, otherwise)
+        left = f"; {now.name} is in ERROR now" if now is not None and now.status == "ERROR" else ""
+        raise ActionFailed(f"{what} failed: {why}{left}")
 
     def _ended(self, server: Server, moving: Migration) -> Migration:
         """Return the record of a move once it has ended; raises ConnectionError if it does not."""
@@ -275,7 +273,7 @@ class Moves:
         """Return the record of a move if it has ended; else None."""
         for record in self._compute.migrations(server_id):
             if record.id == moving.id:
-                return record if record.status in _ENDED else None
+                return record if record.status in ENDED else None
         return None
 
     def _looked_for(self, find: Callable[[], Migration | None]) -> Migration | None:

@@ -3,7 +3,8 @@
 
 Ironic locks a node before it answers a request, and until the work is done. So the work is over
 when the node has neither a lock (``reservation``) nor a ``target_power_state``. If its power state
-is not the wanted one then, its ``last_error`` is the reason.
+is not the wanted one then, its ``last_error`` is the reason. A host is not switched off while
+servers run on it or move to it.
 """
 
 from __future__ import annotations
@@ -12,23 +13,30 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from openstack import exceptions
-
 from applier.backoff import delays_s
-from applier.clouds.openstack import occupants
-from applier.clouds.openstack.compute import Compute
+from applier.clouds.openstack.calls import request_id
+from applier.clouds.openstack.compute import CELL_IS_DOWN, Compute, Migration
+from applier.clouds.openstack.moves import ENDED, FINISHED
+from applier.clouds.openstack.servers import RUNNING, Server, task_of
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
+from planner.errors import shown
 
 #: A node of Ironic, as openstacksdk returns it.
 Node = Any
 
-_POWERS = {"power on": "on", "power off": "off"}
+#: The power states of Ironic that do not change by themselves.
+POWERS = {"power on": "on", "power off": "off"}
 _SOFT = "soft power off"
 #: The first version of Ironic's API with a soft power-off, and a time-out for it.
 _SOFT_SINCE = "1.27"
 #: The seconds between two reads of a node: the first, and the longest.
 _FIRST_S, _LONGEST_S = 0.25, 4.0
+#: The statuses and the power states of servers whose memory would be lost.
+_RUNS = {"ACTIVE", "PAUSED", "RESCUE", "PASSWORD", "VERIFY_RESIZE"}
+_PAUSED = 3
+#: The statuses of a migration that has ended, or waits for its confirmation.
+_ENDED = ENDED | {FINISHED}
 
 
 class Power:
@@ -47,10 +55,7 @@ class Power:
         node = self._node(host)
         if node is not None:
             return {"power": _power_of(node)}
-        nova = self._compute.nova
-        found = self._compute.calls.read(
-            lambda: list(nova.services(binary="nova-compute", host=host))
-        )
+        found = self._compute.services(host)
         return {"power": "on" if found[0].state == "up" else "unknown"} if found else None
 
     def set(self, host: str, power: str, stop: StopSignal, output: Print) -> None:
@@ -61,7 +66,7 @@ class Power:
         is to be switched off.
         """
         what = f"switching {power} {host}"
-        if power not in _POWERS.values():
+        if power not in POWERS.values():
             raise ActionFailed(
                 f"suspending {host} was refused: Ironic cannot suspend a host, only switch it on "
                 "and off (change_node_power_state)"
@@ -74,7 +79,7 @@ class Power:
             if _power_of(node) == power:
                 return
             if power == "off":
-                occupants.must_not_run(self._compute, host, what)
+                must_not_run(self._compute, host, what)
             self._begin(node, what, target, stop, output)
             node = self._settled(node, what, stop)
             if target == _SOFT and _power_of(node) != power:
@@ -84,19 +89,13 @@ class Power:
 
     def _begin(self, node: Node, what: str, target: str, stop: StopSignal, output: Print) -> None:
         """Request a power state; a refusal of a soft power-off is printed and not raised."""
-        if stop.is_set():
-            raise ActionFailed(f"{what} was stopped before it began")
         body: dict[str, Any] = {"target": target}
         if target == _SOFT:
             body["timeout"] = max(1, round(self._soft_s))
 
         def request() -> str | None:
-            response = self._ironic.put(
-                f"/nodes/{node.id}/states/power", json=body, microversion=_SOFT_SINCE
-            )
-            exceptions.raise_from_response(response)
-            name: str | None = response.headers.get("x-openstack-request-id")
-            return name
+            path = f"/nodes/{node.id}/states/power"
+            return request_id(self._ironic.put(path, json=body, microversion=_SOFT_SINCE))
 
         def has_begun() -> bool:
             now = self._node(node.id)
@@ -157,9 +156,55 @@ def _is_busy(node: Node) -> bool:
 
 
 def _power_of(node: Node) -> str:
-    return "unknown" if _is_busy(node) else _POWERS.get(node.power_state, "unknown")
+    return "unknown" if _is_busy(node) else POWERS.get(node.power_state, "unknown")
 
 
 def _reason(node: Node) -> str:
     """Return the reason why a node does not have the wanted power state, on one line."""
     return " ".join(str(node.last_error or f"its node is {node.power_state}").split())
+
+
+def must_not_run(compute: Compute, host: str, what: str) -> None:
+    """Raise ActionFailed with the names of the instances that run on a host or move to it.
+
+    It is also raised if Nova cannot know them all: see :func:`_must_be_known`.
+    """
+    nova = compute.nova
+    _must_be_known(compute, host, what)
+    servers = compute.calls.read(lambda: list(nova.servers(all_projects=True, compute_host=host)))
+    running = sorted(str(server.name) for server in servers or () if _runs(server))
+    if running:
+        raise ActionFailed(f"{what} was refused: {host} still runs {', '.join(shown(running))}")
+    records = compute.calls.read(lambda: list(nova.migrations(host=host)))
+    # A cell that does not answer is left out of both lists: it must have answered before and after.
+    _must_be_known(compute, host, what)
+    coming = {record.server_id for record in records or () if _comes(record, host)}
+    # A record without an end may be left of a move that Nova broke off when it died.
+    moved = [server for server in map(compute.server, coming) if server and task_of(server)]
+    if moved:
+        names = ", ".join(shown(sorted(str(server.name) for server in moved)))
+        raise ActionFailed(f"{what} was refused: on the way to {host}: {names}")
+
+
+def _must_be_known(compute: Compute, host: str, what: str) -> None:
+    """Raise ActionFailed unless Nova has a compute service on a host, and its cell answers.
+
+    Nova may have the host under another name.
+    """
+    services = compute.services(host)
+    if not services:
+        raise ActionFailed(f"{what} was refused: Nova has no host {host} to ask for its instances")
+    if services[0].status == CELL_IS_DOWN:
+        raise ActionFailed(
+            f"{what} was refused: Nova cannot read the instances of {host}: its cell does not "
+            "answer"
+        )
+
+
+def _runs(server: Server) -> bool:
+    is_up = server.status in _RUNS or server.power_state in (RUNNING, _PAUSED)
+    return is_up or task_of(server) is not None
+
+
+def _comes(record: Migration, host: str) -> bool:
+    return record.dest_compute == host and record.status not in _ENDED

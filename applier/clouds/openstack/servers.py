@@ -14,8 +14,8 @@ WAITS_FOR_CONFIRMATION = "VERIFY_RESIZE"
 #: The statuses that count as tasks: Nova replaces them by another one without a request.
 _TASKS = {"BUILD", "MIGRATING", "RESIZE", "REVERT_RESIZE", "REBUILD", "REBOOT", "HARD_REBOOT"}
 _STATUSES = {"SHELVED_OFFLOADED": "SHELVED"}
-#: The status that the confirmation gives to a server, by power state (1: it runs); else SHUTOFF.
-_CONFIRMED = {1: "ACTIVE"}
+#: The power state of a server that runs.
+RUNNING = 1
 
 
 def task_of(server: Server) -> str | None:
@@ -33,7 +33,8 @@ def view(server: Server) -> dict[str, Any]:
     waits = server.status == WAITS_FOR_CONFIRMATION
     status = _STATUSES.get(server.status, server.status)
     if waits:
-        status = _CONFIRMED.get(server.power_state, "SHUTOFF")
+        # The status that the confirmation will give to it.
+        status = "ACTIVE" if server.power_state == RUNNING else "SHUTOFF"
     return {
         "name": server.name,
         "host": server.compute_host,

@@ -3,6 +3,9 @@
 
 Cinder answers before the work is done, has no call that cancels it, and writes the reason of a
 failure only to its log. An attached volume is copied by Nova, at the request of Cinder.
+
+The migration status of a volume keeps the result of its last move, whatever is done later. It is
+None for a moment while a copied volume takes the place of the old one: the move is not over then.
 """
 
 from __future__ import annotations
@@ -11,14 +14,22 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from openstack import exceptions
-
-from applier.clouds.openstack import volume_states as states
-from applier.clouds.openstack.calls import Calls
+from applier.clouds.openstack.calls import Calls, request_id
 from applier.clouds.openstack.state_waits import Following, WaitStopped
-from applier.clouds.openstack.volume_states import Volume
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
+
+#: A volume as openstacksdk returns it.
+Volume = Any
+
+_RETYPING = "retyping"
+#: The statuses that count as tasks: Cinder replaces them by another one without a request.
+_TASKS = {
+    *("creating", "downloading", "uploading", "attaching", "detaching", "deleting", "extending"),
+    *("maintenance", "backing-up", "restoring-backup", "reverting", _RETYPING),
+}
+_MOVING = {"starting", "migrating", "completing"}
+_SUCCESS, _ERROR = "success", "error"
 
 
 class _Work(NamedTuple):
@@ -46,7 +57,7 @@ class Volumes:
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
         """Return ``name, pool, type, instance, task`` of a volume, None if there is none."""
         found = self._read(volume_id)
-        return found and states.view(found)
+        return found and view(found)
 
     def migrate(
         self,
@@ -65,10 +76,10 @@ class Volumes:
         if volume is None:
             raise ActionFailed(f"there is no volume {volume_id}")
         work = self._move(volume, pool) if pool else self._retype(volume, str(volume_type))
-        before, volume = volume, self._followed(volume, work.what, states.over(volume), stop)
+        before, volume = volume, self._followed(volume, work.what, over(volume), stop)
         if work.is_done(volume):
             return
-        if states.is_moving(before) and states.place(before) == states.place(volume):
+        if is_moving(before) and place(before) == place(volume):
             raise self._failed(volume, work.what, "what was under way already")
         self._begin(volume, work, stop, output)
         volume = self._followed(volume, work.what, work.over(volume), stop)
@@ -76,7 +87,7 @@ class Volumes:
             raise self._failed(volume, work.what)
 
     def _move(self, volume: Volume, pool: str) -> _Work:
-        what = f"the move of volume {states.name_of(volume)} to {pool}"
+        what = f"the move of volume {name_of(volume)} to {pool}"
         if volume.host is None:
             raise ActionFailed(
                 f"{what} was refused: only an administrator of the cloud sees where a volume is"
@@ -90,31 +101,26 @@ class Volumes:
             what,
             {"os-migrate_volume": body},
             lambda now: now.host == pool,
-            lambda _: states.is_move_over,
+            lambda _: is_move_over,
         )
 
     def _retype(self, volume: Volume, volume_type: str) -> _Work:
         body = {"new_type": volume_type, "migration_policy": "on-demand"}
         return _Work(
-            f"the change of volume {states.name_of(volume)} to type {volume_type}",
+            f"the change of volume {name_of(volume)} to type {volume_type}",
             {"os-retype": body},
             lambda now: now.volume_type == volume_type,
-            states.retype_over,
+            retype_over,
         )
 
     def _begin(self, volume: Volume, work: _Work, stop: StopSignal, output: Print) -> None:
-        if stop.is_set():
-            raise ActionFailed(f"{work.what} was stopped before it began")
-
         def request() -> str | None:
-            response = self._cinder.post(f"/volumes/{volume.id}/action", json=work.body)
-            exceptions.raise_from_response(response)
-            name: str | None = response.headers.get("x-openstack-request-id")
-            return name
+            path = f"/volumes/{volume.id}/action"
+            return request_id(self._cinder.post(path, json=work.body))
 
         def has_begun() -> bool:
             now = self._read(volume.id)
-            return now is None or states.fields(now) != states.fields(volume)
+            return now is None or fields(now) != fields(volume)
 
         name = self._calls.change(work.what, request, stop, has_begun)
         if name is not None:
@@ -130,7 +136,7 @@ class Volumes:
         try:
             found = self._following.wait(volume.id, is_over, stop)
         except WaitStopped as stopped:
-            task = states.task_of(stopped.server)
+            task = task_of(stopped.server)
             goes_on = "; Cinder cannot cancel it and goes on" if task else ""
             text = f"{what} was stopped{goes_on} (the volume is {task or stopped.server.status})"
             raise ActionFailed(text) from stopped
@@ -140,7 +146,7 @@ class Volumes:
 
     def _failed(self, volume: Volume, what: str, subject: str = "it") -> ActionFailed:
         return ActionFailed(
-            f"{what} failed: {subject} ended, and the volume is {states.described(volume)}. "
+            f"{what} failed: {subject} ended, and the volume is {described(volume)}. "
             "Cinder tells the reason in its log only"
         )
 
@@ -160,3 +166,80 @@ class Volumes:
             if not self._connection.has_service("block-storage"):
                 raise ActionFailed("the cloud has no Cinder: its catalog lists no block storage")
             return self._connection.block_storage
+
+
+def task_of(volume: Volume) -> str | None:
+    """Return the task of Cinder on a volume, in Cinder's words, or None."""
+    if volume.status in _TASKS:
+        return str(volume.status)
+    return str(volume.migration_status) if volume.migration_status in _MOVING else None
+
+
+def view(volume: Volume) -> dict[str, Any]:
+    """Return ``name, pool, type, instance, task`` of a volume."""
+    attached = [attachment.get("server_id") for attachment in volume.attachments or ()]
+    return {
+        "name": name_of(volume),
+        "pool": volume.host,
+        "type": volume.volume_type,
+        "instance": next(iter(attached), None),
+        "task": task_of(volume),
+    }
+
+
+def name_of(volume: Volume) -> str:
+    """Return the name of a volume, or its id if it has none."""
+    return volume.name or str(volume.id)
+
+
+def place(volume: Volume) -> tuple[str | None, str | None]:
+    """Return the pool and the type of a volume."""
+    return volume.host, volume.volume_type
+
+
+def fields(volume: Volume) -> tuple[str | None, ...]:
+    """Return the fields that a move or a change of the type can change."""
+    return (volume.status, volume.migration_status, *place(volume))
+
+
+def described(volume: Volume) -> str:
+    """Return the state of a volume, such as ``available, of type ssd, on a@b#c (error)``."""
+    status = f" (migration status {volume.migration_status})" if volume.migration_status else ""
+    return f"{volume.status}, of type {volume.volume_type}, on {volume.host}{status}"
+
+
+def is_moving(volume: Volume) -> bool:
+    """Return whether a volume is being moved, or its type is being changed."""
+    return volume.status == _RETYPING or volume.migration_status in _MOVING
+
+
+def is_move_over(volume: Volume) -> bool:
+    """Return whether the move that was begun last is over."""
+    return volume.migration_status in (_SUCCESS, _ERROR)
+
+
+def retype_over(before: Volume) -> Callable[[Volume], bool]:
+    """Return a predicate for later states of a volume: whether the change of its type is over.
+
+    ``before`` is the volume before the change or during it. A driver that changes the type itself,
+    without a copy, may choose another pool, and leaves the migration status as it was.
+    """
+    is_copied = False
+
+    def is_over(now: Volume) -> bool:
+        nonlocal is_copied
+        is_copied |= now.migration_status in _MOVING
+        if now.status == _RETYPING:
+            return False
+        return now.host == before.host or now.migration_status == _SUCCESS or not is_copied
+
+    return is_over
+
+
+def over(volume: Volume) -> Callable[[Volume], bool]:
+    """Return a predicate for later states of a volume: whether its present task is over."""
+    if volume.status == _RETYPING:
+        return retype_over(volume)
+    if volume.migration_status in _MOVING:
+        return is_move_over
+    return lambda now: task_of(now) is None

@@ -6,16 +6,13 @@
 
 from alembic import context
 
-from applier.storage.tables import VERSION_TABLE, metadata
+from applier.storage.schema import VERSION_TABLE
 
 
 def migrate() -> None:
     """Run the migrations in the transaction of the connection that the caller has opened."""
-    context.configure(
-        connection=context.config.attributes["connection"],
-        target_metadata=metadata,
-        version_table=VERSION_TABLE,
-    )
+    connection = context.config.attributes["connection"]
+    context.configure(connection=connection, version_table=VERSION_TABLE)
     with context.begin_transaction():
         context.run_migrations()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from applier.contracts import ActionPlugin
 from applier.testing.action_checks.odd_parameters import examples_of, odd_parameters
-from planner.model import Effect, Touch
+from planner.plan.model import Effect, Touch
 
 
 class PlanningChecks:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from planner.errors import Mistake
-from planner.graph_algorithms import CycleError, cyclic_components, topological_order
+from planner.plan.graph_algorithms import CycleError, cyclic_components, topological_order
 from planner.planners.deployment.problem import Relation
 from planner.planners.deployment.task_links import Choice, Links
 

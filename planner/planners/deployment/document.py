@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.deployment import task_fields
 from planner.planners.deployment.conditions import Condition, InvalidCondition
 from planner.planners.deployment.name_patterns import Patterns, near
@@ -26,10 +27,13 @@ from planner.planners.deployment.problem import (
 )
 from planner.planners.deployment.schema import IGNORED, RUNNABLE
 from planner.planners.deployment.serial import blocks
-from planner.planners.deployment.task_parameters import ParameterChecker, translated
+from planner.planners.deployment.task_fields import ParameterChecker, translated
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")
+
+
+T = TypeVar("T")
 
 
 class DeploymentReader:
@@ -104,7 +108,8 @@ class DeploymentReader:
             id=raw["id"],
             type=raw["type"],
             index=i,
-            versioned=self._versioned(raw, path),
+            versioned=raw["type"] not in RUNNABLE
+            or self._read(task_fields.major, raw.get("version"), (*path, "version"), 2) == 2,
             where=self._where(raw, path),
             groups=task_fields.names(raw.get("groups")),
             requires=self._local(raw, "requires", path),
@@ -123,27 +128,18 @@ class DeploymentReader:
             ),
         )
 
-    def _number(self, value: Any, path: Path, whole: bool = False) -> float | None:
-        """Return a number that is given as such or as text, None for None.
-
-        For anything else, a mistake is appended, and None is returned.
-        """
-        if value is None:
-            return None
+    def _read(self, read: Callable[[Any], T], value: Any, path: Path, otherwise: T) -> T:
+        """Return what ``read`` makes of a value; append a mistake if it raises ValueError."""
         try:
-            return task_fields.number(value, whole=whole)
+            return read(value)
         except ValueError as reason:
             self._wrong(str(reason), path)
-            return None
+            return otherwise
 
-    def _versioned(self, raw: Mapping[str, Any], path: Path) -> bool:
-        if raw["type"] not in RUNNABLE:
-            return True
-        try:
-            return task_fields.major(raw.get("version")) == 2
-        except ValueError as reason:
-            self._wrong(str(reason), (*path, "version"))
-            return True
+    def _number(self, value: Any, path: Path, whole: bool = False) -> float | None:
+        """Return a number that is given as such or as text, None for None and for a mistake."""
+        read = partial(task_fields.number, whole=whole)
+        return None if value is None else self._read(read, value, path, None)
 
     def _where(self, raw: Mapping[str, Any], path: Path) -> NodeSelector:
         for field in ("tags", "role", "roles", "groups"):
@@ -167,19 +163,14 @@ class DeploymentReader:
 
     def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
         found = []
-        value = raw.get(field)
-        for k, name in enumerate(task_fields.names(value)):
-            at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
-            self._check_pattern(name, at)
-            found.append(Relation(field, name, NOWHERE, False, at))
+        for name, at in _entries(raw.get(field), (*path, field)):
+            self._check_pattern(str(name), at)
+            found.append(Relation(field, str(name), NOWHERE, False, at))
         return found
 
     def _cross(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
-        value = raw.get(field)
-        entries = value if isinstance(value, list) else [] if value is None else [value]
         found = []
-        for k, entry in enumerate(entries):
-            at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
+        for entry, at in _entries(raw.get(field), (*path, field)):
             relation = {"name": entry} if isinstance(entry, str) else entry
             if "name" in relation:
                 where = self._checked_where(task_fields.role_of(relation), at)
@@ -201,11 +192,8 @@ class DeploymentReader:
         if isinstance(value, Mapping) and task_fields.is_yaql(value.get("amount")):
             self._warn("yaql is not evaluated: one node at a time", (*at, "amount"))
             return "parallel", 1
-        try:
-            return task_fields.strategy(value)
-        except ValueError as reason:
-            self._wrong(str(reason), at)
-            return "parallel", None
+        parallel: tuple[str, int | None] = ("parallel", None)
+        return self._read(task_fields.strategy, value, at, parallel)
 
     def _skipped(self, raw: Mapping[str, Any], path: Path) -> str | None:
         if raw["type"] == "skipped":
@@ -256,11 +244,9 @@ class DeploymentReader:
         )
 
     def _serial(self) -> list[SerialBlock]:
-        try:
-            found = blocks(self._document.get("serial"), self._document.get("name"))
-        except ValueError as reason:
-            self._wrong(str(reason), ("serial",))
-            return []
+        read = partial(blocks, name=self._document.get("name"))
+        none: list[SerialBlock] = []
+        found = self._read(read, self._document.get("serial"), ("serial",), none)
         seen: set[str] = set()
         for block in found:
             if block.name in seen:
@@ -284,3 +270,11 @@ class DeploymentReader:
         if earlier.planner != "deployment":
             self._wrong(f"a plan of planner {earlier.planner!r} is not a deployment", path)
         return earlier
+
+
+def _entries(value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
+    """Yield the entries of a list, or a single one, each with its path; None has none."""
+    if isinstance(value, list):
+        yield from ((entry, (*path, k)) for k, entry in enumerate(value))
+    elif value is not None:
+        yield value, path

@@ -13,16 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from planner import place_rules
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path, short
-from planner.graph_algorithms import CycleError, topological_order
 from planner.guards import NO_GUARDS
-from planner.model import JOIN, Action, ActionPlan
-from planner.place_rules import HeldPlace
+from planner.plan import place_rules
+from planner.plan.graph_algorithms import CycleError, topological_order
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.place_rules import HeldPlace
 from planner.planners.deployment.schema import RUNNABLE
 from planner.planners.deployment.steps import tokens
-from planner.states import PlanState
 
 #: Fields that are copied between an action and its entry in the message.
 _OWN = ("description", "reason", "estimate_s", "timeout_s", "retries")
@@ -138,22 +137,18 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
     """
     entries = _in_order(list(_entries(document)))
     reader = _MessageReader({entry.name: surroundings.new_id() for entry in entries})
-    uuid = surroundings.new_id()
     actions = tuple(reader.action(*entry) for entry in entries)
     if reader.mistakes:
         raise InvalidInput(reader.mistakes)
-    return ActionPlan(
-        uuid=uuid,
+    return surroundings.new_plan(
+        planner,
+        actions,
         name=document.get("name"),
-        planner=planner,
-        state=PlanState.RECOMMENDED if actions else PlanState.SUCCEEDED,
-        created_at=surroundings.now(),
         limits=dict(document.get("limits", {"node:*": 1} if actions else {})),
         places=place_rules.of(document.get("places") or {}),
         tolerances=tuple(document.get("tolerances") or ()),
         on_failure=document.get("on_failure"),
         warnings=tuple(document.get("warnings") or ()),
-        actions=actions,
     )
 
 
@@ -196,7 +191,7 @@ def _in_order(entries: list[_Entry]) -> list[_Entry]:
     try:
         return [entries[i] for i in topological_order(before)]
     except CycleError:
-        return entries  # planner.graph.validate reports the cycle
+        return entries  # planner.plan.graph.validate reports the cycle
 
 
 def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:

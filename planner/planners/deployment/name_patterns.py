@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns for task names and roles: names, and regular expressions with or without slashes."""
+"""Patterns for task names and roles: a plain name, a regular expression, or one in slashes."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 Test = Callable[[str], object]
 
@@ -54,24 +55,16 @@ class Patterns:
         test = self.test(pattern)
         return [name for name in names if test(name)]
 
+    def index(self, names: Mapping[str, object]) -> Callable[[str], Sequence[str]]:
+        """Return a function that lists the names that match a pattern; each is searched once."""
 
-class Index:
-    """Finds which of many names match a pattern; each pattern is searched once."""
+        @cache
+        def matching(pattern: str) -> Sequence[str]:
+            if self.is_plain(pattern):
+                return [pattern] if pattern in names else []
+            return self.among(names, pattern)
 
-    def __init__(self, names: Mapping[str, object], patterns: Patterns) -> None:
-        self._names, self._patterns = names, patterns
-        self._found: dict[str, Sequence[str]] = {}
-
-    def __call__(self, pattern: str) -> Sequence[str]:
-        """List the names that match, in their order."""
-        found = self._found.get(pattern)
-        if found is None:
-            if self._patterns.is_plain(pattern):
-                found = [pattern] if pattern in self._names else []
-            else:
-                found = self._patterns.among(self._names, pattern)
-            self._found[pattern] = found
-        return found
+        return matching
 
 
 def near(name: str, known: Iterable[str]) -> str:

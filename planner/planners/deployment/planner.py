@@ -7,20 +7,20 @@ it leaves open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from oslo_config import cfg
 
-from planner import ranges
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
-from planner.graph_algorithms import CycleError
-from planner.model import ActionPlan
-from planner.planners.deployment import alternatives, cycles, message, role_based
+from planner.plan.graph_algorithms import CycleError
+from planner.plan.model import ActionPlan
+from planner.planners.deployment import alternatives, message, role_based, task_links
 from planner.planners.deployment.document import DeploymentReader
-from planner.planners.deployment.fault_tolerance import tolerances
-from planner.planners.deployment.problem import Deployment
+from planner.planners.deployment.problem import SYNC, Deployment, Task
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
 from planner.planners.deployment.serial import of as blocks_of
@@ -30,7 +30,8 @@ from planner.planners.deployment.steps import (
     groups_not_implied,
 )
 from planner.planners.deployment.task_links import Linker
-from planner.planners.deployment.task_placement import TaskPlacement
+from planner.planners.deployment.task_placement import Cluster, TaskPlacement
+from planner.schemas import ranges
 
 
 class DeploymentPlanner(Planner[Deployment | ActionPlan]):
@@ -90,15 +91,15 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
             text = "the role-based engine runs group after group: serial is of tasks of version 2"
             raise InvalidInput([Mistake(text, ("serial",))])
         placement = TaskPlacement(problem)
-        ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
+        every, unlinked = (_task_based if engine == "task" else _role_based)(problem, placement)
         builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
-        chosen = Selection(problem, ordered.steps)
+        chosen = Selection(problem, every)
         steps = chosen.steps(builder)
         used = dict.fromkeys(step.uid for step in steps if step.task is not None)
         critical = role_based.CRITICAL if engine == "role" else ()
         failing, unread = tolerances(problem.tasks, placement.cluster, used, critical)
-        serial = blocks_of(problem, placement.cluster, ordered.steps, steps)
-        warnings = [*problem.warnings, *placement.warnings, *ordered.warnings, *unread]
+        serial = blocks_of(problem, placement.cluster, every, steps)
+        warnings = [*problem.warnings, *placement.warnings, *unlinked, *unread]
         warnings += serial.warnings
         if warnings and options.strict:
             raise InvalidInput(warnings)
@@ -119,11 +120,8 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         return str(Mistake(warning.text, warning.path, self.surroundings.locate(warning.path)))
 
 
-class OrderedSteps(NamedTuple):
-    """All steps of a deployment in schedule order, and warnings about their links."""
-
-    steps: Sequence[DeploymentStep]
-    warnings: Sequence[Mistake]
+#: All steps of a deployment in schedule order, and warnings about their links.
+OrderedSteps = tuple[Sequence[DeploymentStep], Sequence[Mistake]]
 
 
 def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
@@ -156,17 +154,14 @@ def _task_based(deployment: Deployment, placement: TaskPlacement) -> OrderedStep
     warnings = [*linker.warnings, *alternatives.settle(links, linker.choices)]
     links.remove_redundant()
     try:
-        order = cycles.topological_order(links)
+        order = task_links.in_order(links)
     except CycleError as error:
-        raise cycles.refusal(linker, error) from error
+        raise task_links.refusal(linker, error) from error
     place = {position: k for k, position in enumerate(order)}
-    shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
+    @cache
     def places(positions: tuple[int, ...]) -> tuple[int, ...]:
-        found = shared.get(positions)
-        if found is None:
-            found = shared[positions] = tuple(sorted(place[p] for p in positions))
-        return found
+        return tuple(sorted(place[p] for p in positions))
 
     def step(position: int) -> DeploymentStep:
         before = places(tuple(links.before[position]))
@@ -181,9 +176,65 @@ def _task_based(deployment: Deployment, placement: TaskPlacement) -> OrderedStep
         why = "all its predecessors have ended" if task.is_anchor else role
         return DeploymentStep(name, uid, task, before, any_of, task.is_anchor, why)
 
-    return OrderedSteps([step(position) for position in order], warnings)
+    return [step(position) for position in order], warnings
 
 
 def _role_based(deployment: Deployment, placement: TaskPlacement) -> OrderedSteps:
     """Divide the tasks into stages, and return the steps stage by stage."""
-    return OrderedSteps(role_based.steps(role_based.RoleBased(deployment, placement).stages()), ())
+    return role_based.steps(role_based.RoleBased(deployment, placement).stages()), ()
+
+
+#: The name of the group of all nodes that are in no other group. None of them may fail.
+NO_GROUP = "no group"
+
+
+def tolerances(
+    tasks: Sequence[Task],
+    cluster: Cluster,
+    used: Collection[str],
+    critical: Collection[str] = (),
+) -> tuple[list[Mapping[str, Any]], list[Mistake]]:
+    """Return ``{name, nodes, failed_nodes}`` for each group that has nodes, and warnings.
+
+    ``failed_nodes`` is how many nodes of the group may fail. ``used`` are the nodes that have
+    tasks; those of them that are in no group form the group NO_GROUP. In it, and in a ``critical``
+    group without a fault tolerance, no node may fail.
+    """
+    found: list[Mapping[str, Any]] = []
+    warnings, grouped = [], set[str]()
+    for task in tasks:
+        nodes = list(cluster.of(task.where)) if task.is_group else []
+        if not nodes:
+            continue
+        grouped.update(nodes)
+        said = task.fault_tolerance
+        value = 0 if said is None and task.id in critical else said
+        try:
+            most = allowed(value, len(nodes))
+        except ValueError as reason:
+            warnings.append(Mistake(f"{reason}: no limit", task.path("fault_tolerance")))
+            most = allowed(None, len(nodes))
+        found.append({"name": task.id, "nodes": nodes, "failed_nodes": most})
+    alone = [uid for uid in used if uid not in grouped and uid != SYNC]
+    if alone:
+        found.append({"name": NO_GROUP, "nodes": alone, "failed_nodes": 0})
+    return found, warnings
+
+
+def allowed(value: Any, total: int) -> int:
+    """Return how many of ``total`` nodes may fail; raises ValueError.
+
+    ``value`` is a number of nodes, or a percentage, which is rounded down. A negative value is the
+    number or percentage of nodes that must not fail. For None, which is no limit, the result is
+    ``total + 1``.
+
+    >>> [allowed(v, 10) for v in (None, 3, "25%", -2, "-20%", " 7 ")]
+    [11, 3, 2, 8, 8, 7]
+    """
+    if value is None:
+        return total + 1
+    match = re.fullmatch(r"\s*(-?[0-9]{1,9})\s*(%?)\s*", str(value))
+    if match is None:
+        raise ValueError(f"{value!r} is neither a number of nodes nor a percentage such as 20%")
+    number = int(match[1]) * total // 100 if match[2] else int(match[1])
+    return max(number + total, 0) if number < 0 else number

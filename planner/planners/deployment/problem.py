@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.deployment.name_patterns import Patterns
 from planner.planners.deployment.schema import ANCHORS
 

@@ -9,13 +9,13 @@ Cross dependencies are ignored. A task runs only once on a node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.errors import InvalidInput, Mistake
-from planner.graph_algorithms import CycleError, topological_order
-from planner.planners.deployment.name_patterns import Index, near
+from planner.plan.graph_algorithms import CycleError, topological_order
+from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.problem import MASTER, Deployment, Task
 from planner.planners.deployment.steps import DeploymentStep
 from planner.planners.deployment.task_placement import Places, TaskPlacement
@@ -53,10 +53,10 @@ class TaskOrder:
 
     def __init__(self, deployment: Deployment) -> None:
         self._tasks = deployment.tasks
-        self._index = Index({task.id: None for task in self._tasks}, deployment.patterns)
+        self._index = deployment.patterns.index({task.id: None for task in self._tasks})
         self._place = {task.id: i for i, task in enumerate(self._tasks)}
         groups = {task.id: None for task in self._tasks if task.is_group}
-        self._groups = Index(groups, deployment.patterns)
+        self._groups = deployment.patterns.index(groups)
         self.before: list[dict[int, None]] = [{} for _ in self._tasks]
         mistakes = [m for task in self._tasks for m in self._link(task)]
         if mistakes:
@@ -103,19 +103,10 @@ class TaskOrder:
         graph.add_edges_from((p, i) for i, found in enumerate(self.before) for p in found)
         return graph
 
-    def ancestors(self, task_id: str) -> set[int]:
-        """Return the positions of all tasks that precede a task; none if there is no such task."""
-        import networkx as nx
-
+    def around(self, task_id: str, reached: Callable[[nx.DiGraph[int], int], set[int]]) -> set[int]:
+        """Return the positions that ``reached`` finds from a task; none without such a task."""
         start = self._place.get(task_id)
-        return set() if start is None else nx.ancestors(self.graph, start)
-
-    def descendants(self, task_id: str) -> set[int]:
-        """Return the positions of all tasks that follow a task; none if there is no such task."""
-        import networkx as nx
-
-        start = self._place.get(task_id)
-        return set() if start is None else nx.descendants(self.graph, start)
+        return set() if start is None else reached(self.graph, start)
 
     def groups_of(self, task: Task) -> list[str]:
         """List the groups that a task names in ``groups``, and those that name it in ``tasks``."""
@@ -130,8 +121,10 @@ class RoleBased:
         self._deployment, self._cluster = deployment, placement.cluster
         self._places = placement.places
         self._order = TaskOrder(deployment)
+        import networkx as nx
+
         tasks, order = deployment.tasks, self._order
-        early, late = order.ancestors(START), order.descendants(END)
+        early, late = order.around(START, nx.ancestors), order.around(END, nx.descendants)
         sorted_tasks = [(i, tasks[i]) for i in order.positions]
         run = [(i, t) for i, t in sorted_tasks if not (t.is_group or t.is_anchor)]
         self._early = [task for i, task in run if i in early]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import place_rules, ranges
+from planner.plan import place_rules
 from planner.planners import serial_fields
 from planner.planners.solution_schema import COMMON
+from planner.schemas import ranges
 
 #: Types of tasks that run on nodes. The action type of the same name runs such a task.
 RUNNABLE = ("puppet", "shell", "sync", "upload_file", "copy_files", "reboot")

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
-from planner.graph_algorithms import reachable
-from planner.model import ANCHOR, Action, ActionPlan
-from planner.planners.deployment.name_patterns import Index, near
+from planner.plan.graph_algorithms import reachable
+from planner.plan.model import ANCHOR, Action, ActionPlan
+from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.problem import MASTER, SYNC, Deployment
 from planner.planners.deployment.steps import (
     DeploymentBuilder,
@@ -83,7 +83,7 @@ class Selection:
                     Mistake(f"no node {uid!r}; {accepted(uid, uids)}", ("only", "nodes", k))
                 )
         names = {task.id: None for task in deployment.runnable}
-        index, ids = Index(names, deployment.patterns), set[str]()
+        index, ids = deployment.patterns.index(names), set[str]()
         for k, name in enumerate(part.tasks or ()):
             if not index(name):
                 text = f"no task is called {name!r}{near(name, names)}"

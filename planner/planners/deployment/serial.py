@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planner.errors import Mistake, Path
-from planner.place_rules import HeldPlace, PlaceRule
+from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.planners import serial_fields
-from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.problem import MASTER, SYNC, Deployment, SerialBlock
 from planner.planners.deployment.steps import DeploymentStep, Serial
 from planner.planners.deployment.task_fields import names, where
@@ -86,7 +86,7 @@ def _membership(
 ) -> Callable[[DeploymentStep], bool]:
     """Return whether a step is in a block; append warnings of names that match nothing."""
     known = {task.id: None for task in deployment.runnable}
-    index = Index(known, deployment.patterns)
+    index = deployment.patterns.index(known)
     for k, name in enumerate(block.tasks):
         if not index(name):
             text = f"no task is called {name!r}{near(name, known)}"

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-from planner import deadlocks
 from planner.contract import ActionType, Surroundings
 from planner.errors import InvalidInput, InvalidPlan, Mistake, UnknownPlugin
-from planner.model import ANCHOR, JOIN, Action, ActionPlan
-from planner.place_rules import HeldPlace, PlaceRule
+from planner.plan import deadlocks
+from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
+from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.planners.deployment.problem import Deployment, Task
 from planner.planners.solution import about
-from planner.states import PlanState
 
 #: The token that each running task holds. A node runs one task at a time, so a limit of this token
 #: limits the number of busy nodes.
@@ -84,31 +84,24 @@ class DeploymentBuilder:
             if step.task and step.task.most:
                 limits[f"task:{step.task.id}"] = step.task.most
         limits |= serial.limits
-        plan_uuid = self._surroundings.new_id()
-        return ActionPlan(
-            uuid=plan_uuid,
+        uuid = self._surroundings.new_id()
+        return self._surroundings.new_plan(
+            self._planner,
+            self._actions(steps, serial),
+            uuid,
             name=self._deployment.name,
-            planner=self._planner,
-            state=PlanState.RECOMMENDED if steps else PlanState.SUCCEEDED,
-            created_at=self._surroundings.now(),
             limits=limits if steps else {},
             tolerances=tuple(tolerances),
             warnings=tuple(warnings),
             places=serial.rules,
-            actions=self._actions(steps, serial),
         )
 
     def _actions(self, steps: Sequence[DeploymentStep], serial: Serial) -> tuple[Action, ...]:
         uuids = self._surroundings.new_ids(len(steps))
-        shared: dict[tuple[int, ...], tuple[str, ...]] = {}
 
+        @cache
         def links(positions: tuple[int, ...]) -> tuple[str, ...]:
-            if not positions:
-                return ()
-            found = shared.get(positions)
-            if found is None:
-                found = shared[positions] = tuple([uuids[p] for p in positions])
-            return found
+            return tuple([uuids[p] for p in positions])
 
         actions = [
             Action(

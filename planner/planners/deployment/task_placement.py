@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from planner.errors import InvalidInput, Mistake, Path
-from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.problem import MASTER, SYNC, Deployment, NodeSelector, Task
 
 #: Maps the id of each task to its nodes, in document order, and each node to the position there.
@@ -21,9 +21,9 @@ class Cluster:
         self._nodes = [node for node in deployment.nodes if node.uid != MASTER]
         tags = dict.fromkeys(tag for node in self._nodes for tag in node.tags)
         self.tags: Mapping[str, None] = tags
-        self._index = Index(tags, deployment.patterns)
+        self._index = deployment.patterns.index(tags)
         self._groups = {task.id: task.where for task in deployment.tasks if task.is_group}
-        self._group_index = Index(self._groups, deployment.patterns)
+        self._group_index = deployment.patterns.index(self._groups)
         self._found: dict[NodeSelector, dict[str, None]] = {}
 
     @cached_property
@@ -92,7 +92,7 @@ class TaskPlacement:
         for position, (uid, task) in enumerate(self.pairs):
             places[task.id][uid] = position
         self.places: Places = places
-        self.names = Index({task.id: None for task in deployment.tasks}, deployment.patterns)
+        self.names = deployment.patterns.index({task.id: None for task in deployment.tasks})
 
     def name(self, position: int) -> str:
         """Return the name of an action: ``UID/TASK``."""

@@ -4,64 +4,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.contract import Surroundings
-from planner.errors import InvalidInput, Mistake
-from planner.model import ProposedAction
+from planner.errors import InvalidInput, Mistake, Path
+from planner.plan.model import ProposedAction
+from planner.plan.states import Outcome
 from planner.planners.events import grammar
 from planner.planners.events.grammar import EventText
 from planner.planners.solution import ActionReader
-from planner.states import Outcome
+
+Outcomes = tuple[Outcome, ...]
+_CHANGED: Outcomes = (Outcome.CHANGED,)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DataConnection:
-    """A flow of data from the resource ``source`` to the resource ``target``.
-
-    With ``events``, the outcome ``changed`` of ``SOURCE.run`` triggers ``TARGET.reload``, and that
-    of ``SOURCE.remove`` triggers ``TARGET.run``. With ``order``, ``SOURCE.run`` precedes
-    ``TARGET.run``.
-    """
+class Event(NamedTuple):
+    """An event between two actions, and the place in the document that declares it."""
 
     source: str
+    outcomes: Outcomes
     target: str
-    events: bool
-    order: bool
+    path: Path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Subset:
-    """The requested part of a plan: names of actions, or of single runs (``a.run#1``).
+class Order(NamedTuple):
+    """An order of two actions, and the place in the document that declares it."""
 
-    ``since`` includes the descendants of the named runs, ``until`` their ancestors. An empty
-    sequence restricts nothing.
-    """
-
-    only: Sequence[str]
-    since: Sequence[str]
-    until: Sequence[str]
+    first: str
+    second: str
+    path: Path
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventsProblem:
     """Events and orders between actions of resources, and the staged actions.
 
-    A staged action runs without a trigger. ``events``, ``connections`` and ``after`` are in
-    document order, so that an index is part of the path of a mistake. ``any_of`` are the actions
-    with fan-in ``any``: each runs as soon as one of its triggers fires. ``nothing`` is the
-    definition, a nop, of each action that is not in ``actions``.
+    A staged action runs without a trigger. First come the events and orders that connections imply,
+    each kind in document order. ``triggerable`` are the actions that the document names as targets
+    of events. ``any_of`` are the actions with fan-in ``any``: each runs as soon as one of its
+    triggers fires. ``subset`` is the requested part: names of actions, or of single runs
+    (``a.run#1``), in the fields ``only``, ``from`` and ``until``; an empty sequence restricts
+    nothing. ``nothing`` is the definition, a nop, of each action that is not in ``actions``.
     """
 
     name: str | None
     staged: Collection[str]
-    events: Sequence[EventText]
-    connections: Sequence[DataConnection]
-    after: Sequence[tuple[str, str]]
+    events: Sequence[Event]
+    orders: Sequence[Order]
+    triggerable: frozenset[str]
     any_of: frozenset[str]
-    subset: Subset
+    subset: Mapping[str, Sequence[str]]
     actions: Mapping[str, ProposedAction]
     nothing: ProposedAction
     warnings: Sequence[str]
@@ -74,17 +69,8 @@ class EventsProblem:
 def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> EventsProblem:
     """Read a document, which fits the schema; raises InvalidInput with all mistakes."""
     mistakes: list[Mistake] = []
-    connections = [
-        DataConnection(
-            source=raw["from"],
-            target=raw["to"],
-            events=raw.get("events", True),
-            order=raw.get("order", True),
-        )
-        for raw in document.get("connections", ())
-    ]
-    ends = {end for c in connections for end in (c.source, c.target)}
-    events = list(_events(document.get("events", ()), ends, mistakes))
+    connections: Sequence[Mapping[str, Any]] = document.get("connections", ())
+    written = list(_written(document.get("events", ()), _ends(connections), mistakes))
     names = list(document.get("actions", ()))
     raw_actions = [{**document["actions"][name], "name": name} for name in names]
     reader = ActionReader(surroundings, {"actions": raw_actions})
@@ -95,15 +81,13 @@ def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> Eve
     return EventsProblem(
         name=document.get("name"),
         staged=dict.fromkeys(document["staged"]),
-        events=events,
-        connections=connections,
-        after=[(first, second) for first, second in document.get("after", ())],
-        any_of=frozenset(k for k, v in document.get("fan_in", {}).items() if v == "any"),
-        subset=Subset(
-            only=_listed(document, "only"),
-            since=_listed(document, "from"),
-            until=_listed(document, "until"),
+        events=[*_implied_events(connections), *_events(written, connections, document["staged"])],
+        orders=[*_orders(connections, document.get("after", ()))],
+        triggerable=frozenset(target for _, _, target in written).union(
+            *((f"{c['to']}.reload", f"{c['to']}.run") for c in connections)
         ),
+        any_of=frozenset(k for k, v in document.get("fan_in", {}).items() if v == "any"),
+        subset={field: _listed(document, field) for field in ("only", "from", "until")},
         actions=actions,
         nothing=ActionReader(surroundings, {"actions": [_NOP]}).action(0, _NOP),
         warnings=list(reader.warnings),
@@ -113,9 +97,14 @@ def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> Eve
 _NOP: Mapping[str, Any] = {"action_type": "nop"}
 
 
-def _events(
+def _ends(connections: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {end for c in connections for end in (c["from"], c["to"])}
+
+
+def _written(
     raw_events: Sequence[Any], ends: Collection[str], mistakes: list[Mistake]
 ) -> Iterator[EventText]:
+    """Yield the events of the field ``events``; append mistakes."""
     known: set[str] = set(ends)
     is_action = re.compile(grammar.ACTION).match
     for i, raw in enumerate(raw_events):
@@ -134,6 +123,52 @@ def _events(
             text = f"{event.target!r} is not an action: RESOURCE.ACTION"
             mistakes.append(Mistake(text, ("events", i)))
         yield event
+
+
+def _implied_events(connections: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """Yield the events of connections: data that changed, or that went, reaches who uses it."""
+    for i, c in enumerate(connections):
+        if c.get("events", True):
+            path = ("connections", i)
+            yield Event(f"{c['from']}.run", _CHANGED, f"{c['to']}.reload", path)
+            yield Event(f"{c['from']}.remove", _CHANGED, f"{c['to']}.run", path)
+
+
+def _orders(
+    connections: Iterable[Mapping[str, Any]], after: Iterable[tuple[str, str]]
+) -> Iterator[Order]:
+    for i, c in enumerate(connections):
+        if c.get("order", True):
+            yield Order(f"{c['from']}.run", f"{c['to']}.run", ("connections", i))
+    for i, (first, second) in enumerate(after):
+        yield Order(first, second, ("after", i))
+
+
+def _events(
+    written: Sequence[EventText], connections: Sequence[Mapping[str, Any]], staged: Iterable[str]
+) -> Iterator[Event]:
+    """Yield the events of the field ``events``, one for each action that is meant as its source.
+
+    The name of a resource at an end of a connection stands for those of its actions that are staged
+    or targets of events; if there are none, for ``run`` and ``remove`` of each resource from which
+    it receives data. The target is not among its own triggers then.
+    """
+    resources = {source for source, _, _ in written} & _ends(connections)
+    own: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    data: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    if resources:
+        implied = (event.target for event in _implied_events(connections))
+        for action in (*staged, *(target for _, _, target in written), *implied):
+            own[grammar.split(action)[0]][action] = None
+        for c in connections:
+            data[c["to"]].update({f"{c['from']}.{verb}": None for verb in ("run", "remove")})
+    for i, (source, outcomes, target) in enumerate(written):
+        meant = [source]
+        if source in resources:
+            found = ([a for a in known[source] if a != target] for known in (own, data))
+            meant = next(filter(None, found), [])
+        for action in meant:
+            yield Event(action, outcomes, target, ("events", i))
 
 
 def _mapped(raw: Mapping[str, Any]) -> EventText:

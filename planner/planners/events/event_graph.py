@@ -1,39 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event graph: the actions that a change can reach, and the events and orders between them."""
+"""The event graph: the actions that a change can reach, and the events and orders between them.
+
+A cycle that cannot be unrolled is told with the place where each of its edges is declared.
+
+Reachability is that of pairs of nodes, and that from roots while edges are removed.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from planner.errors import Path
-from planner.graph_algorithms import reachable
-from planner.planners.events import grammar
-from planner.planners.events.document import EventsProblem
-from planner.planners.events.reachability import Edge
-from planner.states import Outcome
+from planner.errors import Mistake, Path
+from planner.plan.graph_algorithms import reachable, shortest_cycle
+from planner.plan.states import Outcome
+from planner.planners.events.document import EventsProblem, Outcomes
 
-Outcomes = tuple[Outcome, ...]
-_CHANGED: Outcomes = (Outcome.CHANGED,)
-
-
-class Event(NamedTuple):
-    """One event between two actions, and the place in the document that declares it."""
-
-    source: str
-    outcomes: Outcomes
-    target: str
-    path: Path
+Edge = tuple[int, int]
+#: The parent of a root, and of a node that is not in the tree.
+ROOT, UNREACHED = -1, -2
+#: The size of a bit set: the number of start nodes that one pass handles.
+_BITS = 4096
 
 
-class DeclaredOrder(NamedTuple):
-    """An order of two actions, and the place in the document that declares it."""
+def successors_and_predecessors(
+    count: int, edges: Iterable[Edge]
+) -> tuple[list[set[int]], list[set[int]]]:
+    """Return the successors of each node and the predecessors of each node."""
+    after: list[set[int]] = [set() for _ in range(count)]
+    into: list[set[int]] = [set() for _ in range(count)]
+    for one, other in edges:
+        after[one].add(other)
+        into[other].add(one)
+    return after, into
 
-    first: str
-    second: str
-    path: Path
+
+def reachable_pairs(
+    order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]
+) -> Iterator[Edge]:
+    """Yield each of ``pairs`` (one, other) if ``other`` is reachable from ``one``.
+
+    The graph is acyclic; ``order`` is a topological order of it. Each node has a bit set of the
+    start nodes from which it is reachable, with one bit for each distinct ``one``. A pass over all
+    edges computes the sets for several thousand start nodes at a time.
+
+    >>> list(reachable_pairs([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
+    [(0, 2), (2, 2)]
+    """
+    into: defaultdict[int, list[int]] = defaultdict(list)
+    for one, other in edges:
+        into[other].append(one)
+    wanted: defaultdict[int, list[int]] = defaultdict(list)
+    for one, other in pairs:
+        wanted[one].append(other)
+    firsts = sorted(wanted)
+    for start in range(0, len(firsts), _BITS):
+        bits = {node: 1 << k for k, node in enumerate(firsts[start : start + _BITS])}
+        seen: dict[int, int] = {}
+        for node in order:
+            found = bits.get(node, 0)
+            for one in into[node]:
+                found |= seen[one]
+            seen[node] = found
+        yield from (
+            (one, other) for one in bits for other in wanted[one] if seen[other] & bits[one]
+        )
+
+
+class SpanningTree:
+    """A spanning tree of the nodes reachable from the roots, updated when edges are removed.
+
+    ``into`` holds the predecessors of each node; the caller removes edges from it. If a node has
+    several predecessors, the largest is its parent in the tree. Callers remove the edges of small
+    nodes first, so they seldom remove an edge of the tree.
+    """
+
+    def __init__(self, into: Sequence[set[int]]) -> None:
+        self._into = into
+        #: The parent of each node, ROOT or UNREACHED.
+        self.parent = [UNREACHED] * len(into)
+
+    def grow(self, after: Sequence[Collection[int]], roots: Iterable[int]) -> None:
+        """Add the nodes that are reachable from ``roots``; ``after`` holds the successors."""
+        parent = self.parent
+        ahead = []
+        for root in roots:
+            parent[root] = ROOT
+            ahead.append(-root)
+        heapq.heapify(ahead)
+        while ahead:
+            one = -heapq.heappop(ahead)
+            for other in after[one]:
+                if parent[other] == UNREACHED:
+                    parent[other] = one
+                    heapq.heappush(ahead, -other)
+
+    def repair(self, after: Sequence[Collection[int]], node: int) -> set[int]:
+        """Reconnect the subtree of a node whose edge was removed; return the unreachable nodes.
+
+        ``after`` holds the successors of each node. It may lack edges to nodes from which this one
+        is not reachable, and may still hold edges that were removed from ``into``.
+        """
+        branch = self._branch(after, node)
+        ahead = []
+        for one in branch:
+            last = max(self._into[one].difference(branch), default=UNREACHED)
+            if last != UNREACHED:
+                self.parent[one] = last
+                ahead.append(one)
+                if one == node:
+                    return set()
+        lost = branch.keys() - ahead
+        for one in ahead:  # the list grows during the iteration
+            for other in lost.intersection(after[one]):
+                if one in self._into[other]:
+                    lost.remove(other)
+                    self.parent[other] = one
+                    ahead.append(other)
+        return lost
+
+    def forget(self, nodes: Iterable[int]) -> None:
+        """Remove nodes from the tree."""
+        for node in nodes:
+            self.parent[node] = UNREACHED
+
+    def _branch(self, after: Sequence[Collection[int]], node: int) -> dict[int, None]:
+        """Return a node and all nodes below it."""
+        parent = self.parent
+        found = [node]
+        for one in found:  # the list grows during the iteration
+            found += [other for other in after[one] if parent[other] == one]
+        return dict.fromkeys(found)
 
 
 class EventGraph(NamedTuple):
@@ -52,7 +153,7 @@ class EventGraph(NamedTuple):
 def event_graph(problem: EventsProblem) -> EventGraph:
     """Build the graph of the staged actions and all actions reachable from them over events."""
     after: defaultdict[str, dict[str, Outcomes]] = defaultdict(dict)
-    for source, outcomes, target, _ in events_of(problem):
+    for source, outcomes, target, _ in problem.events:
         targets = after[source]
         targets[target] = _with_created(targets.get(target, ()) + outcomes)
     names = sorted(reachable(problem.staged, lambda name: after.get(name, ())))
@@ -67,7 +168,7 @@ def event_graph(problem: EventsProblem) -> EventGraph:
         },
         {
             (position[order.first], position[order.second])
-            for order in orders(problem)
+            for order in problem.orders
             if order.first in position and order.second in position
         },
     )
@@ -83,60 +184,41 @@ def _with_created(outcomes: Outcomes) -> Outcomes:
     return tuple(outcome for outcome in Outcome if outcome in wanted)
 
 
-def events_of(problem: EventsProblem) -> Iterator[Event]:
-    """Yield the events that connections imply, then those in the field ``events``.
-
-    An event whose source is a resource is yielded once for each action of :meth:`_Sources.of`.
-    """
-    for i, connection in enumerate(problem.connections):
-        if connection.events:
-            source, target, path = connection.source, connection.target, ("connections", i)
-            yield Event(f"{source}.run", _CHANGED, f"{target}.reload", path)
-            yield Event(f"{source}.remove", _CHANGED, f"{target}.run", path)
-    sources = _Sources(problem)
-    for i, (source, outcomes, target) in enumerate(problem.events):
-        for action in sources.of(source, target):
-            yield Event(action, outcomes, target, ("events", i))
-
-
-def orders(problem: EventsProblem) -> Iterator[DeclaredOrder]:
-    """Yield the orders that connections imply, then those in the field ``after``."""
-    for i, c in enumerate(problem.connections):
-        if c.order:
-            yield DeclaredOrder(f"{c.source}.run", f"{c.target}.run", ("connections", i))
-    for i, (first, second) in enumerate(problem.after):
-        yield DeclaredOrder(first, second, ("after", i))
+def cycle_mistakes(
+    problem: EventsProblem, graph: EventGraph, components: Collection[frozenset[int]]
+) -> Iterator[Mistake]:
+    """Yield a mistake for each edge of a shortest cycle in each component."""
+    for nodes in components:
+        cycle = _cycle(graph, nodes)
+        around = (*cycle, cycle[0])
+        names = [graph.names[i] for i in around]
+        edges = list(pairwise(around))
+        places = _places(problem, graph, edges)
+        text = f"a cycle in which no event can be cut: {' -> '.join(names)}"
+        for one, other in edges:
+            how = "goes before" if (one, other) in graph.orders else "is the only trigger of"
+            where = f"{graph.names[one]} {how} {graph.names[other]}"
+            yield Mistake(f"{text}; here {where}", places[(one, other)])
+            text = "the same cycle"
 
 
-class _Sources:
-    """Finds the actions that an event names as its source."""
+def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
+    """Find a shortest cycle through the smallest of the nodes."""
+    import networkx as nx
 
-    def __init__(self, problem: EventsProblem) -> None:
-        ends = {end for c in problem.connections for end in (c.source, c.target)}
-        self._resources = {event.source for event in problem.events} & ends
-        self._own: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        self._data: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        if self._resources:
-            self._collect(problem)
+    edges = sorted({*graph.orders, *graph.events})
+    inside: nx.DiGraph[int] = nx.DiGraph()
+    inside.add_edges_from((one, other) for one, other in edges if one in nodes and other in nodes)
+    return shortest_cycle(inside, min(nodes))
 
-    def of(self, source: str, target: str) -> Iterable[str]:
-        """Return the actions that trigger ``target`` in an event with this source.
 
-        The name of an action stands for that action. The name of a resource stands for those of its
-        actions that are staged or targets of events; if there are none, for ``run`` and ``remove``
-        of each resource from which it receives data. ``target`` is not among its own triggers then.
-        """
-        if source not in self._resources:
-            return (source,)
-        own = [action for action in self._own[source] if action != target]
-        return own or [action for action in self._data[source] if action != target]
-
-    def _collect(self, problem: EventsProblem) -> None:
-        targets = [event.target for event in problem.events]
-        for c in problem.connections:
-            if c.events:
-                targets += [f"{c.target}.reload", f"{c.target}.run"]
-            for verb in ("run", "remove"):
-                self._data[c.target][f"{c.source}.{verb}"] = None
-        for action in (*problem.staged, *targets):
-            self._own[grammar.split(action)[0]][action] = None
+def _places(problem: EventsProblem, graph: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:
+    """Map each edge to the path of its declaration; an order takes precedence over an event."""
+    wanted = {(graph.names[one], graph.names[other]): (one, other) for one, other in edges}
+    found: dict[Edge, Path] = {}
+    declared = [(order.first, order.second, order.path) for order in problem.orders]
+    declared += [(event.source, event.target, event.path) for event in problem.events]
+    for first, second, path in declared:
+        if (edge := wanted.get((first, second))) is not None:
+            found.setdefault(edge, path)
+    return found

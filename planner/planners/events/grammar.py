@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from planner.errors import accepted
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 #: Regular expressions of names. ``#`` is reserved for run numbers, ``|`` for lists of outcomes.
 RESOURCE = r"^[^\s#|]+$"

@@ -14,15 +14,13 @@ from typing import Any
 
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput
-from planner.model import Action, ActionPlan, Blocker, Trigger
-from planner.planners.draft import tokens
-from planner.planners.events.cycles import mistakes
-from planner.planners.events.document import EventsProblem, read_problem
-from planner.planners.events.event_graph import Outcomes, event_graph
+from planner.plan.model import Action, ActionPlan, Blocker, Trigger
+from planner.plan.states import Outcome
+from planner.planners.draft import action_of
+from planner.planners.events.document import EventsProblem, Outcomes, read_problem
+from planner.planners.events.event_graph import cycle_mistakes, event_graph
 from planner.planners.events.schema import SCHEMA
-from planner.planners.events.selection import selected
-from planner.planners.events.unroll import Run, UnbreakableCycles, unroll
-from planner.states import Outcome, PlanState
+from planner.planners.events.unroll import Run, UnbreakableCycles, selected, unroll
 
 _FAILURES = (Outcome.FAILED, Outcome.ERROR)
 #: The number of triggering events that the reason of an action names.
@@ -57,17 +55,14 @@ class EventsPlanner(Planner[EventsProblem]):
         try:
             whole = unroll(found)
         except UnbreakableCycles as error:
-            raise InvalidInput(mistakes(problem, found, error.components)) from None
+            raise InvalidInput(cycle_mistakes(problem, found, error.components)) from None
         runs, left_open = selected(whole, problem.subset)
         uuids = self.surroundings.new_ids(len(runs))
-        return ActionPlan(
-            uuid=self.surroundings.new_id(),
+        return self.surroundings.new_plan(
+            self.NAME,
+            [_action(problem, runs, uuids, i) for i in range(len(runs))],
             name=problem.name,
-            planner=self.NAME,
-            state=PlanState.RECOMMENDED if runs else PlanState.SUCCEEDED,
-            created_at=self.surroundings.now(),
             warnings=(*problem.warnings, *_without_effect(problem, whole), *left_open),
-            actions=tuple(_action(problem, runs, uuids, i) for i in range(len(runs))),
         )
 
 
@@ -85,13 +80,10 @@ def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i
         # their failures block it.
         parents = sorted({*run.after, *failing, *(others if any_of else ())})
         groups = [others] if any_of and others and not failing else []
-    return Action(
-        uuid=uuids[i],
+    return action_of(
+        proposed,
+        uuids[i],
         name=run.label,
-        action_type=proposed.action_type,
-        resource_id=proposed.resource_id,
-        input_parameters=proposed.input_parameters,
-        description=proposed.description,
         reason=_reason(problem, runs, run),
         parents=tuple([uuids[j] for j in parents]),
         needs=tuple([uuids[j] for j in needs]),
@@ -102,10 +94,6 @@ def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i
         blocked_by=()
         if any_of
         else tuple([Blocker(uuids[j], unasked[j]) for j in failing if unasked[j]]),
-        tokens=tokens(proposed.action_type, proposed.touches),
-        estimate_s=proposed.estimate_s,
-        timeout_s=proposed.timeout_s,
-        retries=proposed.retries,
     )
 
 
@@ -143,8 +131,6 @@ def _outcome_text(outcomes: Outcomes) -> str:
 def _without_effect(problem: EventsProblem, runs: Sequence[Run]) -> list[str]:
     """Return warnings for parts of the document that have no effect and may be misspelt."""
     targets = {run.action for run in runs if run.events}
-    targets |= {event.target for event in problem.events}
-    targets |= {f"{c.target}.{verb}" for c in problem.connections for verb in ("reload", "run")}
     return [
         *(
             f"{name} is staged, but is not defined in 'actions': it does nothing"
@@ -153,6 +139,6 @@ def _without_effect(problem: EventsProblem, runs: Sequence[Run]) -> list[str]:
         ),
         *(
             f"fan_in of {name} has no effect: no event triggers it"
-            for name in sorted(problem.any_of - targets)
+            for name in sorted(problem.any_of - targets - problem.triggerable)
         ),
     ]

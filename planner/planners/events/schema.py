@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import ranges
+from planner.plan.states import Outcome
 from planner.planners.events import grammar
 from planner.planners.solution_schema import ACTION, COMMON
-from planner.states import Outcome
+from planner.schemas import ranges
 
 _RESOURCE = {**ranges.NAME, "pattern": grammar.RESOURCE, "title": "the name of a resource"}
 _ACTION = {

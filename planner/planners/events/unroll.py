@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unrolls cycles: the action that closes a cycle has a second run, ``NAME#1`` after ``NAME#0``."""
+"""Unrolls cycles: the action that closes a cycle has a second run, ``NAME#1`` after ``NAME#0``.
+
+Of the runs, the requested ones are kept, with warnings of those that are left out.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from planner.graph_algorithms import topological_order
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.plan.graph_algorithms import reachable, topological_order
 from planner.planners.events.cutting import Cut, cut
-from planner.planners.events.event_graph import EventGraph, Outcomes
-from planner.planners.events.reachability import Edge, reachable_pairs
+from planner.planners.events.document import Outcomes
+from planner.planners.events.event_graph import Edge, EventGraph, reachable_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,3 +163,101 @@ class _Links:
             one
             for one, _ in reachable_pairs([n for n in order if n in self._component], kept, pairs)
         }
+
+
+def selected(
+    runs: Sequence[Run], subset: Mapping[str, Sequence[str]]
+) -> tuple[list[Run], list[str]]:
+    """Return the requested runs, in their order, and warnings about runs that are left out.
+
+    ``subset`` has the names of actions, or of single runs, in ``only``, ``from`` and ``until``. The
+    links of the returned runs are indexes in the returned list. If all runs that could trigger a
+    run are left out, it becomes staged: it runs without a trigger. Raises InvalidInput for names
+    that are not in the plan.
+    """
+    if not any(subset.values()):
+        return list(runs), []
+    wanted = _wanted(runs, subset)
+    before = [[*_before(run)] for run in runs]
+    after: list[list[int]] = [[] for _ in runs]
+    for i, earlier in enumerate(before):
+        for j in earlier:
+            after[j].append(i)
+    kept = set(range(len(runs)))
+    alone: list[list[int]] = [[] for _ in runs]
+    for key, neighbours in (("only", alone), ("from", after), ("until", before)):
+        if subset[key]:
+            kept &= reachable(wanted[key], neighbours.__getitem__).keys()
+    place = {i: k for k, i in enumerate(sorted(kept))}
+    found = _with_repeats_ordered([_without(runs[i], place) for i in place])
+    return found, list(_warnings(runs, kept))
+
+
+def _wanted(runs: Sequence[Run], subset: Mapping[str, Sequence[str]]) -> dict[str, set[int]]:
+    """Return the indexes of the runs that each field of a subset names.
+
+    A name with a number stands for one run, a name without a number for all runs of the action.
+    Raises InvalidInput for unknown names.
+    """
+    found: dict[str, set[int]] = {}
+    for i, run in enumerate(runs):
+        for name in {run.action, run.label}:
+            found.setdefault(name, set()).add(i)
+    mistakes = [
+        Mistake(f"{name!r} is not in the plan; {accepted(name, found)}", (key,))
+        for key, names in subset.items()
+        for name in names
+        if name not in found
+    ]
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return {key: {i for name in names for i in found[name]} for key, names in subset.items()}
+
+
+def _before(run: Run) -> Iterator[int]:
+    yield from run.after
+    yield from run.events
+
+
+def _without(run: Run, place: dict[int, int]) -> Run:
+    events = {place[i]: outcomes for i, outcomes in run.events.items() if i in place}
+    return replace(
+        run,
+        staged=run.staged or not events,
+        after=[place[i] for i in run.after if i in place],
+        events=events,
+    )
+
+
+def _with_repeats_ordered(runs: Sequence[Run]) -> list[Run]:
+    """Order a second run after the first one, if the path between them is left out."""
+    first = {run.action: i for i, run in enumerate(runs) if not run.repeat}
+    pairs = {(first[r.action], i) for i, r in enumerate(runs) if r.repeat and r.action in first}
+    edges = [(j, i) for i, run in enumerate(runs) for j in _before(run)]
+    new = {
+        two: one for one, two in pairs.difference(reachable_pairs(range(len(runs)), edges, pairs))
+    }
+    return [
+        replace(run, after=sorted((*run.after, new[i]))) if i in new else run
+        for i, run in enumerate(runs)
+    ]
+
+
+def _warnings(runs: Sequence[Run], kept: Collection[int]) -> Iterator[str]:
+    left = [run.label for i, run in enumerate(runs) if i not in kept]
+    if left:
+        yield f"left out by only, from or until: {', '.join(left)}"
+    sets_off: dict[int, list[str]] = {}
+    for i, run in enumerate(runs):
+        if i in kept:
+            missing = sorted({runs[j].label for j in _before(run) if j not in kept})
+            if missing:
+                names = ", ".join(missing)
+                yield f"{run.label} does not wait for actions that are left out: {names}"
+        else:
+            for j in run.events:
+                sets_off.setdefault(j, []).append(run.label)
+    for i in sorted(kept):
+        if i in sets_off:
+            names = ", ".join(sets_off[i])
+            yield f"{runs[i].label} may have to trigger actions that are left out: {names}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, accepted
+from planner.plan.extent import labelled
 from planner.planners.rolling_update import members
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.template import Configuration, Group
@@ -71,7 +72,7 @@ def _members(raw: Any, facts: Mapping[str, Any], mistakes: list[Mistake]) -> lis
 def _of_facts(
     wanted: Mapping[str, Any], facts: Mapping[str, Any], mistakes: list[Mistake]
 ) -> list[Member]:
-    """Return the instances of a server group, or on hosts with labels, by name."""
+    """Return the instances that the facts have in a server group, on hosts with labels, or both."""
     instances: Mapping[str, Mapping[str, Any]] = facts.get("instances") or {}
     path = ("group", "members", "from_facts")
     found = dict(instances)
@@ -85,12 +86,9 @@ def _of_facts(
         inside = set(groups[name].get("members") or ())
         found = {uuid: fact for uuid, fact in found.items() if uuid in inside}
     labels = wanted.get("label") or {}
-    hosts = {
-        fact.get("name") or known_as
-        for known_as, fact in (facts.get("hosts") or {}).items()
-        if all(_has(fact.get("labels") or {}, key, value) for key, value in labels.items())
-    }
     if labels:
+        having = labelled(facts, labels).items()
+        hosts = {fact.get("name") or known_as for known_as, fact in having}
         found = {uuid: fact for uuid, fact in found.items() if fact.get("host") in hosts}
     if not found:
         mistakes.append(Mistake("no instance of the facts is meant", path))
@@ -99,8 +97,3 @@ def _of_facts(
         for uuid, fact in found.items()
     ]
     return sorted(made, key=lambda member: (member.name or "", member.id))
-
-
-def _has(labels: Mapping[str, Any], key: str, value: str) -> bool:
-    own = labels.get(key)
-    return value in own if isinstance(own, list) else value == own

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from planner import ranges
 from planner.errors import Mistake, Path
+from planner.schemas import ranges
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

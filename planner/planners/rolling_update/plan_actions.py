@@ -7,12 +7,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from planner.contract import Surroundings
-from planner.model import JOIN, Action, ProposedAction
-from planner.planners.draft import tokens
+from planner.plan.model import JOIN, Action, ProposedAction
+from planner.planners.draft import action_of
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.roll import RESIZE, Roll
 from planner.planners.rolling_update.template import Group
@@ -118,42 +119,16 @@ class RollBuilder:
         )
 
     def _named(self, gate: ProposedAction, name: str) -> ProposedAction:
-        return ProposedAction(
-            name=name,
-            action_type=gate.action_type,
-            resource_id=gate.resource_id,
-            input_parameters=gate.input_parameters,
-            description=gate.description,
-            touches=gate.touches,
-            estimate_s=self._durations.get(gate.action_type, gate.estimate_s),
-            timeout_s=gate.timeout_s,
-            retries=gate.retries,
-        )
+        estimate_s = self._durations.get(gate.action_type, gate.estimate_s)
+        return replace(gate, name=name, estimate_s=estimate_s)
 
     def _add(self, proposed: ProposedAction, after: After, reason: str | None) -> After:
         uuid = self._surroundings.new_id()
-        joins = proposed.action_type == JOIN
-        if proposed.estimate_s is None and not joins:
+        if proposed.estimate_s is None and proposed.action_type != JOIN:
             self.untimed.add(proposed.action_type)
         begin = max((self.ends[before] for before in after), default=0.0)
         self.ends[uuid] = begin + (proposed.estimate_s or 0.0)
-        self.actions.append(
-            Action(
-                uuid=uuid,
-                name=proposed.name,
-                action_type=proposed.action_type,
-                resource_id=proposed.resource_id,
-                input_parameters=proposed.input_parameters,
-                description=proposed.description,
-                reason=reason,
-                parents=after,
-                needs=after,
-                tokens=() if joins else tokens(proposed.action_type, proposed.touches),
-                estimate_s=proposed.estimate_s,
-                timeout_s=proposed.timeout_s,
-                retries=proposed.retries,
-            )
-        )
+        self.actions.append(action_of(proposed, uuid, reason=reason, parents=after, needs=after))
         return (uuid,)
 
 

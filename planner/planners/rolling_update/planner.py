@@ -14,9 +14,8 @@ from typing import Any
 
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
-from planner.model import ActionPlan, ProposedAction
+from planner.plan.model import ActionPlan, ProposedAction
 from planner.planners.rolling_update import (
-    concurrency,
     group_change,
     hidden_parameters,
     members,
@@ -26,11 +25,18 @@ from planner.planners.rolling_update import (
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.plan_actions import RollBuilder
-from planner.planners.rolling_update.roll import IN_PLACE, Roll, RollSettings, RollStep, decide_roll
+from planner.planners.rolling_update.roll import (
+    IN_PLACE,
+    Roll,
+    RollSettings,
+    RollStep,
+    decide_roll,
+    peak,
+    side_by_side,
+)
 from planner.planners.rolling_update.schema import SCHEMA
 from planner.planners.rolling_update.template import Group
 from planner.planners.solution import read_actions
-from planner.states import PlanState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,7 +162,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         """
         rolls, warnings = _rolls(problem)
         builder = RollBuilder(self.surroundings, problem.gates, problem.durations)
-        taken = list(concurrency.side_by_side(rolls, problem.settings.max_unavailable_total))
+        taken = list(side_by_side(rolls, problem.settings.max_unavailable_total))
         after: tuple[str, ...] = ()
         ends: dict[str, float] = {}
         for number, turn in enumerate(taken, 1):
@@ -168,22 +174,19 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             if number < len(taken) and last:
                 after = builder.join(f"turn-{number}", tuple(last))
         total_s = max(builder.ends.values(), default=0.0)
-        peak = concurrency.peak(taken)
-        self._require_bounds(problem, peak, total_s)
+        most = peak(taken)
+        self._require_bounds(problem, most, total_s)
         timed = not builder.untimed
-        return ActionPlan(
-            uuid=self.surroundings.new_id(),
+        return self.surroundings.new_plan(
+            self.NAME,
+            builder.actions,
             name=problem.name,
-            planner=self.NAME,
-            state=PlanState.RECOMMENDED if builder.actions else PlanState.SUCCEEDED,
-            created_at=self.surroundings.now(),
             efficacy_indicators=tuple(
                 summary.of_group(roll, ends[roll.group.name], timed=timed) for roll in rolls
             ),
-            global_efficacy=(summary.of_all(rolls, peak, total_s, builder.untimed),),
+            global_efficacy=(summary.of_all(rolls, most, total_s, builder.untimed),),
             on_failure="pause",
             warnings=(*problem.warnings, *warnings),
-            actions=tuple(builder.actions),
         )
 
     def _require_bounds(self, problem: RollingUpdateProblem, peak: int, total_s: float) -> None:

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides how one group is updated: the cause, the batches, the number of members meanwhile."""
+"""Decides how one group is updated: the cause, the batches, the number of members meanwhile.
+
+Batches replace the members of a group, in two modes. ``in_place`` computes the numbers of Heat:
+a batch terminates old members before it creates new ones, and the group exceeds its size only if
+the minimum in service requires it. ``create_first`` follows Heat's blueprint: a batch creates its
+new members before it terminates old ones.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +13,82 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.planners.rolling_update import batches, causes
-from planner.planners.rolling_update.batches import Batch
+from planner.planners.rolling_update import causes
 from planner.planners.rolling_update.members import Member, termination_order
 from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import UpdatePolicy
+
+
+class Batch(NamedTuple):
+    """One batch; ``size`` is the number of members after it has created its new ones."""
+
+    size: int
+    create: int
+    terminate: int
+
+
+def in_place(
+    target: int,
+    capacity: int,
+    current: int,
+    max_batch_size: int,
+    min_in_service: int,
+    steps: Sequence[int] = (),
+) -> list[Batch]:
+    """Return the batches of mode ``in_place``, which replace only outdated members.
+
+    Of the ``capacity`` members, ``current`` have the new definition already; if there are none, and
+    no ``steps``, the numbers are those of Heat. A batch ends when the number of new
+    members reaches one of ``steps``. Raises ValueError for a ``max_batch_size`` below 1, a
+    ``capacity`` below ``target``, or another number below 0.
+
+    >>> in_place(10, 10, 0, 4, 8)
+    [Batch(size=12, create=4, terminate=2), Batch(size=12, create=4, terminate=4), \
+Batch(size=10, create=2, terminate=4)]
+    >>> in_place(10, 10, 7, 5, 1)
+    [Batch(size=10, create=3, terminate=3)]
+    """
+    _require(max_batch_size, target, capacity - target, current, min_in_service)
+    found, done, size = [], min(current, target), capacity
+    while done < target or size > target:
+        members = _next(target, done, max_batch_size, steps)
+        after = max(target, members + min(min_in_service, target))
+        found.append(Batch(after, members, size - (after - members)))
+        done, size = done + members, after
+    return found
+
+
+def create_first(
+    target: int, capacity: int, current: int, max_batch_size: int, steps: Sequence[int] = ()
+) -> list[Batch]:
+    """Return the batches of mode ``create_first``; the first also removes members above ``target``.
+
+    Arguments and errors are those of :func:`in_place`.
+
+    >>> create_first(10, 10, 0, 5)
+    [Batch(size=15, create=5, terminate=5), Batch(size=15, create=5, terminate=5)]
+    """
+    _require(max_batch_size, target, capacity - target, current)
+    found, done, size = [], min(current, target), capacity
+    while done < target or size > target:
+        members = _next(target, done, max_batch_size, steps)
+        found.append(Batch(size + members, members, size + members - target))
+        done, size = done + members, target
+    return found
+
+
+def _next(target: int, done: int, largest: int, steps: Sequence[int]) -> int:
+    """Return how many members the next batch creates, up to the next step or the target."""
+    until = min((step for step in steps if step > done), default=target)
+    return min(largest, until - done, target - done)
+
+
+def _require(largest: int, *others: int) -> None:
+    if largest < 1:
+        raise ValueError(f"a batch of at most {largest} members never ends: at least 1")
+    if min(others) < 0:
+        raise ValueError(f"{min(others)} is less than 0")
+
 
 CREATE_FIRST, IN_PLACE = "create_first", "in_place"
 #: The name of the phase that only changes the size of a group, after any batches.
@@ -179,12 +256,12 @@ def _batches(
     steps = [step.of(target) for step in settings.steps]
     largest = policy.max_batch_size
     if settings.mode == CREATE_FIRST:
-        return batches.create_first(target, len(members), current, largest, steps)
+        return create_first(target, len(members), current, largest, steps)
     if settings.max_unavailable_total is not None:
         largest = min(largest, settings.max_unavailable_total)
     # A failed member that is kept is not in service: the others must meet the minimum.
     least = policy.min_in_service + stuck - spare
-    return batches.in_place(target, len(members), current, largest, least, steps)
+    return in_place(target, len(members), current, largest, least, steps)
 
 
 def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
@@ -196,3 +273,30 @@ def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
         number = len(members) - size
         gone = tuple(termination_order(members, number)[:number])
         yield Phase(name=RESIZE, create=0, terminate=gone)
+
+
+def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
+    """Yield sets of groups to update together, in input order, one set after another.
+
+    At most ``most`` members of a set are unavailable at once; None is no limit. A group that
+    exceeds the limit alone is a set of its own.
+    """
+    turn: list[Roll] = []
+    for roll in rolls:
+        missing = sum(other.unavailable for other in turn) + roll.unavailable
+        if turn and most is not None and missing > most:
+            yield turn
+            turn = []
+        turn.append(roll)
+    if turn:
+        yield turn
+
+
+def peak(turns: Sequence[Sequence[Roll]]) -> int:
+    """Return the maximum number of instances of all groups; the sets are updated one by one."""
+    there = sum(len(roll.members) for turn in turns for roll in turn)
+    highest = there
+    for turn in turns:
+        highest = max(highest, there + sum(r.peak - len(r.members) for r in turn))
+        there += sum(r.end - len(r.members) for r in turn)
+    return highest

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import ranges
 from planner.planners.solution_schema import ACTION, COMMON
 from planner.planners.solution_schema import SCHEMA as SOLUTION
+from planner.schemas import ranges
 
 _TEMPLATE = {"type": "object", "description": "A template, CloudFormation's form or Heat's own."}
 _FILE = {

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from planner import ranges
 from planner.errors import Path, accepted
 from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
+from planner.schemas import ranges
 
 #: The longest PauseTime in seconds.
 LONGEST_PAUSE_S = 3600

@@ -18,8 +18,8 @@ from engine_checks.engine_setting import (
     fated,
     plan_of,
 )
-from planner.model import Action
-from planner.states import Outcome, PlanState
+from planner.plan.model import Action
+from planner.plan.states import Outcome, PlanState
 
 
 class EngineConcurrencyChecks(EngineSetting):

@@ -18,8 +18,8 @@ from applier.engines import Engine
 from applier.errors import ActionFailed
 from applier.testing.random_plans import carry_out, random_fate
 from applier.testing.trials import Trial, Work, changed
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import Outcome, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import Outcome, PlanState
 
 #: Seconds after which a test that waits for other threads gives up.
 PATIENCE_S = 120.0

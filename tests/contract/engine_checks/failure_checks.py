@@ -22,7 +22,7 @@ from engine_checks.engine_setting import (
     plan_of,
     raising,
 )
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 
 
 class FailureChecks(EngineSetting):

@@ -12,7 +12,7 @@ from applier.contracts import ActionContext, Request, StopSignal
 from applier.errors import ActionFailed
 from applier.testing.trials import Work
 from engine_checks.engine_setting import NOW, PATIENCE_S, EngineSetting, chain
-from planner.states import Outcome, PlanState
+from planner.plan.states import Outcome, PlanState
 
 
 class OperatorRequestChecks(EngineSetting):

@@ -9,10 +9,10 @@ from datetime import timedelta
 
 from applier.contracts import Once
 from applier.errors import ApplierError
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import LATER, NOW
 
@@ -22,7 +22,7 @@ ONCE = Once("5b0c3c86-6a5a-4f0e-9a0e-0d4b9a3f7c11", "a digest")
 class AnswerChecks:
     """The rows of changes that are made once."""
 
-    def test_the_second_change_with_a_key_is_not_made(self, store: Store) -> None:
+    def test_the_second_change_with_a_key_is_not_made(self, store: SqlStore) -> None:
         """Whatever it changes: nothing of it is written."""
         plan, other = new_plan("a"), new_plan("b")
         assert store.answer(ONCE.key) is None
@@ -39,7 +39,7 @@ class AnswerChecks:
         made = store.answer(ONCE.key)
         assert made == (ONCE.digest, plan.uuid, "req-1", NOW, None)
 
-    def test_an_answer_is_kept_for_the_request_that_made_the_change(self, store: Store) -> None:
+    def test_an_answer_is_kept_for_the_request_that_made_the_change(self, store: SqlStore) -> None:
         """Another request with its key does not replace it."""
         plan = new_plan("a")
         store.save_plan(plan, history=entry("create")._replace(once=ONCE))
@@ -50,17 +50,24 @@ class AnswerChecks:
         assert made is not None
         assert (made.text, made.at) == ('{"of": 1}', NOW)
 
-    def test_an_answer_without_a_change_takes_the_key(self, store: Store) -> None:
+    def test_an_answer_without_a_change_takes_the_key(self, store: SqlStore) -> None:
         """A later change with that key is refused."""
         assert store.keep_answer(ONCE, "req-1", "{}", now=NOW)
         with refused(ApplierError):
             store.save_plan(new_plan("a"), history=entry("create")._replace(once=ONCE))
         assert not store.keep_answer(ONCE, "req-2", "{}", now=NOW)
 
-    def test_answers_go_with_their_plan(self, store: Store) -> None:
+    def test_answers_go_with_their_plan(self, store: SqlStore) -> None:
         """A purge deletes both."""
         plan = new_plan("a")
         store.save_plan(plan, history=entry("create")._replace(once=ONCE))
         store.move_plan(plan.uuid, PlanState.DELETED, now=NOW)
         assert store.purge_plans([plan.uuid], LATER + timedelta(days=1)) == [plan.uuid]
+        assert store.answer(ONCE.key) is None
+
+    def test_a_purge_deletes_answers_that_belong_to_no_plan(self, store: SqlStore) -> None:
+        assert store.keep_answer(ONCE, "req-1", "{}", now=NOW)
+        store.purge_plans([], NOW)
+        assert store.answer(ONCE.key) is not None
+        store.purge_plans([], LATER + timedelta(days=1))
         assert store.answer(ONCE.key) is None

@@ -10,13 +10,12 @@ from dataclasses import replace
 from applier.contracts import Approval
 from applier.errors import PlanConflict, PlanNotFound
 from applier.notifications import schema
-from applier.store import Store
-from applier.store.approvals import GivenApprovals
-from applier.store.archives import PlanArchive
+from applier.storage.sql import SqlStore
+from applier.store.entries import GivenApprovals, PlanArchive
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.guards import Guards
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import LATER, NOW, claimed
 
@@ -26,14 +25,14 @@ ONE = Approval(who="ada", at=NOW, content="sha256:1", why="fine", project="ops")
 class ApprovalChecks:
     """Checks of the approvals of a plan, and of their history entries and events."""
 
-    def test_what_a_plan_demands_is_kept(self, store: Store) -> None:
+    def test_what_a_plan_demands_is_kept(self, store: SqlStore) -> None:
         """Guards and the time of the facts are read as they were saved."""
         guards = Guards(approvals=2, approval_by_another=True, labels=("prod",))
         plan = replace(new_plan("a"), guards=guards, facts_at=NOW)
         store.save_plan(plan)
         assert store.load_plan(plan.uuid) == plan
 
-    def test_approvals_are_listed_in_their_order(self, store: Store) -> None:
+    def test_approvals_are_listed_in_their_order(self, store: SqlStore) -> None:
         """``approvals`` returns them with the maker of the plan; each has a history entry."""
         plan = new_plan("a")
         store.save_plan(plan, history=entry("create"))
@@ -44,7 +43,7 @@ class ApprovalChecks:
         assert store.approvals(plan.uuid) == GivenApprovals("wanda", [ONE, two])
         assert [e.verb for e in store.history(plan.uuid)] == ["create", "approve", "approve"]
 
-    def test_who_imported_a_plan_is_known_besides_who_made_it(self, store: Store) -> None:
+    def test_who_imported_a_plan_is_known_besides_who_made_it(self, store: SqlStore) -> None:
         """Both count as makers, because the importer may have changed the maker in the document."""
         plan = new_plan("a")
         made, imported = entry("create"), entry("import")._replace(who="eve")
@@ -53,7 +52,7 @@ class ApprovalChecks:
         assert given == GivenApprovals("wanda", [], frozenset({"eve"}))
         assert given.makers == {"wanda", "eve"}
 
-    def test_the_same_person_approves_the_same_content_once(self, store: Store) -> None:
+    def test_the_same_person_approves_the_same_content_once(self, store: SqlStore) -> None:
         """The later approval replaces the earlier one; that of another content is kept."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -62,7 +61,7 @@ class ApprovalChecks:
             store.approve_plan(plan.uuid, approval)
         assert store.approvals(plan.uuid).approvals == [other, again]
 
-    def test_a_plan_that_runs_is_not_approved(self, store: Store) -> None:
+    def test_a_plan_that_runs_is_not_approved(self, store: SqlStore) -> None:
         """PlanConflict is raised, and nothing is written; PlanNotFound for an unknown plan."""
         plan = new_plan("a")
         claimed(store, plan)
@@ -75,7 +74,7 @@ class ApprovalChecks:
         with refused(PlanNotFound):
             store.approvals("nobody")
 
-    def test_the_approvals_of_a_purged_plan_are_deleted(self, store: Store) -> None:
+    def test_the_approvals_of_a_purged_plan_are_deleted(self, store: SqlStore) -> None:
         """A later plan of the same uuid, for example an imported one, has none of them."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -87,7 +86,7 @@ class ApprovalChecks:
         store.save_plan(plan)
         assert store.approvals(plan.uuid).approvals == []
 
-    def test_an_approval_is_an_event(self, store: Store) -> None:
+    def test_an_approval_is_an_event(self, store: SqlStore) -> None:
         """The event of type PLAN_APPROVED follows the event of its history entry."""
         plan = new_plan("a")
         store.save_plan(plan)

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.store import Attempt, Store
+from applier.storage.sql import SqlStore
+from applier.store import Attempt
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     AFTERWARDS,
     LATER,
@@ -30,7 +31,9 @@ from store_checks.running_plans import (
 class AllAttemptsChecks:
     """Checks of ``all_attempts``, which returns the attempts of all actions of a plan."""
 
-    def test_all_attempts_are_by_action_with_the_ends_of_their_outputs(self, store: Store) -> None:
+    def test_all_attempts_are_by_action_with_the_ends_of_their_outputs(
+        self, store: SqlStore
+    ) -> None:
         """Only ended attempts are returned, with the last ``most`` characters of their outputs."""
         plan, other = new_plan("a", "b"), new_plan("c")
         a, b = plan.actions
@@ -49,7 +52,7 @@ class AllAttemptsChecks:
         whole = store.all_attempts(plan.uuid, most=5)
         assert whole[a.uuid] == store.attempts(plan.uuid, a.uuid)
 
-    def test_the_attempts_of_an_unknown_plan_are_refused(self, store: Store) -> None:
+    def test_the_attempts_of_an_unknown_plan_are_refused(self, store: SqlStore) -> None:
         """PlanNotFound is raised."""
         with refused(PlanNotFound):
             store.all_attempts("nope", most=1)

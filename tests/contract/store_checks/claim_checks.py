@@ -13,8 +13,8 @@ from applier.errors import PlanConflict
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 from store_checks.running_plans import (
     LATER,
     ME,

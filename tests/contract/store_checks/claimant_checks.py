@@ -11,9 +11,9 @@ import pytest
 
 from applier.contracts import Request
 from applier.errors import PlanConflict, RequestsUnread
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import MADE, new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.running_plans import (
     LATER,
     ME,
@@ -28,7 +28,7 @@ from store_checks.running_plans import (
 class ClaimantChecks:
     """Checks who runs a plan, and the heartbeats of that process."""
 
-    def test_the_claimant_of_a_plan_is_known_until_the_claim_ends(self, store: Store) -> None:
+    def test_the_claimant_of_a_plan_is_known_until_the_claim_ends(self, store: SqlStore) -> None:
         """A plan that is CANCELLING has a claimant, a PENDING or CANCELLED one has none."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
@@ -40,7 +40,9 @@ class ClaimantChecks:
         store.move_claimed(plan.uuid, claim, PlanState.CANCELLED, now=NOW)
         assert store.claimant(plan.uuid) is None
 
-    def test_of_many_who_claim_at_once_the_one_who_does_is_the_claimant(self, store: Store) -> None:
+    def test_of_many_who_claim_at_once_the_one_who_does_is_the_claimant(
+        self, store: SqlStore
+    ) -> None:
         """The recorded host, process and user are those of the caller that got the token."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
@@ -52,7 +54,9 @@ class ClaimantChecks:
             pid=winner, heartbeat_at=NOW, claimed_at=NOW
         )
 
-    def test_a_claimant_is_heard_of_when_it_claims_and_when_it_says_so(self, store: Store) -> None:
+    def test_a_claimant_is_heard_of_when_it_claims_and_when_it_says_so(
+        self, store: SqlStore
+    ) -> None:
         """A heartbeat is stored even if its time is before that of the last one."""
         plan = new_plan("a")
         claim = claimed(store, plan)
@@ -63,7 +67,9 @@ class ClaimantChecks:
         assert store.load_plan(plan.uuid).updated_at == MADE
 
     @pytest.mark.parametrize("interval_s", [0.5, 5.0, 3600.0])
-    def test_a_claim_says_its_own_heartbeat_interval(self, store: Store, interval_s: float) -> None:
+    def test_a_claim_says_its_own_heartbeat_interval(
+        self, store: SqlStore, interval_s: float
+    ) -> None:
         """A later claim of the plan may have another interval; a heartbeat does not change it."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
@@ -77,7 +83,7 @@ class ClaimantChecks:
             assert found is not None
             assert found.heartbeat_interval_s == says_s
 
-    def test_a_commit_is_a_heartbeat(self, store: Store) -> None:
+    def test_a_commit_is_a_heartbeat(self, store: SqlStore) -> None:
         """A commit sets the time of the last heartbeat; a refused one does not."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
@@ -90,7 +96,7 @@ class ClaimantChecks:
             store.commit(plan.uuid, claim, [starts(b)], now=NOW)
         assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=LATER, claimed_at=MADE)
 
-    def test_a_claim_does_not_end_over_a_request_that_was_not_read(self, store: Store) -> None:
+    def test_a_claim_does_not_end_over_a_request_that_was_not_read(self, store: SqlStore) -> None:
         """RequestsUnread is raised unless ``read`` is the number of the last request, or None."""
         plan = new_plan("a")
         claim = claimed(store, plan)
@@ -107,7 +113,7 @@ class ClaimantChecks:
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
         assert store.load_plan(plan.uuid).state is PlanState.PAUSED
 
-    def test_a_plan_may_be_handed_back_by_its_claimant(self, store: Store) -> None:
+    def test_a_plan_may_be_handed_back_by_its_claimant(self, store: SqlStore) -> None:
         """The plan is PENDING, so that another applier can claim it."""
         plan = new_plan("a")
         claim = claimed(store, plan)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from applier.contracts import Report
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     LATER,
     NOW,

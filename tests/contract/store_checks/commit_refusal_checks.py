@@ -13,7 +13,7 @@ from applier.store import Attempt
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
-from planner.states import ActionState
+from planner.plan.states import ActionState
 from store_checks.running_plans import (
     LATER,
     NOW,

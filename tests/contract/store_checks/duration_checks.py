@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from applier.contracts import HistoryEntry
-from applier.store import Store
-from applier.store.retention import NO_PLAN
+from applier.storage.sql import SqlStore
+from applier.store.entries import NO_PLAN
 from applier.store.samples import Sample
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     AFTERWARDS,
     LATER,
@@ -92,7 +92,7 @@ class DurationChecks:
 class NodeDurationChecks:
     """Checks of imported durations, and of the nodes of durations."""
 
-    def test_imported_durations_come_after_those_of_its_own_plans(self, store: Store) -> None:
+    def test_imported_durations_come_after_those_of_its_own_plans(self, store: SqlStore) -> None:
         """At most ``most`` are returned: the latest of its own, then the imported ones in order."""
         plan = new_plan("a")
         (a,) = plan.actions
@@ -106,7 +106,7 @@ class NodeDurationChecks:
         assert store.durations(["nop"], most=2) == {"nop": [own, elsewhere[0]]}
         assert store.imported_types() == ["nop", "x"]
 
-    def test_an_import_replaces_earlier_ones_of_its_types(self, store: Store) -> None:
+    def test_an_import_replaces_earlier_ones_of_its_types(self, store: SqlStore) -> None:
         """So the same file may be imported again; an empty list removes those of a type."""
         store.import_durations({"nop": [Sample(1.0)], "x": [Sample(2.0)]}, history=IMPORTED)
         store.import_durations({"nop": [Sample(3.0)]}, history=IMPORTED)
@@ -117,7 +117,7 @@ class NodeDurationChecks:
         told = [(e.plan, e.verb, e.who, e.why) for e in store.history()]
         assert told == [(NO_PLAN, "import", "wanda", "two of nop")] * 3
 
-    def test_of_two_imports_at_once_one_is_kept(self, store: Store) -> None:
+    def test_of_two_imports_at_once_one_is_kept(self, store: SqlStore) -> None:
         """The last one replaces the others as a whole: no mixture of them remains."""
 
         def run(number: int) -> None:
@@ -129,7 +129,7 @@ class NodeDurationChecks:
         assert (len(kept), len(set(kept))) == (50, 1)
 
     def test_the_node_of_a_duration_is_the_first_that_its_action_touches(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """The node is that of the first token ``node:...``; None for an action without one."""
         plan = new_plan("a", "b")

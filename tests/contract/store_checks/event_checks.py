@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from applier.testing.sample_plans import new_plan
-from planner.model import JOIN
-from planner.states import PlanState
+from planner.plan.model import JOIN
+from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import (
     AFTERWARDS,
@@ -28,7 +28,7 @@ from store_checks.running_plans import (
 SOON = timedelta(seconds=30)
 
 
-def happen(store: Store, number: int) -> str:
+def happen(store: SqlStore, number: int) -> str:
     """Save a new plan, write ``number`` events about it, and return its uuid."""
     plan = new_plan("a")
     store.save_plan(plan)
@@ -37,7 +37,7 @@ def happen(store: Store, number: int) -> str:
     return plan.uuid
 
 
-def held(store: Store, name: str, holder: str) -> Subscription:
+def held(store: SqlStore, name: str, holder: str) -> Subscription:
     """Subscribe a receiver, and return its subscription, held by ``holder`` for deliveries."""
     store.subscribe(name, now=NOW)
     found = store.hold(name, holder, seen=None)
@@ -48,7 +48,7 @@ def held(store: Store, name: str, holder: str) -> Subscription:
 class EventChecks:
     """Checks of readers and receivers, of the process that delivers, and of dead events."""
 
-    def test_a_subscription_begins_with_the_next_event(self, store: Store) -> None:
+    def test_a_subscription_begins_with_the_next_event(self, store: SqlStore) -> None:
         """Earlier events are not delivered. To subscribe again changes nothing."""
         store.subscribe("first", now=NOW)
         happen(store, 3)
@@ -61,7 +61,7 @@ class EventChecks:
         assert not store.unsubscribe("first")
         assert [s.name for s in store.subscriptions()] == ["second"]
 
-    def test_events_are_read_page_by_page(self, store: Store) -> None:
+    def test_events_are_read_page_by_page(self, store: SqlStore) -> None:
         """A page that is read after ``last`` of a page continues it; ``plan`` selects one plan."""
         store.subscribe("ops", now=NOW)
         plans = [happen(store, 3) for _ in range(2)]
@@ -78,7 +78,7 @@ class EventChecks:
         assert ([e["number"] for e in mine.events], mine.last) == ([4, 5, 6], 6)
         assert store.events(1000).last == 6
 
-    def test_the_latest_events_are_listed_oldest_first(self, store: Store) -> None:
+    def test_the_latest_events_are_listed_oldest_first(self, store: SqlStore) -> None:
         """At most ``limit`` are returned, of one plan or of all; an empty list without events."""
         assert store.latest_events(limit=5) == []
         store.subscribe("ops", now=NOW)
@@ -87,7 +87,7 @@ class EventChecks:
         assert [e["number"] for e in store.latest_events(limit=3)] == [3, 4, 5]
         assert [e["number"] for e in store.latest_events(limit=2, plan=plan)] == [2, 3]
 
-    def test_the_events_of_a_deleted_plan_tell_the_same(self, store: Store) -> None:
+    def test_the_events_of_a_deleted_plan_tell_the_same(self, store: SqlStore) -> None:
         """The events still contain the names of its actions, and none is about a join."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "j")
@@ -101,7 +101,7 @@ class EventChecks:
         assert store.purge_plans([plan.uuid], LATER) == [plan.uuid]
         assert store.events().events == before
 
-    def test_readers_count_until_their_time(self, store: Store) -> None:
+    def test_readers_count_until_their_time(self, store: SqlStore) -> None:
         """Their subscription can only be prolonged; after a lapse, older events are deleted."""
         store.subscribe("readers", now=NOW, until=NOW + SOON)
         happen(store, 2)
@@ -118,7 +118,7 @@ class EventChecks:
         store.add_history(plan, entry("note")._replace(at=over))
         assert store.events().newest == 3
 
-    def test_one_process_delivers(self, store: Store) -> None:
+    def test_one_process_delivers(self, store: SqlStore) -> None:
         """Another becomes the holder only if there was no heartbeat since it read ``seen``."""
         assert store.hold("ops", "me", seen=None) is None
         mine = held(store, "ops", "me")
@@ -134,14 +134,18 @@ class EventChecks:
         assert taken.holder == "you"
         assert not store.record_delivery(mine._replace(delivered=5))
         assert store.record_delivery(taken._replace(delivered=0))
+        store.release("ops", "me")
+        assert store.hold("ops", "me", seen=None) is None
+        store.release("ops", "you")
+        assert store.hold("ops", "me", seen=None) is not None
 
-    def test_one_of_many_processes_takes_over(self, store: Store) -> None:
+    def test_one_of_many_processes_takes_over(self, store: SqlStore) -> None:
         """If several see the same dead holder, one gets the subscription."""
         seen = held(store, "ops", "dead")
         found = at_once(4, lambda index: store.hold("ops", f"p{index}", seen=seen))
         assert sum(result is not None for result in found) == 1
 
-    def test_deliveries_are_on_record(self, store: Store) -> None:
+    def test_deliveries_are_on_record(self, store: SqlStore) -> None:
         """The last delivered event, the events held back with their errors, and dead events."""
         mine = held(store, "ops", "me")
         plan = happen(store, 3)
@@ -160,7 +164,7 @@ class EventChecks:
         store.unsubscribe("ops")
         assert store.dead_events() == []
 
-    def test_events_are_deleted_when_every_receiver_has_them(self, store: Store) -> None:
+    def test_events_are_deleted_when_every_receiver_has_them(self, store: SqlStore) -> None:
         """An event that is held back for a receiver is kept, with all events after it."""
         mine, yours = held(store, "ops", "me"), held(store, "tickets", "me")
         plan = happen(store, 4)
@@ -172,7 +176,7 @@ class EventChecks:
         page = store.events()
         assert ([e["number"] for e in page.events], page.deleted) == ([3, 4], 2)
 
-    def test_readers_find_what_is_not_older_than_a_time(self, store: Store) -> None:
+    def test_readers_find_what_is_not_older_than_a_time(self, store: SqlStore) -> None:
         """While readers subscribe, only events older than ``before`` are deleted."""
         store.subscribe("readers", now=NOW, until=AFTERWARDS)
         plan = happen(store, 1)

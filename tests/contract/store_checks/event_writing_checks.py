@@ -11,11 +11,11 @@ from typing import Any
 from applier.contracts import ActionOf, Request
 from applier.errors import PlanConflict
 from applier.notifications import schema
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
-from planner.model import JOIN
-from planner.states import ActionState, Outcome, PlanState, StateReason
+from planner.plan.model import JOIN
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from store_checks.history_checks import entry
 from store_checks.running_plans import (
     LATER,
@@ -30,7 +30,7 @@ from store_checks.running_plans import (
 )
 
 
-def told(store: Store, plan: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
+def told(store: SqlStore, plan: str | None = None, after: int = 0) -> list[tuple[Any, ...]]:
     """Return a short tuple for each event: the verb of a history entry, or the states."""
     return [_shortly(event) for event in store.events(after, plan=plan).events]
 
@@ -47,7 +47,7 @@ def _shortly(event: schema.Event) -> tuple[Any, ...]:
 class EventWritingChecks:
     """The events of runs, of operators and of rollbacks."""
 
-    def test_without_a_subscription_nothing_is_written(self, store: Store) -> None:
+    def test_without_a_subscription_nothing_is_written(self, store: SqlStore) -> None:
         """While there is no subscription, a run writes no event."""
         plan = new_plan("a")
         claim = claimed(store, plan)
@@ -56,7 +56,7 @@ class EventWritingChecks:
         page = store.events()
         assert (page.events, page.last, page.newest) == ([], 0, 0)
 
-    def test_a_run_tells_each_change_in_the_order_of_its_commits(self, store: Store) -> None:
+    def test_a_run_tells_each_change_in_the_order_of_its_commits(self, store: SqlStore) -> None:
         """Starts, retries, ends and the states of the plan are numbered from 1 without gaps."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "b", "c")
@@ -106,7 +106,7 @@ class EventWritingChecks:
         }
         assert events[-1]["data"] == {"state": "FAILED", "message": "1 failed"}
 
-    def test_operators_changes_are_told_with_who_and_why(self, store: Store) -> None:
+    def test_operators_changes_are_told_with_who_and_why(self, store: SqlStore) -> None:
         """The event of a history entry comes before those of the changes that it causes."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "b")
@@ -158,7 +158,7 @@ class EventWritingChecks:
             "why": "wrong",
         }
 
-    def test_what_was_refused_is_not_told(self, store: Store) -> None:
+    def test_what_was_refused_is_not_told(self, store: SqlStore) -> None:
         """A change that is not made leaves no event."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a")
@@ -170,7 +170,7 @@ class EventWritingChecks:
             store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=NOW)
         assert told(store) == before
 
-    def test_a_run_under_way_notices_who_subscribes_and_who_leaves(self, store: Store) -> None:
+    def test_a_run_under_way_notices_who_subscribes_and_who_leaves(self, store: SqlStore) -> None:
         """Its events begin right after the subscription, and end with the last subscription."""
         plan = new_plan("a", "b", "c")
         first, second, third = plan.actions
@@ -189,7 +189,7 @@ class EventWritingChecks:
             ActionState.ONGOING,
         ]
 
-    def test_a_join_has_no_events(self, store: Store) -> None:
+    def test_a_join_has_no_events(self, store: SqlStore) -> None:
         """The reports of a join take numbers, but are not returned as events."""
         store.subscribe("ops", now=NOW)
         plan = new_plan("a", "b")
@@ -202,7 +202,7 @@ class EventWritingChecks:
         assert [e["data"]["name"] for e in page.events] == ["b"]
         assert page.last == page.newest == after + 2
 
-    def test_a_rollback_tells_of_what_it_undid(self, store: Store) -> None:
+    def test_a_rollback_tells_of_what_it_undid(self, store: SqlStore) -> None:
         """The action of the other plan has an event as well, with its old and its new state."""
         store.subscribe("ops", now=NOW)
         plan, rollback = new_plan("a"), new_plan("r", "s")
@@ -227,7 +227,7 @@ class EventWritingChecks:
         ]
         assert told(store, plan.uuid, after) == [("a", "SUCCEEDED", "REVERT_FAILED")]
 
-    def test_no_event_appears_below_a_number_that_was_read(self, store: Store) -> None:
+    def test_no_event_appears_below_a_number_that_was_read(self, store: SqlStore) -> None:
         """Many plans at once: a reader that continues after the last number misses none."""
         store.subscribe("ops", now=NOW)
         plans = [new_plan(*"abcdef") for _ in range(4)]

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from applier.store import Service, Store
+from applier.storage.sql import SqlStore
+from applier.store import Service
 from applier.store.figures import Heartbeat, Outbox, StoreFigures
 from applier.store.subscriptions import DeadEvent
 from applier.testing.sample_plans import MADE, new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.running_plans import LATER, ME, NOW, claimed, starts, succeeds
 
 
 class FiguresChecks:
     """Checks of the counts of plans, actions and events, and of heartbeats."""
 
-    def test_an_empty_store_counts_nothing(self, store: Store) -> None:
+    def test_an_empty_store_counts_nothing(self, store: SqlStore) -> None:
         """States without plans are left out, and there is no oldest pending plan."""
         store.ping()
         assert store.figures() == StoreFigures(
@@ -30,7 +31,9 @@ class FiguresChecks:
             services=(),
         )
 
-    def test_plans_are_counted_by_state_and_actions_of_those_under_way(self, store: Store) -> None:
+    def test_plans_are_counted_by_state_and_actions_of_those_under_way(
+        self, store: SqlStore
+    ) -> None:
         """Actions of plans that were not started are not counted, nor those that have ended."""
         store.save_plan(new_plan("a", "b"))
         ended, running = new_plan("a"), new_plan("a", "b", "c")
@@ -47,7 +50,7 @@ class FiguresChecks:
         assert figures.are_all_counted
         assert figures.claimants == (Heartbeat(uuid=running.uuid, host=ME.host, at=NOW),)
 
-    def test_the_oldest_pending_plan_is_the_first_in_the_queue(self, store: Store) -> None:
+    def test_the_oldest_pending_plan_is_the_first_in_the_queue(self, store: SqlStore) -> None:
         """Its time is that of its last change, not of its making."""
         first, second = new_plan("a"), new_plan("a")
         for plan in (second, first):
@@ -56,7 +59,7 @@ class FiguresChecks:
             store.move_plan(plan.uuid, PlanState.PENDING, now=now)
         assert store.figures().oldest_pending_at == NOW
 
-    def test_services_are_listed_with_their_heartbeats(self, store: Store) -> None:
+    def test_services_are_listed_with_their_heartbeats(self, store: SqlStore) -> None:
         """The latest heartbeat comes first."""
         for uuid, at in (("a", NOW), ("b", LATER)):
             store.report_service(
@@ -76,7 +79,7 @@ class FiguresChecks:
             Heartbeat(uuid="a", host="db-7", at=NOW, plans=2),
         )
 
-    def test_events_that_receivers_have_not_got_are_counted(self, store: Store) -> None:
+    def test_events_that_receivers_have_not_got_are_counted(self, store: SqlStore) -> None:
         """An outbox counts the waiting and the dead events of a receiver; readers have none."""
         store.subscribe("readers", now=NOW, until=LATER)
         store.subscribe("ops", now=NOW)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, PlanNotFound
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import LATER, ME, NOW
 
 
@@ -32,7 +32,7 @@ def entry(verb: str, why: str | None = None, action: str | None = None) -> Histo
 class HistoryChecks:
     """The entries of changes, of refusals, and of all plans."""
 
-    def test_each_change_is_in_the_history_with_who_and_why(self, store: Store) -> None:
+    def test_each_change_is_in_the_history_with_who_and_why(self, store: SqlStore) -> None:
         """The entries of a plan are listed in the order of its changes."""
         plan = new_plan("a", "b")
         first, second = (action.uuid for action in plan.actions)
@@ -62,7 +62,7 @@ class HistoryChecks:
         assert (found[3].who, found[3].at) == (ME.user, LATER)
         assert found[4].why == "wrong"
 
-    def test_what_was_refused_is_not_in_the_history(self, store: Store) -> None:
+    def test_what_was_refused_is_not_in_the_history(self, store: SqlStore) -> None:
         """A refused change leaves no entry; nor does a change without ``history``."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -75,7 +75,7 @@ class HistoryChecks:
             store.add_history("nobody", entry("force-complete"))
         assert store.history() == store.history(plan.uuid) == []
 
-    def test_the_latest_entries_are_listed_oldest_first(self, store: Store) -> None:
+    def test_the_latest_entries_are_listed_oldest_first(self, store: SqlStore) -> None:
         """``limit`` leaves out the oldest entries, ``after`` those up to that number."""
         plans = [new_plan("a") for _ in range(4)]
         for number, plan in enumerate(plans):

@@ -12,11 +12,12 @@ from uuid import uuid4
 
 from applier.contracts import HistoryEntry
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.store import PlanFilters, Store
+from applier.storage.sql import SqlStore
+from applier.store import PlanFilters
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
-from planner.model import JOIN, Action
-from planner.states import ActionState, PlanState
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import (
     LATER,
     ME,
@@ -31,7 +32,7 @@ from store_checks.running_plans import (
 class ListChecks:
     """Lists, queues and outputs."""
 
-    def test_plans_are_listed_saved_last_first_with_counts(self, store: Store) -> None:
+    def test_plans_are_listed_saved_last_first_with_counts(self, store: SqlStore) -> None:
         """Removed plans are listed only by their state. Joins are not counted."""
         assert store.list_plans() == []
         plan = new_plan("a", "b", "c", name="web", cloud="east")
@@ -56,7 +57,7 @@ class ListChecks:
         states = (None, PlanState.DELETED, PlanState.ONGOING, PlanState.FAILED)
         assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
 
-    def test_the_plans_of_one_name_are_listed(self, store: Store) -> None:
+    def test_the_plans_of_one_name_are_listed(self, store: SqlStore) -> None:
         """Names are compared exactly, also a space at the end."""
         for uuid, name in (("a", "web"), ("b", "Web"), ("c", "web "), ("d", "web"), ("e", None)):
             store.save_plan(new_plan("one", uuid=uuid, name=name))
@@ -70,7 +71,7 @@ class ListChecks:
         assert [plan.uuid for plan in store.list_plans(state=deleted, name="web")] == ["d"]
         assert store.list_plans(state=deleted, name="we") == []
 
-    def test_plans_are_filtered_by_who_made_them_how_and_when(self, store: Store) -> None:
+    def test_plans_are_filtered_by_who_made_them_how_and_when(self, store: SqlStore) -> None:
         """Filters are combined. With ``since`` or ``until``, the plan made last comes first."""
         day = timedelta(days=1)
         for uuid, planner, creator, made in (
@@ -102,7 +103,7 @@ class ListChecks:
         assert listed(state=PlanState.DELETED, since=MADE) == "e"
         assert listed(limit=3) == "dcb"
 
-    def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: Store) -> None:
+    def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: SqlStore) -> None:
         """The order of saving and the clock do not matter."""
         assert store.pending_plans() == []
         several = [new_plan("a", uuid=name) for name in ("first", "second", "third", "idle")]
@@ -117,7 +118,7 @@ class ListChecks:
         store.resume_plan("third", [], now=MADE)
         assert store.pending_plans() == ["first", "second", "third"]
 
-    def test_the_output_of_an_action_is_that_of_its_last_attempt(self, store: Store) -> None:
+    def test_the_output_of_an_action_is_that_of_its_last_attempt(self, store: SqlStore) -> None:
         """It is None before the first attempt ends, and while an attempt runs."""
         plan = new_plan("a")
         (a,) = plan.actions

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from applier.errors import PlanNotFound
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan, plans
-from planner.model import Action, ActionPlan, Trigger
-from planner.states import Outcome, PlanState
+from planner.plan.model import Action, ActionPlan, Trigger
+from planner.plan.states import Outcome, PlanState
 from store_checks.running_plans import (
     LATER,
     ME,

@@ -11,11 +11,11 @@ import pytest
 
 from applier.contracts import Report, Request
 from applier.errors import PlanConflict, PlanNotFound
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from planner.errors import InvalidTransition
-from planner.states import ActionState, PlanState, StateReason
+from planner.plan.states import ActionState, PlanState, StateReason
 from store_checks.running_plans import (
     LATER,
     NOW,
@@ -29,7 +29,7 @@ from store_checks.running_plans import (
 class MoveChecks:
     """Changes of the state of a plan."""
 
-    def test_a_move_keeps_time_and_message(self, store: Store) -> None:
+    def test_a_move_keeps_time_and_message(self, store: SqlStore) -> None:
         """A move without a message clears the last message."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -42,7 +42,9 @@ class MoveChecks:
         assert (loaded.created_at, loaded.updated_at) == (MADE, LATER)
         assert loaded.status_message is None
 
-    def test_a_move_that_the_table_of_states_does_not_have_is_refused(self, store: Store) -> None:
+    def test_a_move_that_the_table_of_states_does_not_have_is_refused(
+        self, store: SqlStore
+    ) -> None:
         """Moves that only a claimant may make are refused as well."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -51,7 +53,7 @@ class MoveChecks:
                 store.move_plan(plan.uuid, new, now=NOW)
         assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
 
-    def test_of_several_who_start_a_plan_one_does(self, store: Store) -> None:
+    def test_of_several_who_start_a_plan_one_does(self, store: SqlStore) -> None:
         """The others get PlanConflict or InvalidTransition."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -60,7 +62,7 @@ class MoveChecks:
         assert len(refusals) == 3
         assert all(isinstance(r, PlanConflict | InvalidTransition) for r in refusals), refusals
 
-    def test_a_plan_that_somebody_runs_is_not_moved(self, store: Store) -> None:
+    def test_a_plan_that_somebody_runs_is_not_moved(self, store: SqlStore) -> None:
         """Only its claimant moves it; operators send requests."""
         plan = new_plan("a")
         claimed(store, plan)
@@ -72,7 +74,7 @@ class MoveChecks:
         assert store.load_plan(plan.uuid).state is PlanState.ONGOING
         assert store.load_plan(plan.uuid).actions == plan.actions
 
-    def test_cancelling_a_plan_cancels_what_has_not_started(self, store: Store) -> None:
+    def test_cancelling_a_plan_cancels_what_has_not_started(self, store: SqlStore) -> None:
         """SKIPPED actions stay SKIPPED."""
         plan = new_plan("a", "b", "c")
         store.save_plan(plan)
@@ -83,7 +85,7 @@ class MoveChecks:
         assert (a.ended_at, a.started_at, a.status_message) == (LATER, None, "not today")
         assert (b.ended_at, b.status_message) == (NOW, "done by hand")
 
-    def test_cancelling_a_paused_plan_leaves_what_ended(self, store: Store) -> None:
+    def test_cancelling_a_paused_plan_leaves_what_ended(self, store: SqlStore) -> None:
         """Only PENDING actions are cancelled."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
@@ -94,7 +96,7 @@ class MoveChecks:
         states = [x.state for x in store.load_plan(plan.uuid).actions]
         assert states == [ActionState.SUCCEEDED, ActionState.CANCELLED]
 
-    def test_what_was_cut_off_is_in_doubt_when_its_plan_is_cancelled(self, store: Store) -> None:
+    def test_what_was_cut_off_is_in_doubt_when_its_plan_is_cancelled(self, store: SqlStore) -> None:
         """A cancelled plan has no open actions: those that were running are UNKNOWN."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
@@ -104,7 +106,7 @@ class MoveChecks:
         states = {a.name: a.state for a in store.load_plan(plan.uuid).actions}
         assert states == {"a": ActionState.UNKNOWN, "b": ActionState.CANCELLED}
 
-    def test_a_cancel_writes_what_became_of_running_actions(self, store: Store) -> None:
+    def test_a_cancel_writes_what_became_of_running_actions(self, store: SqlStore) -> None:
         """``reports`` are recorded as ends of attempts; other running actions are UNKNOWN."""
         plan = new_plan("a", "b", "c")
         claim = claimed(store, plan)
@@ -126,7 +128,7 @@ class MoveChecks:
         (attempt,) = store.attempts(plan.uuid, a.uuid)
         assert (attempt.state, attempt.ended_at) == (ActionState.CANCELLED, LATER)
 
-    def test_a_report_that_does_not_fit_changes_nothing(self, store: Store) -> None:
+    def test_a_report_that_does_not_fit_changes_nothing(self, store: SqlStore) -> None:
         """Its old state may be wrong, or its transition one that no engine may make."""
         plan = new_plan("a")
         claim = claimed(store, plan)
@@ -141,7 +143,7 @@ class MoveChecks:
             store.move_plan(plan.uuid, new, now=NOW, seen=seen, reports=[wrong])
         assert store.load_plan(plan.uuid).state is PlanState.ONGOING
 
-    def test_a_change_of_a_plan_that_is_not_there_is_refused(self, store: Store) -> None:
+    def test_a_change_of_a_plan_that_is_not_there_is_refused(self, store: SqlStore) -> None:
         """Every method that takes the uuid of a plan raises PlanNotFound."""
         calls: tuple[Callable[[], object], ...] = (
             lambda: store.claimant("none"),

@@ -11,19 +11,19 @@ from datetime import timedelta
 from typing import Any
 
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import ME, NOW, claimed, starts
 
 
 class PageChecks:
     """Checks of sorted and filtered pages of plans and actions."""
 
-    def some(self, store: Store) -> list[ActionPlan]:
+    def some(self, store: SqlStore) -> list[ActionPlan]:
         """Save three plans and a removed one; return the three."""
         heads: list[dict[str, Any]] = [
             {"audit_uuid": "y", "created_at": MADE + timedelta(days=1), "strategy_name": "s"},
@@ -37,7 +37,7 @@ class PageChecks:
         store.move_plan(gone.uuid, PlanState.DELETED, now=NOW)
         return plans
 
-    def test_a_head_is_the_plan_without_its_actions(self, store: Store) -> None:
+    def test_a_head_is_the_plan_without_its_actions(self, store: SqlStore) -> None:
         """The ``host`` of a head is that of the last claimant of the plan."""
         plan = new_plan(
             "a",
@@ -61,7 +61,7 @@ class PageChecks:
         )
         assert store.plan_heads(Page(limit=9)) == [head]
 
-    def test_pages_of_plans_follow_each_other(self, store: Store) -> None:
+    def test_pages_of_plans_follow_each_other(self, store: SqlStore) -> None:
         """By each key, in both directions. Missing values are first; removed plans are left out."""
         plans = self.some(store)
         for key in PlanKey:
@@ -73,7 +73,7 @@ class PageChecks:
         assert self.paged(store.plan_heads, PlanKey.CREATED) == [second, third, first]
         assert self.paged(store.plan_heads, PlanKey.MESSAGE) == [first, second, third]
 
-    def test_pages_of_actions_follow_each_other(self, store: Store) -> None:
+    def test_pages_of_actions_follow_each_other(self, store: SqlStore) -> None:
         """All actions are returned, by each key and in both directions."""
         plans = self.some(store)
         uuids = [action.uuid for plan in plans for action in plan.actions]
@@ -97,7 +97,7 @@ class PageChecks:
             assert len(set(found)) == len(found)
         return found
 
-    def test_pages_are_filtered(self, store: Store) -> None:
+    def test_pages_are_filtered(self, store: SqlStore) -> None:
         """Plans by audit, strategy and state; actions by plan and audit."""
         first, second, third = self.some(store)
         page = Page(limit=9)
@@ -113,7 +113,7 @@ class PageChecks:
         assert of_audit == [third.uuid] * 2
         assert len(store.plan_heads(Page(limit=2))) == 2
 
-    def test_an_action_is_found_by_its_uuid_alone(self, store: Store) -> None:
+    def test_an_action_is_found_by_its_uuid_alone(self, store: SqlStore) -> None:
         """If several plans contain it, the plan that was saved last and not removed counts."""
         plan = new_plan("a")
         others = [replace(plan, uuid=uuid) for uuid in ("second", "third")]
@@ -137,12 +137,12 @@ class PageChecks:
         assert found.action is not None
         assert (found.action.state, found.action.started_at) == (ActionState.ONGOING, NOW)
 
-    def pending(self, store: Store, uuid: str) -> str:
+    def pending(self, store: SqlStore, uuid: str) -> str:
         """Start a plan; return its uuid."""
         store.move_plan(uuid, PlanState.PENDING, now=NOW)
         return uuid
 
-    def test_what_is_not_there_is_refused(self, store: Store) -> None:
+    def test_what_is_not_there_is_refused(self, store: SqlStore) -> None:
         """Removed plans, their actions, unknown markers. A removed plan may be a marker."""
         gone, plan = new_plan("a"), new_plan("b")
         for each in (gone, plan):

@@ -11,8 +11,8 @@ from applier.errors import PlanConflict
 from applier.store import Reservation
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 from store_checks.running_plans import (
     ME,
     NOW,

@@ -11,12 +11,12 @@ import pytest
 
 from applier.contracts import ActionOf, Report
 from applier.errors import ActionNotFound
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import ActionState, Outcome, PlanState, Who, sources
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState, Who, sources
 from store_checks.running_plans import (
     LATER,
     ME,
@@ -31,7 +31,7 @@ from store_checks.running_plans import (
 NOT_RUN = (ActionState.FAILED_DEPENDENCIES, ActionState.CANCELLED, ActionState.SKIPPED)
 
 
-def brought(store: Store, plan: ActionPlan, state: PlanState) -> None:
+def brought(store: SqlStore, plan: ActionPlan, state: PlanState) -> None:
     """Save a plan, and change its state to ``state`` by allowed transitions."""
     if state in (PlanState.RECOMMENDED, PlanState.PENDING):
         store.save_plan(replace(plan, state=state))
@@ -55,7 +55,7 @@ class ResumeChecks:
         ],
     )
     def test_a_plan_that_stands_or_has_lost_its_claimant_is_resumed(
-        self, store: Store, state: PlanState
+        self, store: SqlStore, state: PlanState
     ) -> None:
         """The plan is PENDING and has no claimant."""
         plan = new_plan("a")
@@ -70,7 +70,9 @@ class ResumeChecks:
     @pytest.mark.parametrize(
         "state", [PlanState.RECOMMENDED, PlanState.PENDING, PlanState.SUCCEEDED]
     )
-    def test_a_plan_that_needs_no_resuming_is_refused(self, store: Store, state: PlanState) -> None:
+    def test_a_plan_that_needs_no_resuming_is_refused(
+        self, store: SqlStore, state: PlanState
+    ) -> None:
         """InvalidTransition is raised and nothing changes."""
         plan = new_plan("a")
         brought(store, plan, state)
@@ -79,7 +81,7 @@ class ResumeChecks:
             store.resume_plan(plan.uuid, [], now=LATER)
         assert store.load_plan(plan.uuid) == before
 
-    def test_what_a_rollback_undid_can_be_done_again(self, store: Store) -> None:
+    def test_what_a_rollback_undid_can_be_done_again(self, store: SqlStore) -> None:
         """A SUCCEEDED plan is resumed only with actions that are to run again."""
         plan, rollback = new_plan("a"), new_plan("b")
         undoes = ActionOf(plan.uuid, plan.actions[0].uuid)
@@ -95,7 +97,7 @@ class ResumeChecks:
         loaded = store.load_plan(plan.uuid)
         assert (loaded.state, loaded.actions[0].state) == (PlanState.PENDING, ActionState.PENDING)
 
-    def test_the_named_actions_wait_again_as_if_they_had_not_run(self, store: Store) -> None:
+    def test_the_named_actions_wait_again_as_if_they_had_not_run(self, store: SqlStore) -> None:
         """They are PENDING, and keep only the number of their attempts, and the output."""
         plan = new_plan(*"abcdef")
         claim = claimed(store, plan)
@@ -121,7 +123,7 @@ class ResumeChecks:
         )
         assert store.output(plan.uuid, failed.uuid) == "log"
 
-    def test_a_resume_that_does_not_fit_leaves_everything(self, store: Store) -> None:
+    def test_a_resume_that_does_not_fit_leaves_everything(self, store: SqlStore) -> None:
         """If one action cannot become PENDING, or is not there, nothing changes."""
         plan = new_plan(*"abcd")
         claim = claimed(store, plan)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from applier.errors import PlanConflict, PlanNotFound
-from applier.store import Store
-from applier.store.retention import NO_PLAN
+from applier.storage.sql import SqlStore
+from applier.store.entries import NO_PLAN
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import MADE, new_plan
 from planner.errors import InvalidTransition
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import (
     LATER,
@@ -29,7 +29,7 @@ from store_checks.running_plans import (
 class RetentionChecks:
     """Plans that are brought back, and plans that are deleted for good."""
 
-    def ended(self, store: Store, uuid: str, ended_at: object = NOW) -> None:
+    def ended(self, store: SqlStore, uuid: str, ended_at: object = NOW) -> None:
         """Save a plan of one action, run it, and make it SUCCEEDED at ``ended_at``."""
         plan = new_plan("a", uuid=uuid)
         claim = claimed(store, plan)
@@ -37,7 +37,7 @@ class RetentionChecks:
         store.commit(uuid, claim, [starts(a), succeeds(a, output="x")], now=NOW)
         store.move_claimed(uuid, claim, PlanState.SUCCEEDED, now=ended_at)  # type: ignore[arg-type]
 
-    def test_a_removed_plan_gets_its_state_back(self, store: Store) -> None:
+    def test_a_removed_plan_gets_its_state_back(self, store: SqlStore) -> None:
         """Its actions have not changed, and both changes are in its history."""
         for state in (PlanState.RECOMMENDED, PlanState.CANCELLED, PlanState.SUPERSEDED):
             plan = replace(new_plan("a", uuid=f"plan-{state}"), state=state)
@@ -49,7 +49,7 @@ class RetentionChecks:
             assert (found.state, found.status_message, found.actions) == (state, None, actions)
             assert [e.verb for e in store.history(plan.uuid)] == ["delete", "undelete"]
 
-    def test_only_a_removed_plan_is_brought_back(self, store: Store) -> None:
+    def test_only_a_removed_plan_is_brought_back(self, store: SqlStore) -> None:
         """``move_plan`` refuses a removed plan; of several ``undelete_plan``, one succeeds."""
         store.save_plan(new_plan("a", uuid="one"))
         with refused(PlanConflict, plan="one"):
@@ -65,7 +65,7 @@ class RetentionChecks:
         assert store.load_plan("one").state is PlanState.RECOMMENDED
 
     def test_what_ended_before_a_time_is_deleted_with_all_that_belongs_to_it(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """Plans that run, wait or ended later stay; the history has an entry of the purge."""
         self.ended(store, "old")

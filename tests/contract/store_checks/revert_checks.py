@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from applier.contracts import ActionOf
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     LATER,
     NOW,

@@ -15,8 +15,8 @@ from applier.errors import ApplierError
 from applier.store import RunStore
 from applier.testing.sample_plans import MADE
 from planner.errors import InvalidTransition
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = MADE + timedelta(minutes=1)
 LATER = NOW + timedelta(minutes=1)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from applier.errors import PlanConflict
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidPlan
@@ -19,7 +19,7 @@ from planner.errors import InvalidPlan
 class SaveChecks:
     """Saving plans."""
 
-    def test_a_uuid_is_saved_once(self, store: Store) -> None:
+    def test_a_uuid_is_saved_once(self, store: SqlStore) -> None:
         """A second plan with the uuid is refused, and the first does not change."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
@@ -27,7 +27,7 @@ class SaveChecks:
             store.save_plan(replace(plan, name="other", actions=plan.actions[:1]))
         assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
 
-    def test_a_plan_whose_actions_share_a_uuid_is_refused_whole(self, store: Store) -> None:
+    def test_a_plan_whose_actions_share_a_uuid_is_refused_whole(self, store: SqlStore) -> None:
         """Nothing of the plan is stored; each uuid that occurs twice is named, and no other."""
         plan = new_plan("a", "b")
         a, b = plan.actions

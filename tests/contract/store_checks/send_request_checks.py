@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from applier.contracts import Request
 from applier.errors import PlanConflict
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.running_plans import (
     ME,
     NOW,
@@ -22,7 +22,7 @@ from store_checks.running_plans import (
 class SendRequestChecks:
     """The requests that are accepted, and their numbers."""
 
-    def test_a_plan_that_nobody_runs_takes_no_requests(self, store: Store) -> None:
+    def test_a_plan_that_nobody_runs_takes_no_requests(self, store: SqlStore) -> None:
         """PlanConflict is raised; earlier requests can still be read."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -37,7 +37,7 @@ class SendRequestChecks:
             store.add_request(plan.uuid, request, now=NOW)
         assert [request.number for request in store.requests(plan.uuid)] == [1]
 
-    def test_requests_made_at_once_get_different_numbers(self, store: Store) -> None:
+    def test_requests_made_at_once_get_different_numbers(self, store: SqlStore) -> None:
         """No request is lost, and no number is used twice."""
         plan = new_plan("a")
         claimed(store, plan)

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 from applier.contracts import Claimant
-from applier.store import Service, ServiceStore
+from applier.storage.sql import SqlStore
+from applier.store import Service
 from applier.testing.sample_plans import MADE
 from store_checks.running_plans import (
     LATER,
@@ -20,7 +21,7 @@ from store_checks.running_plans import (
 class ServiceChecks:
     """Reports of services."""
 
-    def test_services_are_kept_as_they_last_reported(self, store: ServiceStore) -> None:
+    def test_services_are_kept_as_they_last_reported(self, store: SqlStore) -> None:
         """The latest heartbeat comes first; a service that was removed is not listed."""
         assert store.services() == []
         who = Claimant(host="db-7", pid=1, user="wanda")

@@ -12,12 +12,12 @@ import pytest
 
 from applier.contracts import ActionOf
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import ActionState, Outcome, PlanState, StateReason
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from store_checks.running_plans import (
     LATER,
     ME,
@@ -31,7 +31,7 @@ from store_checks.running_plans import (
 class SettleChecks:
     """Checks of changes of actions, which are possible while nobody runs the plan."""
 
-    def test_a_settled_revert_settles_what_it_reverts(self, store: Store) -> None:
+    def test_a_settled_revert_settles_what_it_reverts(self, store: SqlStore) -> None:
         """The action of the other plan becomes REVERT_FAILED or REVERTED, with an event."""
         plan, rollback = new_plan("a"), new_plan("r")
         of = ActionOf(plan.uuid, plan.actions[0].uuid)
@@ -53,7 +53,7 @@ class SettleChecks:
             assert store.load_plan(plan.uuid).actions[0].state is then
             assert store.events().events[-1]["data"]["state"] == then
 
-    def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: Store) -> None:
+    def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: SqlStore) -> None:
         """No start and no attempt is recorded."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
@@ -65,7 +65,7 @@ class SettleChecks:
         assert b == plan.actions[1]
         assert loaded.updated_at == NOW
 
-    def test_a_skip_gets_another_message(self, store: Store) -> None:
+    def test_a_skip_gets_another_message(self, store: SqlStore) -> None:
         """``reword_skip`` changes only the message, and refuses an action that is not SKIPPED."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
@@ -85,7 +85,7 @@ class SettleChecks:
             plan.actions[1],
         )
 
-    def test_a_skip_that_is_not_allowed_changes_nothing(self, store: Store) -> None:
+    def test_a_skip_that_is_not_allowed_changes_nothing(self, store: SqlStore) -> None:
         """A skip is refused if the action is missing or has ended, or the plan has a claimant."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
@@ -103,7 +103,7 @@ class SettleChecks:
         assert [x.state for x in loaded.actions] == ["SKIPPED", "PENDING"]
         assert (loaded.actions[0].status_message, loaded.updated_at) == ("first", NOW)
 
-    def doubtful(self, store: Store) -> tuple[ActionPlan, str]:
+    def doubtful(self, store: SqlStore) -> tuple[ActionPlan, str]:
         """Save and claim a plan of an UNKNOWN and a FAILED action; return it and its claim."""
         plan = new_plan("a", "b")
         a, b = plan.actions
@@ -112,7 +112,7 @@ class SettleChecks:
         store.commit(plan.uuid, claim, [starts(a), starts(b), *over], now=NOW)
         return plan, claim
 
-    def test_work_in_doubt_is_settled_either_way(self, store: Store) -> None:
+    def test_work_in_doubt_is_settled_either_way(self, store: SqlStore) -> None:
         """The action becomes SUCCEEDED or FAILED; its recorded attempts do not change."""
         plan, claim = self.doubtful(store)
         a, b = plan.actions
@@ -134,7 +134,7 @@ class SettleChecks:
         tried = [store.attempts(plan.uuid, action.uuid) for action in (a, b)]
         assert [attempt.state for (attempt,) in tried] == ["UNKNOWN", "FAILED"]
 
-    def test_what_is_not_in_doubt_is_not_settled(self, store: Store) -> None:
+    def test_what_is_not_in_doubt_is_not_settled(self, store: SqlStore) -> None:
         """Actions in other states are refused, and actions of a plan that has a claimant."""
         plan, claim = self.doubtful(store)
         a, b = (action.uuid for action in plan.actions)

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from applier.errors import PlanConflict
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
-from planner.states import PlanState
+from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import LATER, ME, NOW, claimed
 
@@ -25,7 +25,7 @@ PAST, FAR = datetime(2001, 1, 1, tzinfo=UTC), datetime(2901, 1, 1, 12, 0, 5, 250
 class StartTimeChecks:
     """Checks that a plan with a start time is not run before it."""
 
-    def test_a_plan_is_not_offered_and_not_claimed_before_its_time(self, store: Store) -> None:
+    def test_a_plan_is_not_offered_and_not_claimed_before_its_time(self, store: SqlStore) -> None:
         """The clock of the store decides, not the ``now`` of the caller."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -38,7 +38,7 @@ class StartTimeChecks:
             store.claim_plan(plan.uuid, ME, now=FAR + timedelta(days=1))
         assert [e.why for e in store.history(plan.uuid)] == ["at night"]
 
-    def test_a_plan_whose_time_has_come_is_claimed_as_any_other(self, store: Store) -> None:
+    def test_a_plan_whose_time_has_come_is_claimed_as_any_other(self, store: SqlStore) -> None:
         """The claim clears its start time."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -48,7 +48,7 @@ class StartTimeChecks:
         loaded = store.refresh_plan(plan)
         assert (loaded.state, loaded.start_at) == (PlanState.ONGOING, None)
 
-    def test_the_time_of_a_plan_that_waits_is_changed(self, store: Store) -> None:
+    def test_the_time_of_a_plan_that_waits_is_changed(self, store: SqlStore) -> None:
         """None removes it: the plan may be claimed at once."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -59,7 +59,7 @@ class StartTimeChecks:
         assert store.refresh_plan(plan).start_at is None
         assert store.pending_plans() == [plan.uuid]
 
-    def test_a_plan_that_waits_can_be_cancelled(self, store: Store) -> None:
+    def test_a_plan_that_waits_can_be_cancelled(self, store: SqlStore) -> None:
         """The cancel clears its start time."""
         plan = new_plan("a")
         store.save_plan(plan)
@@ -70,7 +70,7 @@ class StartTimeChecks:
 
     @pytest.mark.parametrize("at", [None, FAR])
     def test_a_plan_that_runs_or_ended_is_not_started(
-        self, store: Store, at: datetime | None
+        self, store: SqlStore, at: datetime | None
     ) -> None:
         """InvalidTransition or PlanConflict is raised, and the plan does not change."""
         runs, ended = new_plan("a"), new_plan("b")

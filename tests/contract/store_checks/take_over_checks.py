@@ -11,12 +11,12 @@ import pytest
 
 from applier.contracts import Request
 from applier.errors import PlanConflict
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.refusal_checks import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import (
     LATER,
     ME,
@@ -32,7 +32,7 @@ from store_checks.running_plans import (
 class TakeOverChecks:
     """Checks of changes to plans whose claimant is believed to have died."""
 
-    def test_who_runs_it_must_be_who_was_seen(self, store: Store) -> None:
+    def test_who_runs_it_must_be_who_was_seen(self, store: SqlStore) -> None:
         """The resume is refused without ``seen``, and after another heartbeat of the claimant."""
         plan = new_plan("a")
         claim = claimed(store, plan)
@@ -54,7 +54,7 @@ class TakeOverChecks:
         ],
     )
     def test_a_plan_whose_claimant_was_seen_to_be_gone_is_stopped(
-        self, store: Store, old: PlanState, new: PlanState, waits: ActionState, ran: ActionState
+        self, store: SqlStore, old: PlanState, new: PlanState, waits: ActionState, ran: ActionState
     ) -> None:
         """Running actions become UNKNOWN. After a heartbeat since ``seen``, the move is refused."""
         plan = new_plan("a", "b")
@@ -75,7 +75,7 @@ class TakeOverChecks:
         with pytest.raises(PlanConflict):
             store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=LATER)
 
-    def test_a_claimant_that_was_thought_dead_writes_nothing_more(self, store: Store) -> None:
+    def test_a_claimant_that_was_thought_dead_writes_nothing_more(self, store: SqlStore) -> None:
         """Its writes are refused before and after the next claim."""
         plan = new_plan("a", "b")
         a, b = plan.actions
@@ -98,7 +98,7 @@ class TakeOverChecks:
                 store.claim_plan(plan.uuid, ME, now=NOW)
         assert store.load_plan(plan.uuid).actions == before.actions
 
-    def test_of_several_who_resume_a_plan_at_once_one_does(self, store: Store) -> None:
+    def test_of_several_who_resume_a_plan_at_once_one_does(self, store: SqlStore) -> None:
         """The others are refused, and the actions that they named do not change."""
         for _ in range(5):
             plan = new_plan(*"abcd")
@@ -119,7 +119,7 @@ class TakeOverChecks:
             expected[winner] = "PENDING"
             assert states == expected
 
-    def test_resources_are_released_when_the_plan_is_resumed(self, store: Store) -> None:
+    def test_resources_are_released_when_the_plan_is_resumed(self, store: SqlStore) -> None:
         """Until then, the resources of the old claimant stay reserved."""
         plans = [new_plan("a"), new_plan("a")]
         for plan in plans:

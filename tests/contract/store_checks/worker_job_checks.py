@@ -12,9 +12,9 @@ import pytest
 
 from applier.contracts import HistoryEntry, JobOffer, Report
 from applier.errors import PlanConflict
-from applier.store import Store
+from applier.storage.sql import SqlStore
+from applier.store.entries import NO_PLAN
 from applier.store.figures import WorkerFigures
-from applier.store.retention import NO_PLAN
 from applier.store.worker_jobs import (
     OVER,
     AttemptKey,
@@ -27,8 +27,8 @@ from applier.store.worker_jobs import (
     WorkerJobState,
 )
 from applier.testing.sample_plans import new_plan
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import (
     LATER,
     NOW,
@@ -48,7 +48,9 @@ LONG_S, OUT_S = 600.0, -600.0
 class WorkerJobChecks:
     """Checks of the jobs of workers, from their offer to their removal, and of workers."""
 
-    def test_a_job_is_offered_with_its_start_and_removed_with_its_end(self, store: Store) -> None:
+    def test_a_job_is_offered_with_its_start_and_removed_with_its_end(
+        self, store: SqlStore
+    ) -> None:
         """A refused commit offers no job; the end of an action removes only its own job."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
@@ -68,7 +70,7 @@ class WorkerJobChecks:
         store.commit(plan.uuid, claim, [end], now=LATER)
         assert [job.key for job in store.jobs_of(plan.uuid)] == [_key(plan, 1)]
 
-    def test_an_attempt_keeps_the_worker_that_took_its_job_last(self, store: Store) -> None:
+    def test_an_attempt_keeps_the_worker_that_took_its_job_last(self, store: SqlStore) -> None:
         """Each attempt has its own worker; None if the applier itself ran it."""
         plan = new_plan("a", "b")
         claim, (remote, local) = claimed(store, plan), plan.actions
@@ -86,7 +88,7 @@ class WorkerJobChecks:
         assert [one.worker for one in found[remote.uuid]] == ["w1", "w2"]
         assert [one.worker for one in found[local.uuid]] == [None]
 
-    def test_a_start_and_an_end_without_a_job_touch_none(self, store: Store) -> None:
+    def test_a_start_and_an_end_without_a_job_touch_none(self, store: SqlStore) -> None:
         """Reports without a job, as of actions that run in threads, change no jobs."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
@@ -95,7 +97,7 @@ class WorkerJobChecks:
         store.commit(plan.uuid, claim, [succeeds(second)], now=LATER)
         assert [job.key for job in store.jobs_of(plan.uuid)] == [_key(plan, 0)]
 
-    def test_each_attempt_has_a_job_of_its_own(self, store: Store) -> None:
+    def test_each_attempt_has_a_job_of_its_own(self, store: SqlStore) -> None:
         """A retry is offered again under its own number."""
         plan, claim = _running(store)
         (action,) = plan.actions
@@ -104,7 +106,7 @@ class WorkerJobChecks:
         store.commit(plan.uuid, claim, [again], now=LATER)
         assert [job.key.attempt for job in store.jobs_of(plan.uuid)] == [2]
 
-    def test_no_job_is_left_when_a_plan_has_ended(self, store: Store) -> None:
+    def test_no_job_is_left_when_a_plan_has_ended(self, store: SqlStore) -> None:
         """The jobs of a plan that is paused or resumed stay, for its next claimant."""
         plan, claim = _running(store)
         store.commit(plan.uuid, claim, [ends(plan.actions[0], ActionState.UNKNOWN)], now=NOW)
@@ -115,7 +117,7 @@ class WorkerJobChecks:
         store.move_plan(plan.uuid, PlanState.CANCELLED, now=LATER)
         assert store.jobs_of(plan.uuid) == []
 
-    def test_of_several_workers_exactly_one_takes_a_job(self, store: Store) -> None:
+    def test_of_several_workers_exactly_one_takes_a_job(self, store: SqlStore) -> None:
         """For the others, ``take_job`` returns None."""
         plan, _ = _running(store)
 
@@ -129,7 +131,7 @@ class WorkerJobChecks:
         assert (job.state, job.worker) == (WorkerJobState.DOING, f"w{winner}")
 
     def test_who_took_a_job_may_take_it_again_because_the_answer_may_be_lost(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """The same token takes it again; another token, or an unknown key, returns None."""
         plan, _ = _running(store)
@@ -139,7 +141,7 @@ class WorkerJobChecks:
         assert store.take_job(missing, worker="w", token="t", lease_s=LONG_S) is None
 
     def test_a_job_is_ended_only_by_who_holds_it_and_as_often_as_they_ask(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """``end_job`` returns whether the token holds it, and stores the result unchanged."""
         plan, _ = _running(store)
@@ -154,7 +156,7 @@ class WorkerJobChecks:
         assert _take(store, plan, "mine") is None
 
     def test_a_lease_that_ran_out_is_fenced_and_one_that_is_renewed_is_not(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """A LOST job cannot be ended, renewed or taken. Jobs of other plans are not fenced."""
         plan, _ = _running(store)
@@ -178,7 +180,7 @@ class WorkerJobChecks:
             HeldJob(_key(plan), None),
         }
 
-    def test_a_lost_job_is_offered_again_only_to_be_verified(self, store: Store) -> None:
+    def test_a_lost_job_is_offered_again_only_to_be_verified(self, store: SqlStore) -> None:
         """The next worker gets the name of the first one, which cannot end the job any more."""
         plan, _ = _running(store)
         assert not store.verify_job(_key(plan))
@@ -192,7 +194,9 @@ class WorkerJobChecks:
         assert not store.end_job(_key(plan), "first", RESULT)
         assert store.end_job(_key(plan), "second", RESULT)
 
-    def test_a_lost_job_is_found_only_by_a_worker_on_the_same_machine(self, store: Store) -> None:
+    def test_a_lost_job_is_found_only_by_a_worker_on_the_same_machine(
+        self, store: SqlStore
+    ) -> None:
         """Once it is offered to be verified, a worker on any machine may take it."""
         plan, _ = _running(store)
         key = _key(plan)
@@ -219,7 +223,7 @@ class WorkerJobChecks:
         assert taken == TakenJob(JobTask.VERIFY, OFFER.payload, None, "h_1:5:a")
 
     def test_a_lost_job_is_told_to_stop_and_cancelled_if_nobody_takes_it(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """The worker that takes it to verify it gets the reason of the stop."""
         plan, _ = _running(store)
@@ -239,7 +243,7 @@ class WorkerJobChecks:
         assert (job.state, job.stop) == (WorkerJobState.CANCELLED, StopReason.TIMEOUT)
 
     def test_a_job_that_nobody_took_is_cancelled_by_a_stop_and_another_is_told(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """A second stop does not change the reason."""
         plan, claim = _running(store)
@@ -262,7 +266,7 @@ class WorkerJobChecks:
         assert taken == TakenJob(JobTask.ACT, OFFER.payload, StopReason.TIMEOUT)
         assert store.end_job(key, "mine", RESULT)
 
-    def test_jobs_that_nobody_took_are_listed_to_be_sent_again(self, store: Store) -> None:
+    def test_jobs_that_nobody_took_are_listed_to_be_sent_again(self, store: SqlStore) -> None:
         """A job that was listed counts as sent now. A job that was taken is not listed."""
         plan, _ = _running(store)
         assert store.unsent_jobs(plan.uuid, LONG_S) == []
@@ -271,7 +275,7 @@ class WorkerJobChecks:
         _take(store, plan, "mine")
         assert store.unsent_jobs(plan.uuid, -LONG_S) == []
 
-    def test_workers_are_listed_until_removed_and_told_to_drain(self, store: Store) -> None:
+    def test_workers_are_listed_until_removed_and_told_to_drain(self, store: SqlStore) -> None:
         """The first report registers a worker; later ones change only the number of its jobs."""
         known: dict[str, Any] = {"host": "h", "user": "u", "version": "1", "places": 4}
         second = Worker("w2", pid=2, queues=["a", "b"], types=["nop"], cloud="east", **known)
@@ -307,7 +311,7 @@ class WorkerJobChecks:
         assert [worker.name for worker in store.workers()] == ["w1"]
 
     def test_a_worker_that_drains_by_itself_is_listed_so_and_serves_no_queue(
-        self, store: Store
+        self, store: SqlStore
     ) -> None:
         """``started_at`` stays. A later report without ``draining`` does not end the drain."""
         known: dict[str, Any] = {"host": "h", "user": "u", "version": "1", "types": ["nop"]}
@@ -332,7 +336,7 @@ def _offered(action: Action) -> Report:
     return starts(action)._replace(job=OFFER)
 
 
-def _running(store: Store) -> tuple[ActionPlan, str]:
+def _running(store: SqlStore) -> tuple[ActionPlan, str]:
     """Return a plan whose only action is offered to workers, and its claim."""
     plan = new_plan("a")
     claim = claimed(store, plan)
@@ -345,6 +349,6 @@ def _key(plan: ActionPlan, number: int = 0) -> AttemptKey:
 
 
 def _take(
-    store: Store, plan: ActionPlan, token: str, *, worker: str = "w1", lease_s: float = LONG_S
+    store: SqlStore, plan: ActionPlan, token: str, *, worker: str = "w1", lease_s: float = LONG_S
 ) -> TakenJob | None:
     return store.take_job(_key(plan), worker=worker, token=token, lease_s=lease_s)

@@ -11,7 +11,7 @@ from stevedore import ExtensionManager
 
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial
-from planner import registry
+from planner.making import registry
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from planner import documents, registry
+from planner import documents
+from planner.making import registry
 from planner.testing import check_case
 
 CASES = Path(__file__).parents[2] / "cases"

@@ -17,7 +17,7 @@ import pytest
 
 from planner import documents
 from planner.errors import InvalidInput
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import plan

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.cli.program import refusal
-from planner import errors, schema_errors
+from planner import errors
 from planner.errors import InvalidInput, InvalidPlan, Mistake, UnknownPlugin, accepted, path_text
+from planner.schemas import schema_errors
 
 
 def test_every_error_is_a_planner_error() -> None:

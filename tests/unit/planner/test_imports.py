@@ -32,7 +32,15 @@ def loaded(code: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["model", "states", "errors", "digest", "contract", "checking", "documents"],
+    [
+        "plan.model",
+        "plan.states",
+        "errors",
+        "plan.digest",
+        "contract",
+        "schemas.checking",
+        "documents",
+    ],
 )
 def test_these_modules_import_no_library(module: str) -> None:
     assert loaded(f"import planner.{module}") == {"planner"}

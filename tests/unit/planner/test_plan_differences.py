@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from planner.differences.link_changes import LinkSet
+from planner.differences.links import LinkSet
 from planner.differences.plans import PlanDifference, difference
-from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
-from planner.states import ActionState, Outcome
+from planner.plan.model import JOIN, Action, ActionPlan, Blocker, Trigger
+from planner.plan.states import ActionState, Outcome
 
 CHANGED, FAILED = Outcome.CHANGED, Outcome.FAILED
 

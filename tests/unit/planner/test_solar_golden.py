@@ -19,8 +19,8 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from planner import ActionPlan, make_plan
 from planner.errors import InvalidInput
-from planner.graph import waves
-from planner.states import ActionState, Outcome
+from planner.plan.graph import waves
+from planner.plan.states import ActionState, Outcome
 
 FILE = Path(__file__).parents[2] / "cases" / "solar.json"
 CASES: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InvalidInput
-from planner.model import ActionPlan, Solution, Touch
+from planner.plan.model import ActionPlan, Solution, Touch
 from planner.planners.weight import WeightPlanner
 from planner.testing import (
     NOW,

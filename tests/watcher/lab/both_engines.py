@@ -176,10 +176,28 @@ class Cases:
         """Two threads, as those of two appliers, get the same plan."""
         return self.watcher.plan(("traced", {}, []), ("traced", {}, [0]), ("traced", {}, [1]))
 
+    def rule_any(self):
+        """By a rule of the strategy, an action runs only if the one before it failed."""
+        return self.watcher.plan(
+            ("traced", {"fails": True}, []),
+            ("traced", {}, [0]),
+            ("traced", {}, [1]),
+            ("traced", {}, [2]),
+        )
 
+    def rule_always(self):
+        """By a rule of the strategy, actions run whatever became of what they need."""
+        return self.unknown_type_without_touches()
+
+
+#: The section of Watcher's own engine, which has the rules of strategies.
+STOCK = "watcher_workflow_engines.taskflow"
+#: The rules in some cases.
+RULES = {"rule_any": "ANY", "rule_always": "ALWAYS"}
 #: The options of our engine in some cases.
 OPTIONS = {
     "unknown_type_with_touches": TOUCHES,
+    "rule_always": TOUCHES,
     "on_failure_continue": {**TOUCHES, "on_failure": "continue"},
     "limits": {**TOUCHES, "limits": "node:*=1"},
 }
@@ -195,6 +213,10 @@ def run(watcher, name, engine):
         for option, text in OPTIONS.get(name, {}).items():
             watcher.conf.set_override(option, text, OURS)
             stack.callback(watcher.conf.clear_override, option, OURS)
+        if name in RULES:
+            rules = {watcher.strategy.name: RULES[name]}
+            watcher.conf.set_override("action_execution_rule", rules, STOCK)
+            stack.callback(watcher.conf.clear_override, "action_execution_rule", STOCK)
         found = "watcher.common.clients.get_sdk_connection"
         stack.enter_context(mock.patch(found, return_value=connection))
         plan = getattr(Cases(watcher), name)()
@@ -221,7 +243,7 @@ def main(folder, names):
 
     watcher = OneProcessWatcher(
         Path(folder),
-        {OURS: {"max_workers": "4"}, "watcher_workflow_engines.taskflow": {"max_workers": "4"}},
+        {OURS: {"max_workers": "4"}, STOCK: {"max_workers": "4"}},
     )
     for engine in ENGINES:
         DefaultWorkFlowEngineLoader().load(engine, context=watcher.context, applier_manager=None)

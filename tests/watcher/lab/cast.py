@@ -18,7 +18,7 @@ def main(configuration, plan, number):
     service.prepare_service(["cast", "--config-file", configuration])
     from applier.watcher import resume
 
-    cast = resume._cast()
+    cast = resume.to_appliers()
     for _ in range(int(number)):
         cast(plan)
 

@@ -10,6 +10,7 @@ Each step but the first three prints the outcome of the plan, and why it was ref
 - ``go on`` is an applier that gets the plan.
 - ``cancelled, done`` and ``cancelled, not done`` are ``actionplan-watcher resume --follow`` after a
   user has cancelled it; the cloud shows that the work of what was interrupted is done or not.
+- ``cancelled, another`` is an applier that gets another plan after a user has cancelled this one.
 - ``purged`` is ``actionplan-watcher purge`` after Watcher has removed the plan, or before.
 - ``die`` is one that is killed by the first action.
 - ``syncer`` is what Watcher does at the start of an applier.
@@ -37,11 +38,24 @@ from watcher_in_one_process import OneProcessWatcher
 OURS = "watcher_workflow_engines.actionplan"
 
 
-def begin(watcher):
-    """Run a plan until its second action waits to be killed."""
+def begin(watcher, *, followed):
+    """Run a plan until its second action waits to be killed.
+
+    ``followed``: as if the process that started this one were ``resume --follow``.
+    """
     plan = watcher.plan(
         ("traced", {}, []), ("traced", {"cancels": True}, [0]), ("sleep", {"duration": 0}, [1])
     )
+    if followed:
+        from datetime import UTC, datetime
+
+        from applier.contracts import Claimant
+        from applier.run.this_process import this_host
+        from applier.watcher import claims, database
+
+        database.prepare()
+        me = Claimant(host=this_host(), pid=os.getppid(), user="ann", heartbeat_interval_s=1.0)
+        claims.follow(me, now=datetime.now(UTC))
 
     def wait(_):
         print(plan, flush=True)
@@ -80,11 +94,11 @@ def early(watcher, plan):
 def reopen(watcher, plan, *, not_begun=False):
     """Let the plan go on, as the verb does after its claimant has died."""
     from applier.run.liveness import has_died
-    from applier.watcher import claims, reopening
+    from applier.watcher import claims, resume
 
     claimant = claims.claimant(plan)
     assert claimant is None or has_died(claims, plan, claimant)
-    reopening.reopen(plan, claimant, not_begun=not_begun)
+    resume.reopen(plan, claimant, not_begun=not_begun)
 
 
 def reopen_down(watcher, plan):
@@ -97,12 +111,12 @@ def settle(watcher, plan, state):
     """Set the state of the second action."""
     from datetime import UTC, datetime
 
-    from applier.watcher import settling
-    from planner.states import ActionState
+    from applier.watcher import endings
+    from planner.plan.states import ActionState
 
     action = watcher.actions(plan)[1].uuid
     told = {"now": datetime.now(UTC), "message": "set by ann: looked"}
-    settling.settle(plan, action, ActionState(state), **told)
+    endings.settle(plan, action, ActionState(state), **told)
 
 
 def go_on(watcher, plan):
@@ -122,24 +136,30 @@ def cancelled(watcher, plan, found):
     """Look after the plan when a user has cancelled it; the cloud knows of its action."""
     from applier.contracts import Verified
     from applier.watcher import actions
-    from applier.watcher.following import Follower
+    from applier.watcher.resume import Follower
 
     watcher.set_state("ActionPlan", plan, "CANCELLING")
     with mock.patch.dict(actions.VERIFIERS, traced=lambda _: Verified(found)):
         Follower(lambda _: None, lambda _: None).look()
 
 
+def cancelled_another(watcher, plan):
+    """Get another plan, as the first one after the start of an applier, when this is cancelled."""
+    watcher.set_state("ActionPlan", plan, "CANCELLING")
+    watcher.run(watcher.plan(("nop", {"message": "m"}, [])), "actionplan")
+
+
 def purged(watcher, plan):
     """Purge while Watcher has the plan, and once more when it is gone; print what was deleted."""
     import sqlalchemy as sa
 
-    from applier.watcher import claims, database, purging
+    from applier.watcher import database, endings
 
-    before = purging.purge()
+    before = endings.purge()
     with database.writing() as connection:
-        gone = sa.delete(claims.PLANS).where(claims.PLANS.c.uuid == plan)
+        gone = sa.delete(database.PLANS).where(database.PLANS.c.uuid == plan)
         connection.execute(gone)
-    print(json.dumps({"before": before, "after": purging.purge(), "again": purging.purge()}))
+    print(json.dumps({"before": before, "after": endings.purge(), "again": endings.purge()}))
     sys.exit()
 
 
@@ -170,6 +190,7 @@ STEPS = {
     "go on": go_on,
     "cancelled, done": partial(cancelled, found="done"),
     "cancelled, not done": partial(cancelled, found="not done"),
+    "cancelled, another": cancelled_another,
     "die": die,
     "purged": purged,
     "early": early,
@@ -177,14 +198,16 @@ STEPS = {
 
 
 def main(folder, resume, step, plan=""):
-    """Take one step."""
-    settings = {"max_workers": "4", "resume": resume, "heartbeat_interval_s": "1"}
+    """Take one step; ``resume`` is true, false, or followed: true, and a process follows."""
+    followed = resume == "followed"
+    settings = {"max_workers": "4", "resume": "true" if followed else resume}
+    settings["heartbeat_interval_s"] = "1"
     settings["touches"] = "traced: instance:{instance}"
     # Else an applier counts as down when the steps of a test take 90 s.
     up = {"service_down_time": "3600"}
     watcher = OneProcessWatcher(Path(folder), {OURS: settings, "DEFAULT": up})
     if step == "begin":
-        begin(watcher)
+        begin(watcher, followed=followed)
     if step == "store":
         from applier.watcher import database
 

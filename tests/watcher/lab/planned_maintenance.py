@@ -41,7 +41,7 @@ def main(folder, *more):
     watcher = OneProcessWatcher(Path(folder), SETTINGS)
     chance = random.Random(7)
     uuids = (uuid.UUID(int=chance.getrandbits(128), version=4) for _ in iter(int, 1))
-    with mock.patch("planner.planning.uuid4", side_effect=uuids):
+    with mock.patch("planner.making.planning.uuid4", side_effect=uuids):
         watcher.schedule("actionplan", *maintenance())
         if more:
             fails = {"message": "m", "fail_execute": True}

@@ -75,13 +75,13 @@ class Record:
         """Store a plan in Watcher's tables."""
         from watcher.db.sqlalchemy import models
 
-        from applier.watcher import claims, database
+        from applier.watcher import database
         from applier.watcher.states import word
 
         self._saved[plan.uuid] = plan
         with database.writing() as connection:
             connection.execute(
-                sa.insert(claims.PLANS).values(
+                sa.insert(database.PLANS).values(
                     uuid=plan.uuid,
                     audit_id=self._watcher.audit.id,
                     strategy_id=self._watcher.strategy.id,
@@ -89,7 +89,7 @@ class Record:
                     global_efficacy=[],
                 )
             )
-            number = claims.plan_row(connection, plan.uuid).id
+            number = database.plan_row(connection, plan.uuid).id
             rows = [
                 {
                     "uuid": action.uuid,

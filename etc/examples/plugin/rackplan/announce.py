@@ -11,8 +11,8 @@ from oslo_config import cfg
 
 from applier.contracts import ActionPlugin, StopSignal
 from applier.errors import ActionFailed, AlreadyDone
-from planner.model import Touch
-from planner.states import Outcome
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
 
 
 class Announce(ActionPlugin):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from applier.contracts import ActionPlugin, StopSignal
 from applier.errors import ActionFailed
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 
 class InspectRack(ActionPlugin):

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from planner.contract import Options
 from planner.errors import InvalidInput, Mistake
-from planner.model import ActionPlan, Effect, ProposedAction, Solution
+from planner.plan.model import ActionPlan, Effect, ProposedAction, Solution
 from planner.planners.solution import SolutionPlanner
 
 

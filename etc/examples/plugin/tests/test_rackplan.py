@@ -17,7 +17,7 @@ from applier.machines import OpenMachines
 from applier.testing.action_suite import ActionContract, default_options
 from planner.documents import read
 from planner.errors import PlannerError
-from planner.states import Outcome
+from planner.plan.states import Outcome
 from planner.testing import check_planner, edges, plan
 
 DOCUMENT = read(Path(__file__).parents[1] / "racks.yaml").value

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import pytest
 
-from applier.actions.change_node_power_state import ChangeNodePowerState
-from applier.actions.change_nova_service_state import ChangeNovaServiceState
-from applier.actions.turn_host_to_acpi_s3_state import TurnHostToAcpiS3State
+from applier.actions.hosts import (
+    ChangeNodePowerState,
+    ChangeNovaServiceState,
+    TurnHostToAcpiS3State,
+)
 from applier.errors import ActionFailed, AlreadyDone
-from planner.model import Effect, Touch
-from planner.states import Outcome
+from planner.plan.model import Effect, Touch
+from planner.plan.states import Outcome
 
 DISABLED = {"status": "disabled", "reason": "new fans"}
 ENABLED = {"status": "enabled", "reason": None}

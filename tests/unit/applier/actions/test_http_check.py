@@ -12,7 +12,7 @@ import pytest
 
 from applier.actions.http_check import HttpCheck
 from applier.errors import ActionFailed
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 
 class Answers(BaseHTTPRequestHandler):

@@ -5,16 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from applier.actions.delete import Delete
-from applier.actions.resize import Resize
-from applier.actions.shelve import Shelve
-from applier.actions.start import Start
-from applier.actions.stop import Stop
-from applier.actions.unshelve import Unshelve
+from applier.actions.instance_moves import Resize
+from applier.actions.instances import Delete, Shelve, Start, Stop, Unshelve
 from applier.contracts import Verified
 from applier.errors import ActionFailed, AlreadyDone
-from planner.model import Touch
-from planner.states import Outcome
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
 
 #: Each type with the status of an instance before and after it; None is an instance that is gone.
 KINDS = [

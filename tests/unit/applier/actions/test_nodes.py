@@ -6,20 +6,15 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from applier.actions.anchor import Anchor
-from applier.actions.copy_files import CopyFiles
-from applier.actions.puppet import Puppet
-from applier.actions.reboot import Reboot
-from applier.actions.shell import Shell
-from applier.actions.skipped import Skipped
-from applier.actions.sync import Sync
-from applier.actions.upload_file import UploadFile
+from applier.actions.markers import Anchor, Skipped
+from applier.actions.node_commands import Puppet, Reboot, Shell
+from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from applier.machines import OpenMachines
 from applier.machines.settings import SimulationSettings
-from planner.model import Touch
-from planner.states import Outcome
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
 
 TYPES = [Puppet, Shell, Sync, UploadFile, CopyFiles, Reboot]
 types = pytest.mark.parametrize("action", TYPES, ids=lambda action: action.TYPE)

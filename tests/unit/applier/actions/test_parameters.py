@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.actions.parameters import one_line, resource, text, touch
-from planner.model import Effect, Touch
+from planner.plan.model import Effect, Touch
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", 5, True, ["a"], {"a": 1}])

@@ -11,8 +11,8 @@ from applier.actions.revert import Revert
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import ActionContext, Verified
 from applier.errors import ActionFailed
-from planner.model import Effect, Touch
-from planner.states import Outcome
+from planner.plan.model import Effect, Touch
+from planner.plan.states import Outcome
 
 DISABLE = {"resource_id": "compute-1", "state": "disabled"}
 PARAMETERS = {"action_type": "change_nova_service_state", "parameters": DISABLE}
@@ -167,9 +167,3 @@ def test_an_instance_that_was_created_again_and_failed_is_not_undone():
     again = {"resource_id": "web-1"}
     assert reverted("delete_instance", again, cloud).verify() is Verified.NOT_DONE
     assert reverted("delete_instance", SERVER, cloud).verify() is Verified.DONE, "never deleted"
-
-
-def test_a_volume_whose_earlier_pool_is_not_on_record_is_not_back():
-    state = {"pool": None, "task": None}
-    parameters = {**VOLUME, "destination_node": "a@b#2"}
-    assert reverted("volume_migrate", parameters, Busy(state)).verify() is Verified.NOT_DONE

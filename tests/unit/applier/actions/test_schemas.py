@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import jsonschema
 
-from applier.actions.change_node_power_state import ChangeNodePowerState
-from applier.actions.change_nova_service_state import ChangeNovaServiceState
-from applier.actions.migrate import Migrate
-from applier.actions.nop import Nop
-from applier.actions.resize import Resize
-from applier.actions.shell import Shell
-from applier.actions.sleep import Sleep
+from applier.actions.hosts import ChangeNodePowerState, ChangeNovaServiceState
+from applier.actions.instance_moves import Migrate, Resize
+from applier.actions.markers import Nop, Sleep
+from applier.actions.node_commands import Shell
 
 WEB_1 = "6a1f0001-0000-4000-8000-000000000001"
 MOVE = {"resource_id": WEB_1, "migration_type": "live", "source_node": "compute-1"}

@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import pytest
 
-from applier.actions.change_node_power_state import ChangeNodePowerState
-from applier.actions.change_nova_service_state import ChangeNovaServiceState
-from applier.actions.delete import Delete
-from applier.actions.migrate import Migrate
-from applier.actions.nop import Nop
-from applier.actions.pause import Pause
-from applier.actions.resize import Resize
-from applier.actions.shell import Shell
-from applier.actions.shelve import Shelve
-from applier.actions.sleep import Sleep
-from applier.actions.stop import Stop
-from applier.actions.turn_host_to_acpi_s3_state import TurnHostToAcpiS3State
+from applier.actions.hosts import (
+    ChangeNodePowerState,
+    ChangeNovaServiceState,
+    TurnHostToAcpiS3State,
+)
+from applier.actions.instance_moves import Migrate, Resize
+from applier.actions.instances import Delete, Shelve, Stop
+from applier.actions.markers import Nop, Pause, Sleep
+from applier.actions.node_commands import Shell
 from applier.actions.volume_migrate import VolumeMigrate
 from applier.contracts import Verified
 from applier.errors import ActionFailed
-from planner.states import Outcome
+from planner.plan.states import Outcome
 
 WEB_1 = "6a1f0001-0000-4000-8000-000000000001"
 WEB = {"resource_id": WEB_1, "resource_name": "web-1"}
@@ -35,6 +32,7 @@ WORKS = [
     (Migrate, {**MOVE, "destination_node": None}),
     (Migrate, {**BATCH, "migration_type": "cold", "source_node": "compute-4"}),
     (Resize, {**WEB, "flavor": "m1.large"}),
+    (Resize, {**WEB, "flavor": "m1.large", "source_flavor": "m1.medium"}),
     (Stop, WEB),
     (Shelve, WEB),
     (Delete, WEB),
@@ -67,7 +65,7 @@ def test_work_is_not_done_before_it_and_done_after_it(work, stop):
 
 
 def test_what_can_be_undone_is_as_it_was(work, cloud, stop):
-    if not work.REVERTIBLE:
+    if not work.is_revertible(work.parameters):
         with pytest.raises(ActionFailed, match="cannot be undone"):
             work.revert(stop)
         return
@@ -85,7 +83,7 @@ def test_what_can_be_undone_is_as_it_was(work, cloud, stop):
 def test_these_types_can_be_undone():
     kinds = {kind for kind, _ in WORKS} | {Nop, Sleep, Pause, Shell}
     assert {kind.TYPE for kind in kinds if kind.REVERTIBLE} == {
-        *("migrate", "stop", "volume_migrate"),
+        *("migrate", "resize", "stop", "volume_migrate"),
         *("change_nova_service_state", "change_node_power_state", "turn_host_to_acpi_s3_state"),
     }
 
@@ -137,6 +135,10 @@ def test_a_move_of_what_is_gone_cannot_be_undone(context, cloud, stop):
         Migrate(MOVE, context).revert(stop)
 
 
-def test_a_volume_of_which_nobody_said_where_it_was_stays(context, stop):
-    with pytest.raises(ActionFailed, match="pool of db-1-data"):
-        VolumeMigrate(TO_FAST, context).revert(stop)
+@pytest.mark.parametrize(
+    ("kind", "parameters"), [(VolumeMigrate, TO_FAST), (Resize, {**WEB, "flavor": "m1.large"})]
+)
+def test_who_does_not_say_what_was_before_cannot_undo_it(context, stop, kind, parameters):
+    assert not kind.is_revertible(parameters)
+    with pytest.raises(ActionFailed, match=f"{kind.TYPE} cannot be undone"):
+        kind(parameters, context).revert(stop)

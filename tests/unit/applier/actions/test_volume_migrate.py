@@ -9,8 +9,8 @@ import pytest
 from applier.actions.volume_migrate import VolumeMigrate
 from applier.contracts import Verified
 from applier.errors import ActionFailed, AlreadyDone
-from planner.model import Touch
-from planner.states import Outcome
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
 
 DATA = {"resource_id": "7b2e0001-0000-4000-8000-000000000001", "resource_name": "db-1-data"}
 TO_FAST = {**DATA, "migration_type": "migrate", "destination_node": "fast"}

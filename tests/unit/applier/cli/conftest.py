@@ -13,7 +13,6 @@ import pytest
 
 from applier.cli.program import Program
 from applier.storage.sql import SqlStore
-from applier.store import Store
 
 #: Runs a command line; gives exit code, standard output, standard error.
 Run = Callable[..., tuple[int, str, str]]
@@ -42,7 +41,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 @pytest.fixture
-def store(run: Run, tmp_path: Path) -> Iterator[Store]:
+def store(run: Run, tmp_path: Path) -> Iterator[SqlStore]:
     """Return the record of :func:`run`."""
     (tmp_path / "state" / "actionplan").mkdir(parents=True)
     store = SqlStore(f"sqlite:///{tmp_path}/state/actionplan/actionplan.sqlite")

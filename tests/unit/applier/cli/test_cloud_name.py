@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from applier.run.plan_cloud import cloud_of
-from planner.model import Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 
 
 def plan(*actions: tuple[str, dict[str, Any]]) -> ActionPlan:

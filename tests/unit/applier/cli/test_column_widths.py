@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from applier.cli.reporters import column_widths, plan_table, recap, timeline
+from applier.cli.reporters import forecasts, formatting, plan_table, recap
 from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 WIDTHS = [80, 100, 120, 200]
 WORD = st.text("abcdefgh1234", min_size=1, max_size=12)
@@ -108,7 +108,7 @@ def test_no_table_of_a_plan_breaks_a_word(columns, given_actions) -> None:
         (labels, lambda stream: plan_table.show(made, stream)),
         (labels, lambda stream: plan_table.show(ended, stream)),
         ({*types, *names}, lambda stream: recap.show(ended, 1.0, stream)),
-        (labels, lambda stream: timeline.show(made, found, stream)),
+        (labels, lambda stream: forecasts.show_forecast(made, found, stream)),
     ):
         lines = written(columns, write)
         assert max(map(cell_len, lines)) <= columns
@@ -118,8 +118,8 @@ def test_no_table_of_a_plan_breaks_a_word(columns, given_actions) -> None:
 @given(st.lists(st.lists(SENTENCES, min_size=1, max_size=3), min_size=1, max_size=6))
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_a_word_is_broken_only_if_the_table_does_not_fit_otherwise(columns, texts) -> None:
-    extents = [column_widths.extent(column) for column in texts]
-    found = column_widths.widths(extents, columns)
+    extents = [formatting.extent(column) for column in texts]
+    found = formatting.widths(extents, columns)
     assert sum(found) <= columns
     if sum(extent.wanted for extent in extents) <= columns:
         assert found == [extent.wanted for extent in extents]
@@ -130,7 +130,7 @@ def test_a_word_is_broken_only_if_the_table_does_not_fit_otherwise(columns, text
 
 @given(st.text("abc-_ ノ", max_size=80), st.integers(2, 30))
 def test_broken_lines_fit_and_nothing_is_lost(text, width) -> None:
-    lines = [text[begin:end] for begin, end in column_widths.lines(text, width)]
+    lines = [text[begin:end] for begin, end in formatting.lines(text, width)]
     assert max(map(cell_len, lines)) <= width
     assert "".join("".join(lines).split()) == "".join(text.split())
 

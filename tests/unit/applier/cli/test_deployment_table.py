@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from applier.cli.reporters import deployment_table, formatting, recap
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from applier.cli.reporters import formatting, recap
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 S = ActionState
 
@@ -31,7 +31,7 @@ def deployment(state: PlanState, tasks: Iterable[tuple[str, ActionState]]) -> Ac
 
 def shown(made: ActionPlan) -> list[str]:
     out = io.StringIO()
-    deployment_table.show(made, out)
+    recap.show_nodes(made, out)
     return out.getvalue().splitlines()
 
 
@@ -95,9 +95,7 @@ def test_a_recap_of_a_deployment_tells_of_its_nodes() -> None:
 
 def test_nothing_is_told_of_one_that_has_not_begun_or_of_another_planner() -> None:
     made = deployment(PlanState.RECOMMENDED, [("1/a", S.PENDING)])
-    assert not deployment_table.is_shown(made)
+    assert not recap.is_shown(made)
     begun = deployment(PlanState.ONGOING, [("1/a", S.ONGOING)])
-    assert deployment_table.is_shown(begun)
-    assert not deployment_table.is_shown(
-        ActionPlan(uuid="p", planner="weight", actions=begun.actions)
-    )
+    assert recap.is_shown(begun)
+    assert not recap.is_shown(ActionPlan(uuid="p", planner="weight", actions=begun.actions))

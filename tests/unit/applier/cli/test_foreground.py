@@ -15,10 +15,9 @@ from applier.errors import DamagedRecord, StoreError
 from applier.recording.recorder import StoreRetry
 from applier.run.runner import Runner
 from applier.storage.sql import SqlStore
-from applier.store import Store
 from applier.testing.sample_plans import new_plan
-from planner.model import Action
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action
+from planner.plan.states import ActionState, PlanState
 
 from .conftest import Run
 
@@ -95,7 +94,7 @@ def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None
 
 @pytest.mark.parametrize("method", ["load_plan", "claim_plan"])
 def test_that_nothing_has_run_is_said_of_a_damaged_record(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, method: str
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     plan = new_plan("a", state=PlanState.PENDING)
     store.save_plan(plan)
@@ -121,7 +120,7 @@ with sqlite3.connect(sys.argv[1]) as database:
 @pytest.mark.slow
 @pytest.mark.parametrize(("more", "state", "code"), [("", "SUCCEEDED", 0), ("1/0", "FAILED", 3)])
 def test_the_end_that_is_on_record_counts_though_the_plan_cannot_be_read(
-    run: Run, store: Store, tmp_path: Path, more: str, state: str, code: int
+    run: Run, store: SqlStore, tmp_path: Path, more: str, state: str, code: int
 ) -> None:
     record = f"{tmp_path}/state/actionplan/actionplan.sqlite"
     argv = [sys.executable, "-c", f"{DAMAGES}\n{more}", record]
@@ -135,7 +134,7 @@ def test_the_end_that_is_on_record_counts_though_the_plan_cannot_be_read(
 
 
 def test_the_end_that_is_on_record_counts_though_the_record_is_away(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = new_plan("a")
     store.save_plan(plan)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from applier.cli.reporters.table import RowTable
 from applier.contracts import HistoryEntry
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import MADE, new_plan
 
 from .conftest import Run
@@ -27,7 +27,7 @@ ROWS = st.integers(1, 5).flatmap(
 
 
 @pytest.fixture
-def kept(store: Store) -> list[str]:
+def kept(store: SqlStore) -> list[str]:
     """Keep 27 plans; gives their names, newest first."""
     names = [f"plan-{number:02}" for number in range(27)]
     for name in names:
@@ -47,7 +47,7 @@ def test_the_newest_25_are_listed_and_the_rest_counted(run: Run, kept: list[str]
     assert out.endswith(": actionplan list --all\n")
 
 
-def test_who_made_a_plan_is_shown_and_filtered_by(run: Run, store: Store) -> None:
+def test_who_made_a_plan_is_shown_and_filtered_by(run: Run, store: SqlStore) -> None:
     for who, made in (("ada", MADE), ("bob", MADE + timedelta(days=1))):
         entry = HistoryEntry(verb="create", who=who, at=MADE)
         store.save_plan(new_plan("a", name=f"plan-of-{who}", created_at=made), history=entry)
@@ -79,7 +79,7 @@ def test_a_time_that_is_none_is_refused(run: Run, capsys: pytest.CaptureFixture[
         assert "is neither a time such as 2026-03-01" in capsys.readouterr().err, time
 
 
-def test_clouds_have_a_column_where_one_is_not_simulated(run: Run, store: Store) -> None:
+def test_clouds_have_a_column_where_one_is_not_simulated(run: Run, store: SqlStore) -> None:
     store.save_plan(new_plan("a", name="plan-1"))
     assert run("list")[1].endswith("no plan touches a real cloud\n")
     store.save_plan(new_plan("a", name="plan-2", cloud="toy:east"))
@@ -104,7 +104,7 @@ def test_json_has_the_same_rows_and_no_prose(run: Run, kept: list[str]) -> None:
 
 
 def test_the_rest_is_counted_only_where_there_may_be_one(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.save_plan(new_plan("a"))
     monkeypatch.setattr("applier.storage.sql.SqlStore.count_plans", None)

@@ -16,13 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from applier.cli import actions
 from applier.cli.program import Program
-from applier.cli.reporters import action_text, deployment_table, plan_table, timeline
+from applier.cli.reporters import forecasts, plan_table, recap
 from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 from .test_column_widths import Terminal, written
 
@@ -89,7 +90,7 @@ def test_a_bar_stands_in_one_line() -> None:
     takes = dict.fromkeys((a.uuid for a in made.actions), 5.0)
     found = forecast(made.actions, takes, Concurrency(limits={}, max_workers=2))
     for columns in (50, 60, 80):
-        lines = written(columns, partial(timeline.show, made, found))
+        lines = written(columns, partial(forecasts.show_forecast, made, found))
         bars = re.findall("##+", "\n".join(lines))
         assert bars == ["#" * (columns // 5)] * 2
         assert max(map(cell_len, lines)) <= columns
@@ -105,7 +106,7 @@ def test_what_is_left_out_of_a_forecast_is_told(actions, told) -> None:
     made = ActionPlan(uuid="12345678-9", planner="weight", actions=chain)
     found = forecast(chain, dict.fromkeys(names, 1.0), Concurrency(limits={}, max_workers=2))
     out = io.StringIO()
-    timeline.show(made, found, out)
+    forecasts.show_forecast(made, found, out)
     assert (f"only {told} ones" in out.getvalue()) is bool(told)
 
 
@@ -119,12 +120,12 @@ def test_the_nodes_of_a_deployment_fit() -> None:
     made = ActionPlan(
         uuid="12345678-9", planner="deployment", actions=actions, state=PlanState.FAILED
     )
-    check_fit(partial(deployment_table.show, made), 40, 60, 80)
+    check_fit(partial(recap.show_nodes, made), 40, 60, 80)
 
 
 def test_an_action_is_told_in_the_width_that_there_is() -> None:
     made = a_plan(state=ActionState.SUCCEEDED)
-    lines = list(action_text.described(made, made.actions[1], 50))
+    lines = list(actions.described(made, made.actions[1], 50))
     assert max(map(len, lines)) <= 50
 
 

@@ -13,8 +13,8 @@ from oslo_config import cfg
 
 from applier.contracts import ActionPlugin
 from applier.engines.taskflow_engine import TaskFlowEngine
-from planner import registry
 from planner.contract import Planner
+from planner.making import registry
 
 from .conftest import Run
 

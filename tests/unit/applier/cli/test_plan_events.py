@@ -11,14 +11,14 @@ import pytest
 from store_checks.history_checks import entry
 from store_checks.running_plans import claimed, starts, succeeds
 
-from applier.cli import plan_events
-from applier.cli.plan_events import LASTS, PlanEvents
+from applier.cli import watch
+from applier.cli.watch import LASTS, PlanEvents
 from applier.notifications.schema import SCHEMA
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 
 CHECKED = jsonschema.Draft202012Validator(SCHEMA)
 BEGIN = datetime(2026, 11, 23, tzinfo=UTC)
@@ -34,7 +34,7 @@ class Clock:
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
+def store() -> Iterator[SqlStore]:
     store = TemporaryStore()
     yield store
     store.close()
@@ -43,7 +43,7 @@ def store() -> Iterator[Store]:
 class Reader:
     """Reads as the verb does."""
 
-    def __init__(self, store: Store, plan: ActionPlan) -> None:
+    def __init__(self, store: SqlStore, plan: ActionPlan) -> None:
         self.clock = Clock()
         self._store, self._plan = store, plan
         self.events = PlanEvents(store, plan.uuid, clock=self.clock)
@@ -57,7 +57,7 @@ class Reader:
         return [(e["number"], e["data"].get("state", e["data"].get("verb"))) for e in found]
 
 
-def test_without_kept_events_the_state_is_told_first(store: Store) -> None:
+def test_without_kept_events_the_state_is_told_first(store: SqlStore) -> None:
     plan = new_plan("a")
     store.save_plan(plan)
     read = Reader(store, plan)
@@ -68,7 +68,7 @@ def test_without_kept_events_the_state_is_told_first(store: Store) -> None:
     assert read() == []
 
 
-def test_kept_events_are_told_from_the_first(store: Store) -> None:
+def test_kept_events_are_told_from_the_first(store: SqlStore) -> None:
     plan = new_plan("a")
     store.subscribe("ops", now=BEGIN)
     store.save_plan(new_plan("b"), history=entry("create"))
@@ -79,7 +79,7 @@ def test_kept_events_are_told_from_the_first(store: Store) -> None:
     assert read() == []
 
 
-def test_events_from_amid_a_run_are_followed_by_the_state_of_the_plan(store: Store) -> None:
+def test_events_from_amid_a_run_are_followed_by_the_state_of_the_plan(store: SqlStore) -> None:
     plan = new_plan("a")
     claim = claimed(store, plan)
     store.subscribe("ops", now=BEGIN)
@@ -93,8 +93,8 @@ def test_events_from_amid_a_run_are_followed_by_the_state_of_the_plan(store: Sto
     assert read() == []
 
 
-def test_pages_follow_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_events, "PAGE", 2)
+def test_pages_follow_each_other(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "PAGE", 2)
     plan = new_plan("a")
     store.subscribe("ops", now=BEGIN)
     store.save_plan(plan, history=entry("create"))
@@ -108,7 +108,7 @@ def test_pages_follow_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) 
     assert not read.events.has_more
 
 
-def test_the_subscription_is_prolonged_before_it_ends(store: Store) -> None:
+def test_the_subscription_is_prolonged_before_it_ends(store: SqlStore) -> None:
     plan = new_plan("a")
     store.save_plan(plan)
     read = Reader(store, plan)
@@ -122,7 +122,7 @@ def test_the_subscription_is_prolonged_before_it_ends(store: Store) -> None:
     ]
 
 
-def test_after_a_pause_of_the_reader_the_state_is_told_again(store: Store) -> None:
+def test_after_a_pause_of_the_reader_the_state_is_told_again(store: SqlStore) -> None:
     """What happened meanwhile was not recorded."""
     plan = new_plan("a")
     store.save_plan(plan)
@@ -134,7 +134,7 @@ def test_after_a_pause_of_the_reader_the_state_is_told_again(store: Store) -> No
     assert read() == []
 
 
-def test_a_subscription_that_somebody_removes_hides_no_end(store: Store) -> None:
+def test_a_subscription_that_somebody_removes_hides_no_end(store: SqlStore) -> None:
     plan = new_plan("a")
     store.save_plan(plan)
     read = Reader(store, plan)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from applier.store import Store
+from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import MADE
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 from .conftest import Run
 
@@ -16,7 +16,7 @@ CANCELLED, SKIPPED, DELETED = "is CANCELLED.", "a is SKIPPED.", "is DELETED."
 OVER, NO_SKIP = "nothing is left to cancel", "only PENDING actions"
 ANEW = "make a new one: actionplan create FILE\n"
 WAITS = "it waits for an applier already; run it here: actionplan apply plan-1\n"
-ENDS = "it has ended; go on with it: actionplan resume plan-1\n"
+ENDS = "it has ended; go on with it: actionplan apply plan-1\n"
 REMOVED = f"Refused: plan plan-1 is DELETED: it was removed; {ANEW}"
 NEWER = f"a newer plan took its place; {ANEW}"
 DONE = f"nothing of it is left to do; {ANEW}"
@@ -28,8 +28,8 @@ ANSWERS = {
     "PENDING": (CANCELLED, SKIPPED, "cancel it first", WAITS, "RECAP", WAITS),
     "PAUSED": (CANCELLED, SKIPPED, "cancel it first", READY, "RECAP", READY),
     "SUCCEEDED": (OVER, NO_SKIP, DELETED, DONE, DONE, DONE),
-    "FAILED": (OVER, NO_SKIP, DELETED, ENDS, ENDS, READY),
-    "CANCELLED": (OVER, NO_SKIP, DELETED, ENDS, ENDS, READY),
+    "FAILED": (OVER, NO_SKIP, DELETED, ENDS, "RECAP", READY),
+    "CANCELLED": (OVER, NO_SKIP, DELETED, ENDS, "RECAP", READY),
     "SUPERSEDED": (OVER, NO_SKIP, DELETED, NEWER, NEWER, NEWER),
     "DELETED": (OVER, NO_SKIP, REMOVED, REMOVED, REMOVED, REMOVED),
 }
@@ -58,7 +58,7 @@ def test_without_any_plan_the_last_one_is_to_be_made(run: Run) -> None:
 
 
 @pytest.mark.parametrize("state", ANSWERS)
-def test_a_verb_does_it_or_says_why_not(run: Run, store: Store, state: str) -> None:
+def test_a_verb_does_it_or_says_why_not(run: Run, store: SqlStore, state: str) -> None:
     old = ENDED.get(state, ActionState.PENDING)
     for number, (verb, answer) in enumerate(zip(VERBS, ANSWERS[state], strict=True)):
         uuid = f"{number}-plan"

@@ -12,9 +12,8 @@ from store_checks.running_plans import ends, starts
 
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
-from applier.store import Store
 from applier.testing.sample_plans import MADE, new_plan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 
 from .conftest import Run
 
@@ -33,18 +32,18 @@ def before(monkeypatch: pytest.MonkeyPatch, method: str, happens: Callable[[], o
     monkeypatch.setattr(SqlStore, method, late)
 
 
-def saved(store: Store, state: PlanState = PlanState.PENDING) -> str:
+def saved(store: SqlStore, state: PlanState = PlanState.PENDING) -> str:
     plan = new_plan("a", state=state)
     store.save_plan(plan)
     return plan.uuid
 
 
-def claim(store: Store, uuid: str) -> str:
+def claim(store: SqlStore, uuid: str) -> str:
     return store.claim_plan(uuid, ELSEWHERE, now=MADE)
 
 
 def test_a_cancel_reaches_the_applier_that_claimed_the_plan_a_moment_before(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uuid = saved(store)
     before(monkeypatch, "move_plan", lambda: claim(store, uuid))
@@ -55,7 +54,7 @@ def test_a_cancel_reaches_the_applier_that_claimed_the_plan_a_moment_before(
 
 
 def test_a_skip_reaches_the_applier_that_claimed_the_plan_a_moment_before(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uuid = saved(store)
     before(monkeypatch, "skip_action", lambda: claim(store, uuid))
@@ -66,7 +65,7 @@ def test_a_skip_reaches_the_applier_that_claimed_the_plan_a_moment_before(
 
 
 def test_a_cancel_of_a_plan_that_was_handed_back_a_moment_before_cancels_it(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uuid = saved(store)
     token = claim(store, uuid)
@@ -79,7 +78,7 @@ def test_a_cancel_of_a_plan_that_was_handed_back_a_moment_before_cancels_it(
 
 @pytest.mark.parametrize("verb", ["pause", "cancel"])
 def test_a_request_to_a_run_that_ended_a_moment_before_is_refused(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, verb: str
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     uuid = saved(store)
     token, end = claim(store, uuid), PlanState.FAILED
@@ -90,7 +89,7 @@ def test_a_request_to_a_run_that_ended_a_moment_before_is_refused(
 
 
 def test_the_second_of_two_who_start_a_plan_is_told_what_is_possible(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uuid = saved(store, PlanState.RECOMMENDED)
     other = PlanState.PENDING
@@ -103,7 +102,7 @@ def test_the_second_of_two_who_start_a_plan_is_told_what_is_possible(
 
 @pytest.mark.parametrize("verb", ["watch", "show"])
 def test_a_plan_that_ends_while_it_is_looked_at_has_not_lost_its_applier(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, verb: str
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     monkeypatch.setattr("applier.cli.watch.INTERVAL_S", 0.01)
     uuid = saved(store)
@@ -115,7 +114,7 @@ def test_a_plan_that_ends_while_it_is_looked_at_has_not_lost_its_applier(
 
 
 def test_a_report_is_not_kept_of_a_plan_that_another_purge_deletes_meanwhile(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The history is read late, and would be empty: that report must not replace the other's."""
     uuid = saved(store, PlanState.SUCCEEDED)
@@ -126,7 +125,7 @@ def test_a_report_is_not_kept_of_a_plan_that_another_purge_deletes_meanwhile(
 
 
 def test_what_was_deleted_before_a_report_failed_is_told(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("applier.operations.removal.PLANS_AT_ONCE", 1)
     first, second = (saved(store, PlanState.SUCCEEDED) for _ in range(2))
@@ -139,8 +138,8 @@ def test_what_was_deleted_before_a_report_failed_is_told(
     assert first in (tmp_path / f"{first}.html").read_text()
 
 
-def test_watch_of_a_resumed_plan_counts_from_the_first_start_of_its_run(
-    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+def test_watch_of_a_resumed_plan_counts_from_the_beginning_of_its_last_run(
+    run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = new_plan("a", "b", state=PlanState.PENDING)
     store.save_plan(plan)

@@ -14,17 +14,19 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
+from applier.cli import actions
 from applier.cli.apply import question
-from applier.cli.reporters import action_text, plan_table, progress_block, recap
+from applier.cli.reporters import plan_table, progress_block, recap
 from applier.cli.reporters.progress_block import ProgressBlock
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.terminal import lasting
 from applier.contracts import Report
 from applier.operations.last_run import next_steps
+from applier.run.plan_cloud import overview
 from applier.wording import duration, one_line
-from planner import graph
-from planner.model import JOIN, Action, ActionPlan, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan import graph
+from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.states import ActionState, Outcome, PlanState
 
 S = ActionState
 
@@ -52,7 +54,7 @@ def test_the_foot_counts_what_a_plan_touches_and_what_bounds_it() -> None:
         action("b", "node:h1", "node:h2", "volume:v", estimate_s=15.0, parents=("a",)),
         limits={"node:*": 2},
     )
-    size, touched = plan_table.footer(made, graph.waves(made.actions), 4)
+    size, touched = plan_table.footer(made, overview(made, graph.waves(made.actions)), 4)
     for fact in ("2 actions in 2 waves", "widest of 1", "1m15s"):
         assert fact in size
     for fact in ("2 hosts, 1 instance, 1 volume", "at most 4", "node:* 2"):
@@ -67,7 +69,7 @@ def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> 
     last = action("c", needs=("0f0f0f0f-2",), parents=("y", "0f0f0f0f-2"))
     made = plan(action("y"), action("z"), action("a"), action("b"), *joins, last)
     assert "nop   a b\n" in shown(made)
-    told = "\n".join(action_text.described(made, last, 100))
+    told = "\n".join(actions.described(made, last, 100))
     assert "a (PENDING), b (PENDING)\n" in told
     assert "y (PENDING), z (PENDING)\n" in told + "\n"
     assert not {"ed33f458", "0f0f0f0f"} & set(re.findall(r"\w{8}", shown(made) + told))
@@ -75,7 +77,7 @@ def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> 
 
 def test_without_all_estimates_no_total_is_given() -> None:
     made = plan(action("a", estimate_s=60.0), action("b"))
-    size, touched = plan_table.footer(made, graph.waves(made.actions), None)
+    size, touched = plan_table.footer(made, overview(made, graph.waves(made.actions)), None)
     assert size == "2 actions in 1 wave, the widest of 2."
     assert "no host" in touched
 
@@ -168,10 +170,37 @@ def test_of_many_hosts_only_those_where_something_went_wrong_are_shown() -> None
 
 
 def test_of_very_much_that_was_not_done_the_failures_come_first() -> None:
-    late = (action(f"n{i}", state=S.CANCELLED) for i in range(25))
+    late = (action(f"n{i}", state=S.CANCELLED, status_message=f"{i}") for i in range(25))
     lines = recap.not_done([*late, action("bad", state=S.FAILED, status_message="x")])
     assert lines[1] == "  FAILED               bad: x"
     assert lines[-1] == "  and 6 more (actionplan action list)"
+
+
+def test_what_holds_for_several_actions_is_told_once() -> None:
+    lost = [action(f"{i}/net", state=S.FAILED, status_message="no route") for i in range(16)]
+    other = action("17/net", state=S.FAILED, status_message="no power")
+    assert recap.not_done([*lost, other])[1:] == [
+        "  FAILED               16 actions (0/net, 1/net, 2/net, +13): no route",
+        "  FAILED               17/net: no power",
+    ]
+
+
+def test_what_ran_until_a_cancel_is_not_counted_as_not_run() -> None:
+    killed = action("a", state=S.CANCELLED, started_at=datetime(2026, 1, 2, tzinfo=UTC))
+    lines = recapped(plan(killed, action("b", state=S.CANCELLED)))
+    (heads,) = (line.split() for line in lines if "stopped" in line)
+    (counts,) = (line.split() for line in lines if line.startswith("all 2"))
+    assert heads[-3:] == ["stopped", "not", "run"]
+    assert counts[-2:] == ["1", "1"]
+
+
+def test_a_move_that_was_not_needed_is_not_counted_under_its_destination() -> None:
+    moved = {"source_node": "c1", "destination_node": "c2"}
+    there = action(
+        "a", "node:c1", "node:c2", state=S.SKIPPED, outcome=Outcome.OK, input_parameters=moved
+    )
+    lines = recapped(plan(there))
+    assert [line.split()[0] for line in lines if line.startswith("c")] == ["c1"]
 
 
 def test_what_a_pause_left_over_is_named_as_such() -> None:
@@ -193,7 +222,7 @@ def test_the_end_says_how_to_go_on() -> None:
 def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
     failed = action("a", state=ActionState.FAILED)
     lines = next_steps(plan(failed, action("b"), state=PlanState.PAUSED))
-    verbs = ("resume", "apply", "cancel")
+    verbs = ("apply", "cancel")
     assert [line.partition(": ")[2] for line in lines] == [
         f"actionplan {v} 12345678" for v in verbs
     ]
@@ -226,9 +255,9 @@ def test_lines_tell_starts_and_ends_with_their_place() -> None:
     lines.on_plan(PlanState.FAILED, "1 failed")
     assert out.getvalue().splitlines() == [
         "  0:00  plan ONGOING",
-        "  0:00  start      a  nop",
-        "  1:00  FAILED [1/2] a: no room",
-        "  1:01  plan FAILED: 1 failed",
+        "  0:01  start      a  nop",
+        "  1:01  FAILED [1/2] a: no room",
+        "  1:02  plan FAILED: 1 failed",
     ]
 
 
@@ -336,14 +365,20 @@ def test_what_an_earlier_run_has_begun_runs_from_the_begin_of_this_one() -> None
     ]
 
 
-def test_a_watched_plan_that_waits_is_counted_from_its_first_start() -> None:
-    out, times = io.StringIO(), clock(0, 40, 41, 45)
+def test_the_clock_counts_from_the_beginning_of_the_run_and_never_goes_back() -> None:
+    out, times = io.StringIO(), clock(0, 0, 40, 41, 45)
     at = datetime(2026, 11, 23, 9, tzinfo=UTC)
     lines = ProgressLines(plan(action("a")), out, clock=lambda: next(times), at=at)
     lines.on_plan(PlanState.PENDING, None)
+    lines.on_plan(PlanState.ONGOING, None)
     lines.on_reports([Report(uuid="a", old=S.PENDING, state=S.ONGOING)])
     lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)])
-    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["0:40", "0:00", "0:04"]
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == [
+        "0:00",
+        "0:00",
+        "0:01",
+        "0:05",
+    ]
 
 
 def drawn(block: ProgressBlock, width: int = 80) -> str:

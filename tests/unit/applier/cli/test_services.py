@@ -9,14 +9,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from applier.store import Service, Store
+from applier.storage.sql import SqlStore
+from applier.store import Service
 from applier.testing.sample_plans import new_plan
 
 from .conftest import Run
 
 
 def reported(
-    store: Store, host: str = "control-1", pid: int = 4711, cloud: str = "simulated"
+    store: SqlStore, host: str = "control-1", pid: int = 4711, cloud: str = "simulated"
 ) -> None:
     """Let a service report."""
     at = datetime.now(UTC)
@@ -33,7 +34,7 @@ def reported(
     store.report_service(service)
 
 
-def test_a_service_is_listed_with_when_it_was_heard_of(run: Run, store: Store) -> None:
+def test_a_service_is_listed_with_when_it_was_heard_of(run: Run, store: SqlStore) -> None:
     reported(store)
     code, out, err = run("service", "list")
     assert (code, err) == (0, "")
@@ -42,7 +43,9 @@ def test_a_service_is_listed_with_when_it_was_heard_of(run: Run, store: Store) -
     assert row[-1] == "ago"
 
 
-def test_a_service_of_this_host_whose_process_is_gone_runs_nothing(run: Run, store: Store) -> None:
+def test_a_service_of_this_host_whose_process_is_gone_runs_nothing(
+    run: Run, store: SqlStore
+) -> None:
     reported(store, host=socket.gethostname(), pid=2**22 + 1)
     _, out, _ = run("service", "list")
     assert out.splitlines()[2].endswith("ago, gone")
@@ -52,7 +55,7 @@ def test_a_service_of_this_host_whose_process_is_gone_runs_nothing(run: Run, sto
     assert "No applier service reports" in out
 
 
-def test_a_plan_is_left_to_the_service(run: Run, store: Store) -> None:
+def test_a_plan_is_left_to_the_service(run: Run, store: SqlStore) -> None:
     reported(store)
     plan = new_plan("a")
     store.save_plan(plan)
@@ -67,7 +70,7 @@ def test_a_plan_is_left_to_the_service(run: Run, store: Store) -> None:
     ("kind", "waits"), [("migrate", False), ("nop", True)], ids=["its cloud", "any cloud"]
 )
 def test_a_service_of_another_cloud_is_none_for_a_plan_that_needs_its_own(
-    run: Run, store: Store, kind: str, waits: bool
+    run: Run, store: SqlStore, kind: str, waits: bool
 ) -> None:
     reported(store, cloud="toy")
     plan = new_plan("a")
@@ -79,7 +82,7 @@ def test_a_service_of_another_cloud_is_none_for_a_plan_that_needs_its_own(
 
 
 def test_the_clouds_of_services_are_listed_where_they_are_not_simulated(
-    run: Run, store: Store
+    run: Run, store: SqlStore
 ) -> None:
     reported(store, cloud="simulated")
     assert "simulated" not in run("service", "list")[1]

@@ -41,7 +41,7 @@ WRONG = {
     "max_workers=0": "'0' is not a whole number",
     "max_workers=many": "'many' is not a whole number",
     f"max_workers={'9' * 5000}": "is not a whole number",
-    "on_failure=continu": "Known: continue, pause, skip_descendants",
+    "on_failure=continu": "Known: continue, only_after_failure, pause, skip_descendants",
 }
 
 

@@ -13,7 +13,7 @@ from applier.clouds.openstack import calls, power, state_waits
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.statuses import Statuses
+from applier.clouds.openstack.server_states import Statuses
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from openstack import exceptions
 from applier.clouds.openstack import calls, state_waits
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.server_creation import Creation
+from applier.clouds.openstack.server_states import Creation
 
 LOST = [
     keystone.ConnectFailure("lost"),

@@ -16,13 +16,12 @@ pytest.importorskip("openstack")
 from openstack.compute.v2.server import Server
 from openstack.compute.v2.service import Service
 
-from applier.actions.migrate import Migrate
+from applier.actions.instance_moves import Migrate
 from applier.actions.revert import Revert
 from applier.clouds.openstack import calls as calls_module
-from applier.clouds.openstack import occupants
+from applier.clouds.openstack import power
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.compute_services import ComputeServices
+from applier.clouds.openstack.compute import Compute, ComputeServices
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.servers import view
 from applier.contracts import ActionContext
@@ -99,12 +98,12 @@ def test_a_server_is_read_again_until_its_cell_answers(monkeypatch):
 def test_a_host_is_not_switched_off(services):
     compute = Compute(Nova(*services), Calls(0.0))
     with pytest.raises(ActionFailed, match=r"^switching off cmp1 was refused: .* cell "):
-        occupants.must_not_run(compute, "cmp1", "switching off cmp1")
+        power.must_not_run(compute, "cmp1", "switching off cmp1")
 
 
 def test_a_host_without_servers_is_switched_off():
     gone = Server.existing(id=UUID, name="web-1", status="SHUTOFF")
-    occupants.must_not_run(Compute(Nova(SERVICE, server=gone), Calls(0.0)), "cmp1", "switching off")
+    power.must_not_run(Compute(Nova(SERVICE, server=gone), Calls(0.0)), "cmp1", "switching off")
 
 
 @pytest.mark.parametrize(

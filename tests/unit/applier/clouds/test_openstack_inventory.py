@@ -12,6 +12,7 @@ import requests
 pytest.importorskip("openstack")
 
 from openstack.baremetal.v1.node import Node
+from openstack.block_storage.v3.volume import Volume
 from openstack.compute.v2.flavor import Flavor
 from openstack.compute.v2.hypervisor import Hypervisor
 from openstack.compute.v2.server import Server
@@ -89,7 +90,7 @@ class Cloud:
         self.summaries = {"h1": summary((64, 60), (32256, 512)), "h3": summary((1, 0), (1, 0))}
 
     def has_service(self, name):
-        return name == "baremetal" and self._has_ironic
+        return hasattr(self, "block_storage") if name == "block-storage" else self._has_ironic
 
     def get(self, url, microversion):
         assert url.startswith("/allocation_candidates?")
@@ -131,6 +132,23 @@ def test_what_placement_has_left_is_free_and_full_hosts_have_nothing():
         "free": {"vcpus": 4, "ram_mb": 31744},
     }
     assert hosts["c2"] == {"free": {"vcpus": 0, "ram_mb": 0}}
+
+
+def test_volumes_are_those_of_cinder_and_without_it_those_of_servers():
+    cloud = Cloud()
+    cloud.compute.lists["servers"][0] = Server(
+        id="s1", compute_host="c1", status="ACTIVE", flavor=TINY, attached_volumes=[{"id": "v1"}]
+    )
+    assert facts_of(cloud)["volumes"] == {"v1": {"instance": "s1"}}
+    attached = Volume(id="v1", host="a@b#fast", attachments=[{"server_id": "s1"}])
+    listed = [attached, Volume(id="v2", name="data", status="available")]
+    cloud.block_storage = SimpleNamespace(volumes=lambda **_: iter(listed))
+    volumes = facts_of(cloud)["volumes"]
+    assert {name: volume["instance"] for name, volume in volumes.items()} == {
+        "v1": "s1",
+        "v2": None,
+    }
+    assert volumes["v1"]["pool"] == "a@b#fast"
 
 
 def test_a_front_of_bare_metal_receives_nothing():

@@ -14,8 +14,7 @@ import pytest
 from keystoneauth1 import exceptions as keystone
 from openstack import exceptions
 
-from applier.actions.migrate import Migrate
-from applier.actions.resize import Resize
+from applier.actions.instance_moves import Migrate, Resize
 from applier.clouds.openstack import calls, moves, state_waits
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute

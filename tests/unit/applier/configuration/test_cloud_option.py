@@ -14,8 +14,8 @@ from applier import configuration
 from applier.assembly import Assembly
 from applier.clouds.simulated import SimulatedCloud
 from applier.errors import ConfigurationError
-from planner import registry
 from planner.errors import BrokenPlugin
+from planner.making import registry
 
 
 class Toy(SimulatedCloud):

@@ -11,8 +11,8 @@ from applier import configuration
 from applier.assembly import Assembly
 from applier.errors import ConfigurationError
 from applier.machines.settings import SimulationSettings, SshSettings
-from planner import registry
 from planner.errors import BrokenPlugin
+from planner.making import registry
 
 
 def read(tmp_path, text):

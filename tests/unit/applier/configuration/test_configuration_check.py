@@ -15,7 +15,7 @@ from applier import configuration
 from applier.clouds.simulated import SimulatedCloud
 from applier.configuration import plugin_options, watcher_options
 from applier.errors import ConfigurationError
-from planner import registry
+from planner.making import registry
 
 ROOT = Path(__file__).parents[4]
 OPTIONS = [
@@ -102,7 +102,7 @@ def test_a_misspelt_section_is_refused(read: Read) -> None:
 
 def test_a_number_that_cannot_be_is_refused(read: Read) -> None:
     wrong = []
-    for number in ("１２", "1_0", "١", "nan", "inf", "-1", "9" * 320, "1e308", "x"):
+    for number in ("nan", "inf", "-1", "9" * 320, "x"):
         text, places = in_sections((s, option.name, number) for s, option in NUMBERS)
         wrong += unlike(read.refused(text), places)
     assert not wrong
@@ -129,11 +129,6 @@ def test_a_secret_is_not_told(read: Read) -> None:
     assert "ter2" not in mistake
 
 
-def test_an_option_given_twice_in_a_file_is_told(read: Read) -> None:
-    (told,) = read.told("[watcher_applier]\nworkers = 2\n\nworkers = 3\n")
-    assert told.startswith("4: [watcher_applier] workers: set on line 2")
-
-
 @pytest.mark.parametrize(
     ("section", "line"),
     [
@@ -156,18 +151,12 @@ def test_everything_of_watcher_is_left_alone(read: Read) -> None:
         others = [name for name in names if (section, name) not in own]
         text += f"[{section}]\n" + "".join(f"{name} = anything\n" for name in others)
         text += "of_a_plugin = 1\n" if section not in ("DEFAULT", *{s for s, _ in OPTIONS}) else ""
-    text += "[watcher_strategies.mine]\nperiod = 3\n"
+    text += "[watcher_strategies.mine]\nperiod = 3\n[profiler]\nenabled = true\n"
     assert read.told(text) == []
 
 
-def test_a_section_that_nobody_has_is_told(read: Read) -> None:
-    told = read.told("[profiler]\nenabled = true\n[watcher_planners.zzz]\na = 1\n")
-    places = ["2: [profiler] enabled: ", "4: [watcher_planners.zzz] a: no 'zzz' "]
-    assert not unlike(told, places)
-
-
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> None:
-    text = "[watcher_applier]\nworkers = 0\non_fialure = pause\n[actionplan]\nsynchronous = NO\n"
+    text = "[watcher_applier]\nworkers =\non_fialure = pause\n[actionplan]\nsynchronous = NO\n"
     lines = [mistake.partition(":")[0] for mistake in read.refused(text)]
     assert lines == ["2", "3", "5"]
 
@@ -178,9 +167,6 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> N
         ("OS_ACTIONPLAN__CONECTION", "'connection'"),
         ("OS_WATCHER_APPLIER__WORKERS", "equal to 1"),
         ("OS_WATCHER_ACTIONS.NOP__RETIRES", "'retries'"),
-        ("OS_ACTIONPLANN__CONNECTION", "'actionplan'"),
-        ("OS_WATCHER_ACTOINS.NOP__RETRIES", "'watcher_actions.nop'"),
-        ("OS_WATCHER_APPLIER__workers", "OS_WATCHER_APPLIER__WORKERS"),
     ],
 )
 def test_the_environment_is_checked_too(
@@ -192,24 +178,6 @@ def test_the_environment_is_checked_too(
     assert text in mistake
 
 
-@pytest.mark.parametrize("variable", ["OS_EVENT__LAG", "OS_WORKER__NAME", "OS_SSHD__PORT"])
-def test_a_variable_that_may_be_of_another_program_is_told(
-    read: Read, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    monkeypatch.setenv(variable, "7")
-    (told,) = read.told("[watcher_applier]\nworkers = 2\n")
-    assert f"variable {variable}: no such section" in told
-
-
-def test_a_variable_in_small_letters_holds_nothing(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OS_watcher_applier__workers", "2")
-    variable, file = read.refused("[watcher_applier]\nworkers = 0\n")[::-1]
-    assert file.startswith("2: [watcher_applier] workers: ")
-    assert "variable OS_watcher_applier__workers: not read" in variable
-
-
 @pytest.mark.parametrize(
     ("section", "line", "text"),
     [
@@ -217,7 +185,11 @@ def test_a_variable_in_small_letters_holds_nothing(
         ("actionplan", "connection = sqlite://", "it is not sqlite:////PATH"),
         ("simulated_nodes", "failures = 0.1, 2", "'2' is neither"),
         ("simulated_nodes", "failures = 2, 3/x", "'2, 3/x' is neither"),
-        ("events", "webhooks = a:http://h/, ops:ftp://me:secret@h/", "ops: accepted: http://..."),
+        (
+            "events",
+            "webhooks = a:http://h/, ops:ftp://me:secret@h/",
+            "ops: accepted: NAME:http://...",
+        ),
         ("events", "webhooks = ops", "Value should be"),
         ("workers", "broker = http://me:secret@h/", "name the message broker"),
         ("workers", "route = region:a", "'region:a' is no kind of tokens"),
@@ -281,19 +253,6 @@ def toy(offer: Callable[..., None]) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_required_option_that_is_not_set_is_refused(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "[toy]\nurl = there\n[watcher_applier]\non_fialure = pause\n"
-    spelling, required = read.refused(text)
-    assert spelling.startswith("4: [watcher_applier] on_fialure: ")
-    assert required.startswith("[toy] api_key: it is required")
-    assert read.told("[toy]\nurl = there\napi_key = me\n") == []
-    monkeypatch.setenv("OS_TOY__API_KEY", "me")
-    assert read.told("[toy]\nurl = there\n") == []
-
-
-@pytest.mark.usefixtures("toy")
 def test_an_option_may_have_an_earlier_name_and_several_values(read: Read) -> None:
     assert read.told("[toy]\napi_key = me\nregion = a\nregion = b\n") == []
     assert read.told("[toy]\napi_key = me\nzone = a\n") == []
@@ -309,8 +268,8 @@ def test_an_option_with_a_hyphen_has_none_in_files(read: Read) -> None:
 def test_the_environment_of_other_programs_is_left_alone(
     read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("OS_AUTH_URL", "OS_DATABASE__CONNECTION", "OS_NOVA__X", "OS__", "OS_DEFAULT__X"):
-        monkeypatch.setenv(name, "1")
+    for name in ("AUTH_URL", "EVENT__LAG", "SSHD__PORT", "DATABASE__CONNECTION", "_", "DEFAULT__X"):
+        monkeypatch.setenv(f"OS_{name}", "1")
     assert read.told("") == []
 
 

@@ -11,17 +11,17 @@ from oslo_config import cfg
 from applier import configuration
 from applier.assembly import Assembly
 from applier.configuration import plugin_options
-from applier.configuration.plugin_options import ActionOptions
+from applier.configuration.plugin_options import action_options
 from applier.contracts import ActionPlugin, Verified
 from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
 from applier.scheduling.verdict import TypePolicy
-from planner import registry
 from planner.errors import BrokenPlugin
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.making import registry
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 
 class Siren(ActionPlugin):
@@ -93,16 +93,16 @@ def test_a_policy_that_cannot_be_is_refused_with_its_place(tmp_path, line):
     conf = read(tmp_path, f"[watcher_actions.nop]\n{line}\n")
     place = rf"watcher\.conf:2: \[watcher_actions\.nop\] {line.split()[0]}: \S+"
     with pytest.raises(ConfigurationError, match=place):
-        plugin_options.policies(conf, ["nop"])
+        plugin_options.policies(conf, ["nop"])["nop"]
 
 
 def test_a_plugin_has_the_values_of_its_section(tmp_path):
     conf = read(tmp_path, "[watcher_actions.siren]\nvolume = 7\nretries = 2\n")
-    assert ActionOptions(conf, {"siren": Siren})["siren"] == {"volume": 7, "dial_out": ""}
+    assert action_options(conf, {"siren": Siren})["siren"] == {"volume": 7, "dial_out": ""}
 
 
 def test_a_value_that_cannot_be_is_refused_with_its_place(tmp_path):
-    options = ActionOptions(
+    options = action_options(
         read(tmp_path, "[watcher_actions.siren]\nvolume = 11\n"), {"siren": Siren}
     )
     with pytest.raises(ConfigurationError) as refused:
@@ -117,7 +117,7 @@ def test_an_option_that_every_type_has_cannot_be_declared(tmp_path, name):
         OPTIONS = (cfg.IntOpt(name, help="Mine."),)
 
     with pytest.raises(BrokenPlugin, match=f"'siren'.*'{name}'"):
-        ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
+        action_options(read(tmp_path, ""), {"siren": Twice})["siren"]
 
 
 @pytest.mark.parametrize("options", [("volume",), {"volume": 3}, 7, iter(Siren.OPTIONS)])
@@ -126,7 +126,7 @@ def test_options_that_are_none_of_oslo_config_are_refused(tmp_path, options):
         OPTIONS = options
 
     with pytest.raises(BrokenPlugin, match="its OPTIONS are not a list"):
-        ActionOptions(read(tmp_path, ""), {"siren": Other})["siren"]
+        action_options(read(tmp_path, ""), {"siren": Other})["siren"]
 
 
 def test_two_options_of_one_name_are_refused_with_the_plugin(tmp_path):
@@ -134,7 +134,7 @@ def test_two_options_of_one_name_are_refused_with_the_plugin(tmp_path):
         OPTIONS = (*Siren.OPTIONS, cfg.IntOpt("dial_out", help="Mine."))
 
     with pytest.raises(BrokenPlugin, match=r"'siren' .* two options 'dial_out'$"):
-        ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
+        action_options(read(tmp_path, ""), {"siren": Twice})["siren"]
 
 
 class Strict(Siren):
@@ -148,9 +148,9 @@ class Strict(Siren):
 
 def test_a_required_option_that_is_not_set_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match=r"^\[watcher_actions\.siren\] dial_out: "):
-        ActionOptions(read(tmp_path, ""), {"siren": Strict})["siren"]
+        action_options(read(tmp_path, ""), {"siren": Strict})["siren"]
     conf = read(tmp_path, "[watcher_actions.siren]\ndial_out = fire\n")
-    assert ActionOptions(conf, {"siren": Strict})["siren"] == {"dial_out": "fire", "volume": 3}
+    assert action_options(conf, {"siren": Strict})["siren"] == {"dial_out": "fire", "volume": 3}
 
 
 def plan(**fields):
@@ -164,7 +164,7 @@ def trial(open_trial, tmp_path):
 
     def make(made, plugins=None):
         plugins = {"siren": Siren, **(plugins or {})}
-        options = ActionOptions(read(tmp_path, "[watcher_actions.siren]\nvolume = 9\n"), plugins)
+        options = action_options(read(tmp_path, "[watcher_actions.siren]\nvolume = 9\n"), plugins)
         engine = TaskFlowEngine(max_workers=1)
         return open_trial(made, engine, max_workers=1, plugins=plugins, options=options)
 
@@ -194,7 +194,7 @@ def test_a_revert_is_given_the_options_of_the_type_that_it_undoes(trial, heard, 
 
 
 def test_options_are_checked_before_a_plan_is_claimed(tmp_path):
-    options = ActionOptions(
+    options = action_options(
         read(tmp_path, "[watcher_actions.siren]\nvolume = x\n"), {"siren": Siren}
     )
     environment = ActionEnvironment(plugins={"siren": Siren}, cloud=lambda: None, options=options)
@@ -248,6 +248,32 @@ def test_an_option_of_an_engine_that_cannot_be_used_is_refused_with_its_place(tm
     place = r"watcher\.conf:4: \[watcher_workflow_engines\.other\] max_workers: Should be "
     with pytest.raises(ConfigurationError, match=place):
         assembly.check()
+
+
+def test_a_rule_for_the_strategy_of_a_plan_stands_between_the_plan_and_the_configuration(tmp_path):
+    file = tmp_path / "watcher.conf"
+    rules = "action_execution_rule = evacuate:ANY, drain:ALWAYS"
+    text = f"[watcher_applier]\non_failure = pause\n[watcher_workflow_engines.taskflow]\n{rules}\n"
+    file.write_text(text, encoding="utf-8")
+    conf = configuration.load([str(file)])
+
+    def found(strategy, given=None, **plan):
+        made = ActionPlan(uuid="p", planner="weight", actions=(), strategy_name=strategy, **plan)
+        return plugin_options.on_failure_of(conf, made, given)
+
+    assert found("evacuate") == "only_after_failure"
+    assert found("drain") == "continue"
+    assert found("balance") == found(None) == "pause"
+    assert found("drain", "skip_descendants") == "skip_descendants"
+    assert found("drain", on_failure="pause") == "pause"
+
+
+def test_a_rule_that_watcher_does_not_know_is_refused_with_its_place(tmp_path):
+    file = tmp_path / "watcher.conf"
+    text = "[watcher_workflow_engines.taskflow]\naction_execution_rule = evacuate:SOME\n"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r":2: .*action_execution_rule: .*ALWAYS, ANY"):
+        configuration.load([str(file)])
 
 
 @pytest.mark.usefixtures("third_party")

@@ -78,6 +78,14 @@ def mine(store, receiver, now):
     return found
 
 
+def test_one_that_has_ended_leaves_the_events_to_the_next_at_once(store, receiver, mine):
+    mine._ending.wait = lambda _: mine._ending.set()
+    mine.run()
+    happen(store, 2)
+    deliver(store, receiver, "next").step()
+    assert receiver.got == [1, 2]
+
+
 def test_events_arrive_once_and_in_order(store, monkeypatch):
     monkeypatch.setattr(delivery, "BATCH", 3)
     receiver = Receiver()

@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from applier.delivery.event_file import EventFile
-from applier.delivery.receivers import Away
+from applier.delivery.receivers import Away, EventFile
 
 
 def write(receiver, *events):

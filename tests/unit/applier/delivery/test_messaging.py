@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from applier import configuration
-from applier.delivery import configured_receivers
+from applier.delivery import delivery_service
 from applier.delivery.receivers import Away
 from applier.errors import ConfigurationError
 
@@ -35,7 +35,7 @@ def made(tmp_path):
         file = tmp_path / "watcher.conf"
         file.write_text(text + ON)
         told = []
-        found = configured_receivers.receivers(configuration.load([str(file)], warn=told.append))
+        found = delivery_service.receivers(configuration.load([str(file)], warn=told.append))
         assert told == []
         return found
 

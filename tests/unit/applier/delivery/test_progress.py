@@ -143,16 +143,30 @@ def test_each_event_has_its_own_time_before_it_is_given_up():
     away = Trouble(number=1, since=NOW - DAY, tries=7, why="no route")
     made = progress(away=away)
     old, young = event(1, at=NOW - 2 * DAY), event(2, at=NOW - DAY / 2)
-    made.give_up_old([old, young])
+    made.give_up_old([old, young], {})
     assert [dead.event["number"] for dead in made.dead] == [1]
     assert (made.subscription.delivered, made.subscription.away) == (1, away)
+
+
+def test_what_was_refused_before_the_receiver_went_away_is_given_up_as_well():
+    held = {"p": Trouble(number=2, since=NOW - DAY, tries=9, why="400")}
+    away = Trouble(number=5, since=NOW - DAY / 2, tries=7, why="no route")
+    made = progress(delivered=4, held_back=held, away=away)
+    old = [event(number, at=NOW - 2 * DAY) for number in (2, 3)]
+    made.give_up_old([], {"p": [*old, event(4, at=NOW - DAY / 2)]})
+    assert [(dead.event["number"], dead.why) for dead in made.dead] == [
+        (2, "no route"),
+        (3, "no route"),
+    ]
+    assert made.subscription.held_back["p"] == Trouble(4, NOW - DAY, 0, "")
+    assert made.subscription.delivered == 4
 
 
 def test_nothing_is_given_up_at_the_first_failure_however_old_it_is():
     made = progress()
     old = event(1, at=NOW - 9 * DAY)
     made.deliver_new(page(old), Answers(n1=Away("no route")), never)
-    made.give_up_old([old])
+    made.give_up_old([old], {})
     assert (made.dead, made.subscription.delivered) == ([], 0)
 
 

@@ -11,9 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from applier.contracts import Report
-from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.threads import Threads, Timer, Timers
-from planner.states import ActionState, Outcome
+from applier.engines.attempts import AttemptsInProgress, Threads, Timer, Timers
+from planner.plan.states import ActionState, Outcome
 
 PATIENCE_S = 120.0
 

@@ -10,8 +10,8 @@ from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.machines import OpenMachines
 from applier.testing.trials import plugin
-from planner.model import Action
-from planner.states import Outcome
+from planner.plan.model import Action
+from planner.plan.states import Outcome
 
 
 def execute(work, machines=None, going_on=None, precheck=None, **parameters):

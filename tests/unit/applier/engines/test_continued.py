@@ -12,8 +12,8 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.testing.trials import Trial, changed, plugin
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 
 class AttemptLog:

@@ -10,7 +10,7 @@ from applier.contracts import ActionPlugin
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.trials import Trial
-from planner.states import Outcome, PlanState
+from planner.plan.states import Outcome, PlanState
 
 
 class Machines:

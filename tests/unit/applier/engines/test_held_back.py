@@ -8,7 +8,7 @@ from test_in_progress import nop, plan_of
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.trials import changed
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 class Held:

@@ -10,17 +10,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from applier.actions.pause import Pause
-from applier.actions.skipped import Skipped
-from applier.actions.sleep import Sleep
+from applier.actions.markers import Pause, Skipped, Sleep
 from applier.contracts import ActionPlugin, Request, Verified
+from applier.engines.attempts import ThreadPool
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.engines.threads import ThreadPool
 from applier.errors import ActionFailed
 from applier.scheduling.verdict import TypePolicy
 from applier.testing.trials import changed
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PATIENCE_S = 120.0
@@ -295,11 +293,24 @@ def waiting(uuid, kind="sleep", seconds=SOON_S, **fields):
 WAITING = {"sleep": Sleep, "pause": Pause}
 
 
+def test_what_begins_while_no_thread_is_granted_runs_once_one_is(trial, monkeypatch):
+    granted, grow = iter([False] * 3), ThreadPool.grow
+
+    def scarce(pool, number, extra=0):
+        if not next(granted, True):
+            raise RuntimeError("can't start new thread")
+        grow(pool, number, extra)
+
+    monkeypatch.setattr(ThreadPool, "grow", scarce)
+    one = trial(plan_of(nop("a"), nop("b")), request_interval_s=0.005)
+    assert one.run() is PlanState.SUCCEEDED
+
+
 def test_what_only_waits_holds_no_thread(trial, monkeypatch):
     def no_thread(*_given):
         raise AssertionError("a thread for nothing")
 
-    monkeypatch.setattr("applier.engines.threads.ThreadPool.submit", no_thread)
+    monkeypatch.setattr("applier.engines.attempts.ThreadPool.submit", no_thread)
     plan = plan_of(*(waiting(f"a{i}") for i in range(6)), waiting("p", "pause"))
     one = trial(plan, plugins=WAITING)
     assert one.run() is PlanState.SUCCEEDED

@@ -22,10 +22,11 @@ from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
+from applier.scheduling.submissions import Concurrency
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -56,6 +57,7 @@ def engine_for():
                 recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: NOW),
                 events=events or queue.SimpleQueue(),
                 make_task=make_task,
+                concurrency=Concurrency(limits=plan.limits, max_workers=max_workers),
             )
             wanted = order.open_graph(plan.actions) if links is None else nx.DiGraph(links)
             made = PlanFlow("plan", wanted, make_task)
@@ -94,7 +96,11 @@ def test_the_order_is_that_of_the_links_of_the_flow(engine_for):
 
 
 NO_RUN = PlanRun(
-    plan=plan_of(), recorder=None, events=queue.SimpleQueue(), make_task=lambda _: None
+    plan=plan_of(),
+    recorder=None,
+    events=queue.SimpleQueue(),
+    make_task=lambda _: None,
+    concurrency=Concurrency(limits={}, max_workers=1),
 )
 load = partial(engines.load, engine="actionplan", grace_s=30.0)
 
@@ -220,7 +226,7 @@ class Inline:
 
 def test_work_begins_after_the_commit_that_holds_its_start(engine_for, monkeypatch):
     """And an end is on record before what depends on it begins."""
-    monkeypatch.setattr("applier.engines.threads.ThreadPool", Inline)
+    monkeypatch.setattr("applier.engines.attempts.ThreadPool", Inline)
     seen = []
 
     def work(*_given):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from typing import Any, ClassVar
 
 import pytest
@@ -14,8 +13,8 @@ from applier.contracts import ActionPlugin
 from applier.engines.linear import PlanFlow
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.trials import changed
-from planner.model import Action, ActionPlan
-from planner.states import Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import Outcome, PlanState
 
 
 @pytest.fixture
@@ -63,8 +62,10 @@ def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, monkeypatch
     assert (gc.isenabled(), gc.get_freeze_count()) == (enabled, 0)
 
 
-def test_there_are_as_many_workers_as_processors_unless_it_is_said():
-    assert TaskFlowEngine().max_workers == os.cpu_count()
+def test_there_are_as_many_workers_on_every_machine_unless_it_is_said(monkeypatch):
+    for processors in (1, 61):
+        monkeypatch.setattr("os.cpu_count", lambda count=processors: count)
+        assert TaskFlowEngine().max_workers == 10
     assert TaskFlowEngine(max_workers=7).max_workers == 7
 
 

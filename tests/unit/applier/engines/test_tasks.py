@@ -14,18 +14,19 @@ from dataclasses import replace
 import pytest
 
 from applier import log_fields
-from applier.actions.pause import Pause
-from applier.actions.shell import Shell
+from applier.actions.markers import Pause
+from applier.actions.node_commands import Shell
 from applier.contracts import Verified
+from applier.engines.attempts import Threads
 from applier.engines.environment import ActionEnvironment, ActionOutput
-from applier.engines.tasks import task_maker
-from applier.engines.threads import Threads
+from applier.engines.tasks import only_waiting, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.machines import OpenMachines, local_jobs
 from applier.store.worker_jobs import StopReason
 from applier.testing.trials import plugin
-from planner.model import JOIN, Action
-from planner.states import ActionState, Outcome
+from planner.making.registry import ActionTypes
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState, Outcome
 
 ACTION = Action(uuid="a1", action_type="nop", input_parameters={"size": 3})
 
@@ -429,3 +430,9 @@ def test_a_command_of_another_applier_that_a_stop_cannot_reach_is_in_doubt():
     report = stopped_at_once(OnlyElsewhere())
     assert report.state is ActionState.UNKNOWN
     assert report.message.startswith("node-1: no route to host; ")
+
+
+def test_a_join_is_no_action_type_that_may_only_wait():
+    waits = Action(uuid="p", action_type="pause", input_parameters={"seconds": 1})
+    join, works = Action(uuid="j", action_type=JOIN), ACTION
+    assert only_waiting([waits, join, works], ActionTypes()) == {"p"}

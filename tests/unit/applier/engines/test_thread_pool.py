@@ -7,10 +7,11 @@ import queue
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
-from applier.engines.threads import ThreadPool
+from applier.engines.attempts import ThreadPool, Threads
 
 PATIENCE_S = 120.0
 
@@ -65,11 +66,31 @@ def test_fewer_run_at_once_where_the_machine_grants_no_more_threads(monkeypatch,
         workers.grow(1)
 
 
+def test_work_waits_for_its_first_thread(monkeypatch, caplog):
+    granted, start = iter([False, False, True]), threading.Thread.start
+
+    def scarce(thread):
+        if not next(granted):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    done: queue.SimpleQueue = queue.SimpleQueue()
+    with Threads(8, done.put) as workers:
+        workers.grow(1)
+        workers.submit(SimpleNamespace(execute=lambda: "done"))
+        workers.grow(1)
+        assert done.empty()
+        workers.grow(1)
+        assert done.get(timeout=PATIENCE_S) == "done"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
 @pytest.mark.slow
 def test_work_that_hangs_does_not_keep_the_process_alive():
     program = (
         "import threading\n"
-        "from applier.engines.threads import ThreadPool\n"
+        "from applier.engines.attempts import ThreadPool\n"
         "began = threading.Event()\n"
         "def hang():\n"
         "    began.set()\n"

@@ -11,10 +11,10 @@ import pytest
 from applier.contracts import Approval
 from applier.guarding import approval, approved_content
 from applier.guarding.guard import Guard
-from applier.store.approvals import GivenApprovals
+from applier.store.entries import GivenApprovals
 from applier.testing.sample_plans import MADE, new_plan
 from planner.guards import Guards
-from planner.states import ActionState, PlanState, StateReason
+from planner.plan.states import ActionState, PlanState, StateReason
 
 PLAN = new_plan("a", "b", uuid="6a1f0000-0000-4000-8000-000000000001")
 ONE, TWO = Guards(approvals=1), Guards(approvals=2)

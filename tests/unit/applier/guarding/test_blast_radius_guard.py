@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from applier.guarding import blast_radius
+from applier.guarding import guard
 from applier.guarding.guard import Guard
 from applier.testing.sample_plans import new_plan
-from planner.blast_radius import Share, bounds
 from planner.guards import Guards
+from planner.guards.blast_radius import Share, bounds
 
 EXTENT = (
     *(Share("hosts", 2, 14), Share("instances", 1, 40), Share("rack/r1", 2, 7)),
@@ -40,16 +40,16 @@ def plan_of(extent=EXTENT):
 )
 def test_more_than_a_bound_is_refused(text, told):
     demanded = Guards(blast_radius=bounds(text))
-    found = blast_radius.refusal(plan_of(), demanded)
+    found = guard.touches_too_much(plan_of(), demanded)
     assert (found is None) is (told is None)
     assert told is None or f"plan 6a1f0000 touches {told}" in found
 
 
 def test_a_share_of_what_is_not_known_is_refused_and_a_number_is_not():
     share, number = (Guards(blast_radius=bounds(text)) for text in ("hosts=99%", "hosts=2"))
-    assert "it is not known how many there are" in blast_radius.refusal(plan_of(()), share)
-    assert blast_radius.refusal(plan_of(()), number) is None
-    assert blast_radius.refusal(new_plan("a"), share) is None
+    assert "it is not known how many there are" in guard.touches_too_much(plan_of(()), share)
+    assert guard.touches_too_much(plan_of(()), number) is None
+    assert guard.touches_too_much(new_plan("a"), share) is None
 
 
 @pytest.mark.parametrize("kind", ["rack", "group"])
@@ -57,10 +57,10 @@ def test_a_share_of_what_is_not_known_is_refused_and_a_number_is_not():
 @pytest.mark.parametrize("extent", [(), (Share("hosts", 2, 14), Share("instances", 1, 40))])
 def test_a_bound_of_what_is_not_known_is_refused(kind, most, extent):
     demanded = Guards(blast_radius=bounds(f"{kind}={most}"))
-    told = blast_radius.refusal(plan_of(extent), demanded)
+    told = guard.touches_too_much(plan_of(extent), demanded)
     assert told.startswith(f"it is not known which {kind} ")
     assert "6a1f0000" in told
-    assert blast_radius.refusal(new_plan("a"), demanded) is None, "it touches nothing"
+    assert guard.touches_too_much(new_plan("a"), demanded) is None, "it touches nothing"
 
 
 def test_a_plan_without_facts_needs_the_approvals_of_the_racks_that_it_may_touch():
@@ -74,7 +74,7 @@ def test_a_plan_without_facts_needs_the_approvals_of_the_racks_that_it_may_touch
 
 def test_a_plan_that_was_made_without_the_limit_is_refused():
     demanded = Guards(blast_radius_at_once=bounds("hosts=2"))
-    assert "make a new plan" in blast_radius.refusal(plan_of(), demanded)
+    assert "make a new plan" in guard.touches_too_much(plan_of(), demanded)
     made = plan_of()
     made = replace(made, guards=made.guards._replace(blast_radius_at_once=bounds("hosts=2")))
-    assert blast_radius.refusal(made, demanded) is None
+    assert guard.touches_too_much(made, demanded) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from applier.guarding.combined_holding import CombinedHolding
-from planner.model import Action
+from applier.run.holdings import CombinedHolding
+from planner.plan.model import Action
 
 ACTION = Action(uuid="a", action_type="nop")
 

@@ -15,9 +15,9 @@ from applier.guarding import failure_budget as failures
 from applier.guarding.failure_budget import FailureBudget
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
-from planner import failure_budget
-from planner.model import Action
-from planner.states import ActionState, PlanState
+from planner.guards import failure_budget
+from planner.plan.model import Action
+from planner.plan.states import ActionState, PlanState
 
 FAILED, UNKNOWN, DONE = ActionState.FAILED, ActionState.UNKNOWN, ActionState.SUCCEEDED
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.guarding.open_times import OpenTimes
-from planner.windows import window
+from planner.guards.windows import window
 
 PRAGUE = "sat 22:00-04:00 Europe/Prague"
 

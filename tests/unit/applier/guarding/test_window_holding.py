@@ -17,8 +17,8 @@ from applier.guarding.window_holding import WindowHolding
 from applier.scheduling.submissions import Concurrency
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
-from planner.place_rules import HeldPlace, PlaceRule
-from planner.states import ActionState, PlanState
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import ActionState, PlanState
 
 NO_LIMITS = {}
 TOKEN = "serial:p"  # noqa: S105

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, job_scripts, local_jobs
+from applier.machines import OpenMachines, job_scripts, local_job_process, local_jobs
 from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
@@ -330,22 +330,57 @@ def test_one_that_cannot_be_ended_without_descriptors_may_go_on(place):
     assert was_alive
 
 
-def test_one_that_was_begun_before_and_cannot_be_looked_for_may_go_on(place):
+@pytest.fixture
+def stopped() -> threading.Event:
+    """A stop that is set: nothing waits any longer."""
+    stop = threading.Event()
+    stop.set()
+    return stop
+
+
+def test_one_that_was_begun_before_and_cannot_be_looked_for_may_go_on(place, stopped):
     (place / JOB.folder).mkdir(parents=True)
     with (
         without_descriptors(),
         pytest.raises(JobLost, match="Too many open files") as lost,
     ):
-        run(place, "exit 4")
+        run(place, "exit 4", stop=stopped)
     assert not lost.value.is_over
 
 
-def test_one_that_cannot_be_begun_without_descriptors_is_not_started(place, tmp_path):
+def test_one_that_is_stopped_before_it_has_descriptors_is_not_started(place, tmp_path, stopped):
     with without_descriptors(), pytest.raises(OSError, match="Too many open files") as refused:
-        run(place, f"echo ran >> {tmp_path}/ran")
+        run(place, f"echo ran >> {tmp_path}/ran", stop=stopped)
     assert not isinstance(refused.value, JobLost)
     assert local_jobs.find(place, ATTEMPT.prefix, JOB.mark)[0].state is JobState.NONE
     assert not (tmp_path / "ran").exists()
+
+
+def test_one_that_is_let_go_before_it_has_descriptors_is_left_to_the_next(place, stopped):
+    with without_descriptors(), pytest.raises(JobLost, match="let go") as lost:
+        run(place, "exit 4", stop=stopped, let_go=stopped)
+    assert not lost.value.is_over
+    assert run(place, "exit 4").code == 4
+
+
+def test_one_waits_for_descriptors_before_and_after_it_has_begun(place, monkeypatch, caplog):
+    """Whatever else the applier does has taken them, and gives them back."""
+
+    class Stop(threading.Event):
+        def wait(self, timeout=None):
+            taken.close()
+            return False
+
+    waiting = local_job_process.once_granted
+
+    def short(make, stop):
+        taken.enter_context(without_descriptors())
+        return waiting(make, stop)
+
+    monkeypatch.setattr(local_jobs, "once_granted", short)
+    with contextlib.ExitStack() as taken:
+        assert run(place, "echo one; exit 4", stop=Stop()).code == 4
+    assert "Too many open files; a command waits" in caplog.text
 
 
 def test_one_that_ends_without_descriptors_is_followed_to_its_end(place):

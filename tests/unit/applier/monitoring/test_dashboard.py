@@ -13,10 +13,9 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from applier.monitoring import passing
-from applier.monitoring.measured_store import FOR_LIMITS
+from applier.monitoring import serving
+from applier.monitoring.measured_store import FOR_LIMITS, RunMetrics
 from applier.monitoring.record_collector import RecordCollector, registry_of
-from applier.monitoring.run_metrics import RunMetrics
 from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
 
 DASHBOARD = Path(__file__).parents[4] / "etc" / "grafana-dashboard.json"
@@ -47,10 +46,10 @@ def offered() -> dict[str, set[str]]:
     runs.attempts.labels("nop", "FAILED")
     runs.waits.labels(FOR_LIMITS)
     known: dict[str, set[str]] = {}
-    with passing.listening() as listener:
-        passing.serve_metrics(listener, runs.registry)
+    with serving.listening() as listener:
+        serving.serve_metrics(listener, runs.registry)
         texts = [generate_latest(registry_of(RecordCollector(lambda: figures)))]
-        texts.append(passing.fetch_metrics(listener))
+        texts.append(serving.fetch_metrics(listener))
     for text in texts:
         for family in text_string_to_metric_families(text.decode()):
             assert family.documentation.endswith(".")

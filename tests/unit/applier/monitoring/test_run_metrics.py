@@ -10,13 +10,12 @@ import pytest
 from store_checks.running_plans import ME, NOW, retries, starts, succeeds
 
 from applier.errors import PlanConflict
-from applier.monitoring.measured_store import MeasuredStore, measured
+from applier.monitoring.measured_store import MeasuredStore, RunMetrics, measured
 from applier.monitoring.record_collector import RecordCollector
-from applier.monitoring.run_metrics import RunMetrics
 from applier.store.figures import StoreFigures
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 def test_durations_waits_and_commits_of_a_run() -> None:

@@ -19,8 +19,8 @@ from applier.errors import ActionFailed, AlreadyDone, StoreError
 from applier.monitoring.traces import TracedRun
 from applier.testing.random_plans import carry_out, random_fate, random_plan
 from applier.testing.trials import Trial, changed, plugin
-from planner.model import JOIN, Action, ActionPlan, Trigger
-from planner.states import OPEN, ActionState, Outcome, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.states import OPEN, ActionState, Outcome, PlanState
 
 
 class Recorded:

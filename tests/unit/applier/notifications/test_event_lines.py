@@ -17,8 +17,8 @@ from applier.notifications.schema import SCHEMA
 from applier.testing.random_plans import carry_out, random_fate, random_plan
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
-from planner.model import JOIN
-from planner.states import ActionState, PlanState
+from planner.plan.model import JOIN
+from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 CHECKED = jsonschema.Draft202012Validator(SCHEMA)

@@ -9,7 +9,7 @@ import pytest
 
 from applier.notifications import versioned
 from applier.notifications.versioned import notification
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 HEAD = {"version": "1.0", "number": 7, "at": "2026-01-02T04:04:05.678+01:00", "plan": "p1"}
 ROW = re.compile(r"^(plan|action)\.state,? (.+?)  +(action\S*)  +(\w+)$", re.MULTILINE)

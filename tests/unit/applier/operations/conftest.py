@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from store_checks.running_plans import NOW
 
-from applier.actions.nop import Nop
+from applier.actions.markers import Nop
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import Claimant
 from applier.guarding.guard import Guard
@@ -21,8 +21,8 @@ from applier.run.this_process import this_host
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
-from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.plan.model import ActionPlan
+from planner.plan.states import PlanState
 
 
 class Site:
@@ -42,7 +42,7 @@ class Site:
         )
 
     def _require_allowed(self, plan: ActionPlan) -> None:
-        self.assembly.guard.require(plan, self.store, datetime.now(UTC))
+        self.assembly.guard.require(plan, self.store.approvals, datetime.now(UTC))
 
     def saved(self, *names: str, state: PlanState = PlanState.RECOMMENDED) -> ActionPlan:
         """Save a plan of no-ops in a state."""

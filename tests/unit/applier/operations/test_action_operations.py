@@ -11,8 +11,8 @@ from store_checks.running_plans import NOW, ends, starts
 from applier.errors import ActionFailed, PlanConflict
 from applier.operations import actions
 from applier.testing.sample_plans import new_plan
-from planner.model import Action
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action
+from planner.plan.states import ActionState, PlanState
 
 
 def test_an_action_is_skipped_and_what_needs_it_is_told(site):

@@ -7,10 +7,10 @@ import pytest
 
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding.guard import Guard
-from applier.operations import approving, plans, resuming
+from applier.operations import approving, plans
 from applier.testing.sample_plans import new_plan
 from planner.guards import Guards
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 def demand(site, **demanded):
@@ -71,7 +71,7 @@ def test_a_plan_that_failed_is_resumed_once_it_is_approved(site):
     demand(site, approvals=1)
     plan = site.saved("a", state=PlanState.FAILED)
     with pytest.raises(GuardRefusal):
-        resuming.resume(site.assembly, site.operator, plan, None)
+        plans.resume(site.assembly, site.operator, plan, None)
     assert site.now(plan).state is PlanState.FAILED
     approving.approve(site.assembly, site.operator, plan, "go on")
     assert approving.as_dict(site.assembly, site.now(plan))["missing"] is None

@@ -10,8 +10,8 @@ import pytest
 
 from applier.operations.differences import MOST_COMPARED, from_last_of_its_name
 from applier.testing.sample_plans import MADE, new_plan
-from planner.blast_radius import Share
 from planner.guards import Guards
+from planner.guards.blast_radius import Share
 
 AGED = Guards(approval_max_age_s=60.0, extent=(Share("hosts", 1, 2),))
 LATER = MADE + timedelta(hours=1)

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.operations.last_run import first_start, taken_s
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from applier.contracts import HistoryEntry
+from applier.operations.last_run import began, taken_s
+from applier.timeline.holds import runs
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 CLAIMED = datetime(2026, 11, 25, 9, tzinfo=UTC)
 
@@ -32,19 +34,25 @@ def plan(*times: tuple[int, int | None]) -> ActionPlan:
 
 
 @pytest.mark.parametrize(
-    ("times", "first_s", "took_s"),
+    ("times", "took_s"),
     [
-        ([(2, 5), (5, 9)], 2, 7),
-        ([(-60, -50), (2, 5)], 2, 3),
-        ([(-60, 20), (21, 22)], 0, 22),
-        ([(-60, None)], 0, 0),
-        ([(-60, -50)], None, 0),
-        ([], None, 0),
+        ([(2, 5), (5, 9)], 9),
+        ([(-60, -50), (2, 5)], 5),
+        ([(-60, 20), (21, 22)], 22),
+        ([(-60, None)], 0),
+        ([(-60, -50)], 0),
+        ([], 0),
     ],
     ids=["all of it", "the rest", "what ran on", "still runs", "nothing was left", "no actions"],
 )
-def test_the_last_run_begins_with_its_first_start_or_with_what_it_took_over(times, first_s, took_s):
+def test_the_last_run_lasts_from_its_claim_to_its_last_end(times, took_s):
+    made = plan(*times)
     store = SimpleNamespace(last_claimant=lambda _: SimpleNamespace(claimed_at=CLAIMED))
-    first = None if first_s is None else CLAIMED + timedelta(seconds=first_s)
-    assert first_start(store, plan(*times)) == first
-    assert taken_s(store, plan(*times)) == took_s
+    assert began(store, made) == CLAIMED
+    assert taken_s(store, made) == took_s
+    entries = [
+        HistoryEntry(verb="apply", who="ada", at=CLAIMED - timedelta(seconds=before))
+        for before in (100, 0)
+    ]
+    last = runs(made, entries)[-1]
+    assert (last.ended - last.began).total_seconds() == took_s

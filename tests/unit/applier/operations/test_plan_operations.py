@@ -14,12 +14,12 @@ from store_checks.running_plans import NOW
 from applier.contracts import Claimant, Report
 from applier.errors import GuardRefusal, OtherCloud, PlanConflict
 from applier.operations import claim as claim_text
-from applier.operations import plans, removal, resuming
+from applier.operations import plans, removal
 from applier.run.resume import take_over
 from applier.testing.sample_plans import new_plan
 from planner.guards import Guards
-from planner.place_rules import HeldPlace, PlaceRule
-from planner.states import ActionState, PlanState
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import ActionState, PlanState
 
 ENDED = [PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED, PlanState.SUPERSEDED]
 
@@ -252,7 +252,7 @@ def test_a_limit_that_was_approved_is_not_raised_while_the_plan_runs(site):
 
 def test_a_plan_that_is_resumed_says_what_is_left(site):
     plan = site.saved("a", "b", state=PlanState.CANCELLED)
-    resuming.resume(site.assembly, site.operator, plan, "again")
+    plans.resume(site.assembly, site.operator, plan, "again")
     now = site.now(plan)
     assert (now.state, now.status_message) == (PlanState.PENDING, "resumed by ada: again")
     assert re.findall(r"\d+", site.told[0]) == ["0", "0", "2"]
@@ -261,7 +261,7 @@ def test_a_plan_that_is_resumed_says_what_is_left(site):
 
 def test_a_plan_that_has_not_been_started_is_not_resumed(site):
     plan = site.saved("a")
-    for operation in (resuming.foresee, lambda *given: resuming.resume(*given, None)):
+    for operation in (plans.foresee, lambda *given: plans.resume(*given, None)):
         with pytest.raises(PlanConflict):
             operation(site.assembly, site.operator, plan)
     assert site.now(plan).state is PlanState.RECOMMENDED

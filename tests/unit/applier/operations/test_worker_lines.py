@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.contracts import Claimant, JobOffer, Report
-from applier.operations import explanation, worker_lines
+from applier.operations import explanation, services
 from applier.store.worker_jobs import (
     AttemptKey,
     JobTask,
@@ -22,7 +22,7 @@ from applier.store.worker_jobs import (
 )
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 NOW, TOKEN = datetime(2026, 1, 2, tzinfo=UTC), "t"
 
@@ -35,7 +35,7 @@ def store() -> Iterator[TemporaryStore]:
 
 def line_of(store: TemporaryStore, uuid: str) -> list[str]:
     plan = store.load_plan(uuid)
-    return explanation.explained(SimpleNamespace(store=store), plan, plan.actions[0], 4)[1:]
+    return explanation.explained(SimpleNamespace(plans=store), None, plan, plan.actions[0], 4)[1:]
 
 
 def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
@@ -74,4 +74,4 @@ def test_a_job_that_is_looked_for_on_its_machine_is_not_carried_out_again(store)
     job = WorkerJob(
         AttemptKey("p", "a", 1), "site-b", "nop", WorkerJobState.DOING, JobTask.FIND, 1.0, "w2"
     )
-    assert worker_lines._line(store, job) == "Worker w2 finds out what became of it."
+    assert services._line(store, job) == "Worker w2 finds out what became of it."

@@ -15,8 +15,8 @@ from applier.scheduling.decisions import Decisions
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 State = ActionState

@@ -7,7 +7,7 @@ import pytest
 
 from applier.rehearsal.faults import Concerned, Fault, FaultKind, concerned, read
 from planner.errors import InvalidInput
-from planner.model import Action
+from planner.plan.model import Action
 
 ACTIONS = (
     Action(uuid="u1", action_type="migrate", name="db-1", tokens=("node:c1", "node:c2")),

@@ -10,19 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.rehearsal.attempts import Attempts
-from applier.rehearsal.chances import chance
-from applier.rehearsal.faults import concerned, read
-from applier.rehearsal.homes import HomesOfPlan
+from applier.rehearsal.faults import Attempts, chance, concerned, read
 from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
-from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
-from applier.scheduling.course import Course
-from applier.scheduling.forecast import best_ranks, forecast
+from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
+from applier.scheduling.course import Course, Ranking
+from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy
 from applier.testing.random_plans import random_plan
-from planner.model import Action, Effect, Touch
-from planner.states import OPEN, ActionState, PlanState
+from planner.plan.model import Action, Effect, Touch
+from planner.plan.states import OPEN, ActionState, PlanState
 
 S = ActionState
 
@@ -58,7 +55,7 @@ def rehearse(
     )
     rehearsal = Rehearsal(
         Course(actions, seconds, concurrency),
-        best_ranks(actions, seconds, concurrency),
+        Ranking(actions, seconds, concurrency).ranks,
         FailureRules(on_failure=on_failure, policies=policies),
         HomesOfPlan(actions, touches or {}),
     )

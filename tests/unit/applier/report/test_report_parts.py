@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,17 +14,19 @@ from xml.etree import ElementTree
 import pytest
 
 from applier.operations.timelines import Observed
-from applier.report import inputs, pictures, what_if
+from applier.report import inputs, what_if
 from applier.report.action_rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
+from applier.report.content import left
 from applier.report.heads import summary
-from applier.report.lists import left
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
+from applier.timeline.holds import runs, taken
 from applier.timeline.times import NOTHING, times
-from planner.model import Action, ActionPlan
-from planner.registry import ActionTypes
-from planner.states import ActionState, PlanState
+from planner.making.registry import ActionTypes
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
+from planner.render.look import style_of_a_picture, style_of_pages
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 FORECAST = Forecast(
@@ -134,11 +137,16 @@ def test_each_point_of_the_curve_has_a_role_and_a_title() -> None:
 
 
 def test_the_style_of_pictures_holds_only_inside_of_them() -> None:
-    sheet = pictures.style()
-    for line in sheet.splitlines():
-        if "{" in line and not line.startswith("@media"):
-            selectors = line.partition("{")[0].split(",")
-            assert all(one.strip().startswith((".timeline ", ".graph ")) for one in selectors)
+    selectors = re.findall(r"^([^{}\s][^{}]*?)\s*\{", style_of_pages(), re.MULTILINE)
+    begins = (".drawn ", ".badge.", ":root", "@media")
+    assert all(one.startswith(begins) for s in selectors for one in re.split(r",\s*", s))
+
+
+def test_no_colour_is_left_out_in_a_file_of_its_own_or_on_a_page() -> None:
+    alone, page = style_of_a_picture(), style_of_pages()
+    assert "$" not in alone + page
+    assert "var(" not in alone
+    assert all(f"--{name}: #" in page for name in re.findall(r"var\(--(\w+)\)", page))
 
 
 def test_the_input_can_be_read_and_has_no_secrets() -> None:
@@ -193,18 +201,17 @@ def test_the_options_of_the_engine_are_shown_by_its_name_in_watcher_too(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("state", "now_s", "told"),
+    ("state", "told"),
     [
-        (PlanState.ONGOING, 3.0, "Has run 3s, expected to end after 1s."),
-        (PlanState.PAUSED, 3.0, "Ran 1s, and stands still."),
-        (PlanState.SUCCEEDED, None, "Took 1s."),
+        (PlanState.ONGOING, "Has run 3s, expected to end after 1s."),
+        (PlanState.PAUSED, "Ran 1s, and stands still."),
+        (PlanState.SUCCEEDED, "Took 1s."),
     ],
 )
-def test_the_end_of_a_plan_is_expected_only_while_it_runs(
-    state: PlanState, now_s: float | None, told: str
-) -> None:
+def test_the_end_of_a_plan_is_expected_only_while_it_runs(state: PlanState, told: str) -> None:
     plan = ActionPlan(uuid="p", planner="weight", state=state, actions=(ran(1),))
     now = BEGAN + timedelta(seconds=3)
-    found = replace(times(plan, now=now, expected=NOTHING, attempts={}), now_s=now_s)
-    text = summary(plan, Observed(found, {}, (), 0.0, is_known=False))
+    found = times(plan, now=now, expected=NOTHING, attempts={})
+    took = taken(plan, runs(plan, [], now=now))
+    text = summary(plan, Observed(found, {}, (), 0.0, is_known=False, taken=took))
     assert text.endswith(told)

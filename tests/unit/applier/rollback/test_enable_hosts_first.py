@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import applier.rollback.enable_hosts_first as module
-from applier.rollback.enable_hosts_first import enable_hosts_first
-from planner.model import Action, Effect, Touch
+import applier.rollback as module
+from applier.rollback import enable_hosts_first
+from planner.plan.model import Action, Effect, Touch
 
 Plan = tuple[list[Action], dict[str, list[Touch]]]
 

@@ -10,13 +10,17 @@ from itertools import count
 import pytest
 
 from applier.errors import PlanConflict
-from applier.rollback.plan import rollback
-from planner.graph import order_graph, validate
-from planner.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from applier.rollback import rollback
+from planner.plan.graph import order_graph, validate
+from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REVERTIBLE = {"migrate": True, "resize": False}
+
+
+def is_revertible(action):
+    return REVERTIBLE.get(action.action_type, False)
 
 
 def done(name, action_type="migrate", **fields):
@@ -34,7 +38,7 @@ def rolled_back(*actions, **fields):
     known = {"planner": "weight", "state": PlanState.FAILED, **fields}
     plan = ActionPlan(uuid="plan", actions=actions, **known)
     numbers = count()
-    made = rollback(plan, REVERTIBLE, touched, now=NOW, new_id=lambda: f"new-{next(numbers)}")
+    made = rollback(plan, is_revertible, touched, now=NOW, new_id=lambda: f"new-{next(numbers)}")
     validate(made.actions)
     return made
 

@@ -14,8 +14,8 @@ from applier.errors import ActionFailed
 from applier.scheduling.verdict import ActionEnd, TypePolicy
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import Trial
-from planner.model import JOIN
-from planner.states import PlanState
+from planner.plan.model import JOIN
+from planner.plan.states import PlanState
 
 JUMPS = (
     timedelta(),

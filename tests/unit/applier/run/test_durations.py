@@ -10,8 +10,8 @@ import pytest
 from applier.run.durations import Durations, PastDurations, estimates
 from applier.scheduling.verdict import TypePolicy
 from applier.store.samples import Sample
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState
 
 OTHERWISE = {"resize": 20.0, "migrate": 99.0}
 RUNS = {"migrate": [50.0, 60.0, 55.0, 52.0, 58.0, 51.0, 57.0, 54.0, 70.0, 3600.0]}

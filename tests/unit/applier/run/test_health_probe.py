@@ -13,12 +13,11 @@ import threading
 import pytest
 
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.guarding.combined_holding import CombinedHolding
-from applier.run import health_probe
-from applier.run.health_probe import HealthProbe, asked
+from applier.run import holdings
+from applier.run.holdings import CombinedHolding, HealthProbe, asked
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 def run(answers, *names):
@@ -86,6 +85,18 @@ def test_an_answer_that_does_not_come_pauses_the_plan():
     assert "no answer after 35 s" in told
 
 
+def test_a_probe_for_which_no_thread_is_left_pauses_the_plan(monkeypatch):
+    def none_left(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    paused = []
+    probe = HealthProbe(lambda: None, lambda _, why: paused.append(why))
+    assert probe.holds(new_plan("a").actions[0], begins=True)
+    assert probe.holds(new_plan("a").actions[0], begins=True)
+    assert paused == ["it cannot be run: can't start new thread"]
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_probe_that_breaks_pauses_the_plan():
     plan = new_plan("a", state=PlanState.PENDING)
@@ -103,7 +114,7 @@ def test_a_probe_that_breaks_pauses_the_plan():
 
 @pytest.mark.slow
 def test_what_hangs_is_killed_with_all_that_it_has_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(health_probe, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(holdings, "PATIENCE_S", 1.0)
     pipe = tmp_path / "alive"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

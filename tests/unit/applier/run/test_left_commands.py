@@ -8,15 +8,14 @@ import threading
 
 import pytest
 
-from applier.actions.nop import Nop
+from applier.actions.markers import Nop
 from applier.contracts import Claimant, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
 from applier.machines.found_jobs import FoundJob, JobState
-from applier.run.left_commands import described, end_commands, unseen_command_text
-from applier.run.verify import verify_all
-from planner.model import Action
-from planner.states import ActionState, StateReason
+from applier.run.interrupted_actions import described, end_commands, unseen_command_text, verify_all
+from planner.plan.model import Action
+from planner.plan.states import ActionState, StateReason
 
 PATIENCE_S = 120.0
 RUNS = [FoundJob("p.a.2.1", JobState.RUNS, age_s=7.0)]

@@ -12,7 +12,7 @@ import pytest
 from applier.contracts import Claimant
 from applier.run.liveness import MISSED_HEARTBEATS, SilenceWatch, gone, has_died, is_gone
 from applier.testing.sample_plans import new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ELSEWHERE = Claimant(host="elsewhere", pid=1, user="ann", heartbeat_at=NOW)

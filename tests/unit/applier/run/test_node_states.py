@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from applier.run.node_states import DeploymentReport, Status, Word, has_begun, report
-from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 S, P = ActionState, PlanState
 

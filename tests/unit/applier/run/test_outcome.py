@@ -7,7 +7,7 @@ import pytest
 
 from applier.run.outcome import fold
 from applier.scheduling.decisions import Halt, HaltReason
-from planner.states import ActionState as State
+from planner.plan.states import ActionState as State
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, OtherCloud
 from applier.run import plan_cloud
 from applier.testing.trials import changed, plugin
-from planner.model import JOIN, Action, ActionPlan
-from planner.registry import ActionTypes
+from planner.making.registry import ActionTypes
+from planner.plan.model import JOIN, Action, ActionPlan
 
 EAST = SimpleNamespace(name="east")
 MIGRATE = {"resource_id": "i", "migration_type": "live"}

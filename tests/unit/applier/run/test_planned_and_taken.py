@@ -6,8 +6,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from applier.run.planned_and_taken import by_type
-from planner.model import Action
-from planner.states import ActionState
+from planner.plan.model import Action
+from planner.plan.states import ActionState
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 

@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_verify import AllButTheLast
+from test_verify import await_all_but_the_last
 
 from applier.contracts import ActionPlugin
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone
-from applier.run import prechecks
 from applier.run.prechecks import Precheck, check_all
-from planner.model import JOIN, Action
-from planner.states import ActionState, Outcome
+from planner.plan.model import JOIN, Action
+from planner.plan.states import ActionState, Outcome
 
 
 def plugin_of(look: Callable[[Any], None]) -> type[ActionPlugin]:
@@ -65,7 +62,7 @@ def test_each_answer() -> None:
     )
     assert found == {
         "do": (Precheck.TO_DO, None),
-        "done": (Precheck.DONE, "it is off"),
+        "done": (Precheck.NOT_NEEDED, "it is off"),
         "refused": (Precheck.REFUSED, "no such host"),
         "broken": (Precheck.NO_ANSWER, "KeyError: 'x'"),
     }
@@ -79,8 +76,7 @@ def test_joins_and_what_has_started_are_left_out() -> None:
 def test_one_that_never_answers_does_not_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    answers = SimpleNamespace(SimpleQueue=lambda: AllButTheLast(1), Empty=queue.Empty)
-    monkeypatch.setattr(prechecks, "queue", answers)
+    await_all_but_the_last(1, monkeypatch)
     never = threading.Event()
 
     def look(parameters: Any) -> None:
@@ -116,4 +112,4 @@ def test_work_that_is_done_changes_nothing_for_the_next() -> None:
         act("a", tokens=("node:c1",), input_parameters=done),
         act("b", tokens=("node:c1",), input_parameters=done),
     )
-    assert [state for state, _ in found.values()] == [Precheck.DONE, Precheck.DONE]
+    assert [state for state, _ in found.values()] == [Precheck.NOT_NEEDED, Precheck.NOT_NEEDED]

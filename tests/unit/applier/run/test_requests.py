@@ -58,12 +58,11 @@ class Read:
 
     def __init__(self, store, *, after=0, held_by_others=()) -> None:
         self.events: queue.SimpleQueue = queue.SimpleQueue()
-        self.reader = RequestReader(
-            store, PLAN, after=after, events=self.events, held_by_others=held_by_others
-        )
+        self.reader = RequestReader(store, PLAN, after=after, events=self.events)
+        self.reader.held_by_others = held_by_others
 
     def turn(self) -> list:
-        assert self.reader._poll() is True, "it goes on"
+        assert self.reader.poll() is True, "it goes on"
         found = []
         while not self.events.empty():
             found.append(self.events.get())

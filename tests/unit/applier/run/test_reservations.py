@@ -11,8 +11,8 @@ from applier.contracts import ActionPlugin
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial, changed
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 
 class ReservationLog(TemporaryStore):

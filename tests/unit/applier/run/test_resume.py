@@ -12,8 +12,8 @@ from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.run.resume import resume, to_reset
 from applier.testing.sample_plans import new_plan
-from planner.model import Action, ActionPlan, Trigger
-from planner.states import ActionState, Outcome, PlanState, StateReason
+from planner.plan.model import Action, ActionPlan, Trigger
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 S = ActionState

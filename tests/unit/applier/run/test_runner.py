@@ -17,8 +17,8 @@ from applier.errors import GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.scheduling.verdict import ActionEnd
 from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.errors import InvalidPlan
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PATIENCE_S = 120.0

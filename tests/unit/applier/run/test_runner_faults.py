@@ -14,11 +14,11 @@ import pytest
 
 from applier.contracts import ActionPlugin, Report, Request, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.errors import AlreadyDone, DamagedRecord, PlanConflict, StoreError
+from applier.errors import AlreadyDone, DamagedRecord, NoThread, PlanConflict, StoreError
 from applier.run.this_process import this_host
 from applier.testing.trials import CLAIMANT, Trial, changed
-from planner.model import Action, ActionPlan, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.model import Action, ActionPlan, Trigger
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PATIENCE_S = 120.0
@@ -157,6 +157,34 @@ def test_a_plan_whose_forecast_cannot_be_made_runs(trial):
     one = trial(CHAIN, runs_at=Mock(queue_limits=damaged, **{"executor_of.return_value": None}))
     one.store.durations = damaged
     assert one.run() is PlanState.SUCCEEDED
+
+
+# A machine without threads
+
+
+@pytest.mark.parametrize("name", ["heartbeat", "request reader"])
+def test_a_thread_that_cannot_be_started_is_a_sentence_and_nothing_has_begun(
+    trial, monkeypatch, name
+):
+    start = threading.Thread.start
+
+    def none_left(thread):
+        if thread.name == name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    one = trial(CHAIN)
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    broken = one.broken()
+    assert isinstance(broken, NoThread)
+    assert str(broken) == (
+        f"no thread can be started for the {name} of a run: can't start new thread; "
+        "nothing has begun"
+    )
+    assert one.plan().state is PlanState.PENDING
+    assert one.store.claimant("plan") is None
+    monkeypatch.undo()
+    assert one.again(TaskFlowEngine(max_workers=2)).run() is PlanState.SUCCEEDED
 
 
 # A claim that is lost

@@ -13,8 +13,8 @@ from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
 from applier.run.resume import DEATHS, resume, take_over
 from applier.testing.sample_plans import new_plan
-from planner.place_rules import HeldPlace, PlaceRule
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=10)

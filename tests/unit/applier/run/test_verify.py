@@ -11,17 +11,16 @@ from typing import Any, ClassVar
 
 import pytest
 
-from applier.actions.puppet import Puppet
-from applier.actions.shell import Shell
+from applier.actions.node_commands import Puppet, Shell
 from applier.contracts import ActionPlugin, Claimant, Verified
+from applier.engines import attempts
 from applier.engines.environment import ActionEnvironment
 from applier.machines import OpenMachines
 from applier.machines.job_names import AttemptName
-from applier.run import verify as verify_module
+from applier.run.interrupted_actions import verify_all
 from applier.run.this_process import this_host
-from applier.run.verify import verify_all
-from planner.model import Action
-from planner.states import ActionState
+from planner.plan.model import Action
+from planner.plan.states import ActionState
 
 PATIENCE_S = 120.0
 
@@ -95,6 +94,12 @@ class AllButTheLast:
         return self._answers.get(timeout=timeout if self._left < 0 else PATIENCE_S)
 
 
+def await_all_but_the_last(number, monkeypatch):
+    queues = iter([AllButTheLast(number), queue.SimpleQueue()])
+    made = SimpleNamespace(SimpleQueue=lambda: next(queues), Empty=queue.Empty)
+    monkeypatch.setattr(attempts, "queue", made)
+
+
 @pytest.mark.parametrize("state", ["ONGOING", "UNKNOWN"])
 @pytest.mark.parametrize("rerun_safe", [False, True])
 def test_what_may_be_at_work_is_not_begun_a_second_time(ended_pid, state, rerun_safe):
@@ -129,8 +134,7 @@ def test_an_attempt_in_doubt_that_has_ended_is_verified_wherever_it_ran():
 
 
 def test_one_that_hangs_leaves_itself_in_doubt_and_nobody_else(monkeypatch, caplog, ended_pid):
-    answers = SimpleNamespace(SimpleQueue=lambda: AllButTheLast(20), Empty=queue.Empty)
-    monkeypatch.setattr(verify_module, "queue", answers)
+    await_all_but_the_last(20, monkeypatch)
     Answering.go.clear()
     actions = [cut_off(f"a{i}", Verified.NOT_DONE) for i in range(20)]
     try:

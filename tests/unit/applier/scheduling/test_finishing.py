@@ -13,9 +13,9 @@ from applier.scheduling.decisions import Decisions, HaltReason
 from applier.scheduling.scheduler import NO_FAILURE_RULES, Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy
-from planner.model import Action
-from planner.place_rules import HeldPlace, PlaceRule
-from planner.states import ActionState, Outcome
+from planner.plan.model import Action
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import ActionState, Outcome
 
 TOKEN = "serial:p"  # noqa: S105
 PLAIN = PlaceRule()

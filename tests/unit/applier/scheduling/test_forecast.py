@@ -7,12 +7,12 @@ import random
 
 import pytest
 
-from applier.scheduling.course import Course
-from applier.scheduling.forecast import Forecast, best_ranks, forecast, makespan_s
+from applier.scheduling.course import Course, Ranking
+from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import random_plan
-from planner.model import JOIN, Action, Trigger
-from planner.states import ActionState, Outcome
+from planner.plan.model import JOIN, Action, Trigger
+from planner.plan.states import ActionState, Outcome
 
 
 def action(uuid: str, **fields) -> Action:
@@ -22,8 +22,8 @@ def action(uuid: str, **fields) -> Action:
 def predicted(*actions: Action, seconds: dict[str, float], **options) -> Forecast:
     given = Concurrency(**{"limits": {}, "max_workers": 9, **options})
     found = forecast(actions, seconds, given)
-    assert makespan_s(actions, seconds, given) == found.timeline.makespan_s
-    assert best_ranks(actions, seconds, given) == found.ranks
+    assert Ranking(actions, seconds, given).timeline.makespan_s == found.timeline.makespan_s
+    assert Ranking(actions, seconds, given).ranks == found.ranks
     return found
 
 
@@ -232,7 +232,7 @@ def test_scheduling_backwards_and_forwards_again_finds_a_shorter_order():
 def test_no_shorter_order_is_looked_for_in_a_plan_with_too_many_actions(
     many, makespan, monkeypatch
 ):
-    monkeypatch.setattr("applier.scheduling.forecast.MANY", many)
+    monkeypatch.setattr("applier.scheduling.course.MANY", many)
     assert predicted(*IMPROVED, seconds=TAKES, max_workers=2).timeline.makespan_s == makespan
 
 

@@ -12,7 +12,7 @@ from test_scheduler_stories import CANCEL, DONE, PAUSE, action, skip
 from applier.contracts import Report, Request
 from applier.scheduling.scheduler import HaltReason
 from applier.scheduling.verdict import OnFailure
-from planner.states import ActionState
+from planner.plan.states import ActionState
 
 TOLERANCES = [{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}]
 

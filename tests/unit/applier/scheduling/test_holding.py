@@ -11,7 +11,7 @@ from applier.scheduling.decisions import WaitKind
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, Outcome
+from planner.plan.states import ActionState, Outcome
 
 
 class Held:

@@ -8,8 +8,8 @@ import pytest
 
 from applier.scheduling.order import completed, links
 from applier.testing.random_plans import random_plan
-from planner.model import Action, Trigger
-from planner.states import Outcome
+from planner.plan.model import Action, Trigger
+from planner.plan.states import Outcome
 
 
 def reachable(after: dict[str, list[str]]) -> set[tuple[str, str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from applier.operations.reasons import foreseen
+from applier.operations.explanation import foreseen
 from applier.scheduling.forecast import forecast
 from applier.scheduling.queue_limits import queue_limits
 from applier.scheduling.submissions import Concurrency
 from applier.store.worker_jobs import Served
-from planner.model import Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 
 ACTIONS = [
     Action(uuid=f"{site}{n}", name=f"{site}{n}", action_type="nop", tokens=(f"region:{site}",))

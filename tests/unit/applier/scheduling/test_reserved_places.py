@@ -10,9 +10,9 @@ from applier.scheduling import order
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
-from planner.model import Action
-from planner.place_rules import HeldPlace, PlaceRule
-from planner.states import ActionState, Outcome
+from planner.plan.model import Action
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import ActionState, Outcome
 
 TOKEN = "serial:p"  # noqa: S105
 DONE = {"state": ActionState.SUCCEEDED, "attempts": 1}

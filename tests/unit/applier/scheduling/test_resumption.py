@@ -10,8 +10,8 @@ import pytest
 from applier.contracts import Verified
 from applier.scheduling.resumption import decide, going_on, was_cut_off
 from applier.store import Attempt
-from planner.model import Action
-from planner.states import ActionState, Outcome, Who, check
+from planner.plan.model import Action
+from planner.plan.states import ActionState, Outcome, Who, check
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -13,8 +13,8 @@ from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import OnFailure, TypePolicy
 from applier.store import Reservation
-from planner.model import ANCHOR, JOIN
-from planner.states import ActionState
+from planner.plan.model import ANCHOR, JOIN
+from planner.plan.states import ActionState
 
 ONE_WORKER = Concurrency(limits={}, max_workers=1)
 TWICE = {"nop": TypePolicy(retries=1, retry_delay_s=5)}

@@ -14,8 +14,8 @@ from applier.scheduling import order
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
-from planner.model import JOIN, Action, Blocker, Trigger
-from planner.states import ActionState, Outcome
+from planner.plan.model import JOIN, Action, Blocker, Trigger
+from planner.plan.states import ActionState, Outcome
 
 State = ActionState
 DONE, GOES_ON = True, False
@@ -155,6 +155,29 @@ def test_with_continue_needs_are_order_only():
     Story(action("a"), action("b", needs=("a",)), on_failure=OnFailure.CONTINUE).tells(
         ANY, ("a fails", ["start b"])
     )
+
+
+def test_with_only_after_failure_the_next_runs_if_the_one_before_failed():
+    needs = [action("b", needs=("a",)), action("c", needs=("b", "a")), action("d", parents=("c",))]
+    story = Story(action("a"), *needs, on_failure=OnFailure.ONLY_AFTER_FAILURE)
+    story.begin()
+    assert story.turn("a fails") == ["start b"]
+    assert story.turn("b ok") == [
+        "c SKIPPED: b",
+        "d SKIPPED: c",
+    ]
+
+
+def test_with_only_after_failure_a_join_hands_on_what_became_of_the_one_before_it():
+    join = action("j", action_type=JOIN, needs=("a",))
+    after = action("b", parents=("j",))
+    for ended, told in (
+        ("a fails", ["j SUCCEEDED", "start b"]),
+        ("a", ["j SUCCEEDED", "b SKIPPED: a"]),
+    ):
+        story = Story(action("a"), join, after, on_failure=OnFailure.ONLY_AFTER_FAILURE)
+        story.begin()
+        assert story.turn(ended) == told
 
 
 def test_with_pause_a_failure_keeps_everything_from_starting_and_ending():

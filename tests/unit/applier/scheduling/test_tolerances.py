@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from applier.scheduling.tolerances import Tolerances
-from planner.model import Action
-from planner.states import ActionState
+from applier.scheduling.verdict import Tolerances
+from planner.plan.model import Action
+from planner.plan.states import ActionState
 
 FAILED = ActionState.FAILED
 

@@ -24,7 +24,7 @@ from applier.scheduling.resumption import decide
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 PATIENCE_S = 120.0
 ME = Claimant(host=socket.gethostname(), pid=os.getpid(), user="me")
@@ -103,6 +103,22 @@ def happens(trial, method, times=3):
 
     setattr(trial.store, method, counted)
     return event
+
+
+def test_a_loop_that_gets_too_few_threads_ends_before_it_takes_a_plan(make_trial, monkeypatch):
+    trial, granted, start = make_trial(workers=3), iter([True, True]), threading.Thread.start
+    plan = trial.pending()
+
+    def scarce(thread):
+        if not next(granted, False):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    with pytest.raises(RuntimeError):
+        trial.serving.run()
+    assert trial.runners == []
+    assert trial.store.load_plan(plan).state is PlanState.PENDING
 
 
 def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers(make_trial):
@@ -387,7 +403,7 @@ def test_a_dead_plan_that_is_damaged_keeps_no_other_from_running(make_trial, cap
             trial.store.resume_plan(plan.uuid, [], now=now)
     trial.store.add_request(plan.uuid, Request(verb="skip", who="ann"), now=now)
     with closing(sqlite3.connect(trial.store.path)) as file, file:
-        assert file.execute(f"UPDATE actionplan_{table} SET {change}").rowcount > 0  # noqa: S608
+        assert file.execute(f"UPDATE actionplan_{table} SET {change}").rowcount > 0
     trial.pending()
     with trial:
         assert ran.wait(PATIENCE_S)

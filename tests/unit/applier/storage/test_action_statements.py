@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
+from scratch_database import connected
 from store_checks.running_plans import NOW, starts, succeeds
 
 from applier.storage import schema_version
@@ -20,8 +19,8 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
-from applier.storage.compiled import Compiled
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import parse
+from applier.storage.dialects import Compiled, names
 from applier.storage.sql import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.testing.sample_plans import new_plan
@@ -55,14 +54,10 @@ def test_reports_that_say_the_same_are_one_statement_and_others_are_not():
 
 def explained(url, explain, statement, named):
     """Return how a database would run a statement."""
-    engine = make_engine(parse(url))
-    with engine.connect() as database:
-        compiled = Compiled(statement, engine.dialect)
-        values = compiled.parameters(defaultdict(lambda: None, named))
-        values = values if isinstance(values, dict) else tuple(values)
-        found = database.exec_driver_sql(f"{explain} {compiled.text}", values).fetchall()
-    engine.dispose()
-    return found
+    compiled = Compiled(statement, parse(url).dialect)
+    values = compiled.parameters(dict.fromkeys(names(statement)) | named)
+    with connected(url) as database:
+        return database.cursor().execute(f"{explain} {compiled.text}", values).fetchall()
 
 
 @pytest.mark.server

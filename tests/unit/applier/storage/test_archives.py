@@ -10,11 +10,11 @@ import pytest
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
-from applier.store.archives import PlanArchive
+from applier.store.entries import PlanArchive
 from applier.store.runs import Attempt
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.temporary_store import TemporaryStore
-from planner.states import ActionState
+from planner.plan.states import ActionState
 
 FAILED = ActionState.FAILED
 IMPORTED = HistoryEntry(verb="import", who="eve", at=MADE)

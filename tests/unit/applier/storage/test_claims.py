@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from applier.storage import claims, transitions
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 
 def test_a_claim_stays_only_while_the_plan_runs():

@@ -114,8 +114,8 @@ def test_an_index_that_is_missing_is_named(path):
 def test_a_version_that_is_there_twice_is_told(path):
     table = "actionplan_alembic_version"
     # The migrations make the number a primary key, which alone keeps out a second one.
-    again = f"CREATE TABLE again AS SELECT * FROM {table}"  # noqa: S608
-    twice = f"INSERT INTO {table} SELECT * FROM {table}"  # noqa: S608
+    again = f"CREATE TABLE again AS SELECT * FROM {table}"
+    twice = f"INSERT INTO {table} SELECT * FROM {table}"
     rename = f"ALTER TABLE again RENAME TO {table}"
     found = changed(path, again, f"DROP TABLE {table}", rename, twice)
     assert found == [f"{table} has 2 rows in place of one"]
@@ -127,7 +127,7 @@ def test_a_version_that_is_there_twice_is_told(path):
 def test_two_versions_are_refused_by_all(path, value, said):
     table = "actionplan_alembic_version"
     with pytest.raises(DamagedRecord, match=f"its tables have 2 versions, {said}") as caught:
-        changed(path, f"INSERT INTO {table} VALUES ({value})")  # noqa: S608
+        changed(path, f"INSERT INTO {table} VALUES ({value})")
     with pytest.raises(DamagedRecord) as opened:
         SqlStore(f"sqlite:///{path}")
     assert str(opened.value) == str(caught.value)

@@ -18,7 +18,7 @@ from store_checks.running_plans import LATER, NOW, claimed, starts, succeeds
 from applier.errors import StoreError
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 pytestmark = pytest.mark.slow
 

@@ -8,12 +8,11 @@ import threading
 from contextlib import closing, suppress
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
 from applier.storage.connection import parse
-from applier.storage.refusals import translate_errors
+from applier.storage.refusals import Refused, translate_errors
 from applier.storage.sql import SqlStore
 
 PORTS = {"postgresql": 5432, "mysql": 3306}
@@ -26,11 +25,11 @@ class Cutter:
 
     def __init__(self, url: str) -> None:
         server = parse(url)
-        self._server = (server.host, server.port or PORTS[server.get_backend_name()])
+        self._server = (server.host, server.port or PORTS[server.kind])
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
-        here = server.set(host="127.0.0.1", port=port)
-        self.url, self.left = here.render_as_string(hide_password=False), ANSWERS
+        here = server._replace(host="127.0.0.1", port=port)
+        self.url, self.left = here.with_password(), ANSWERS
         threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
@@ -90,7 +89,7 @@ def test_it_is_told_in_a_sentence_and_the_next_try_works(server, request):
 def test_an_error_of_another_kind_after_one_of_the_database_is_told_as_the_latter():
     """Libraries clean up after an error, and may fail at that in any way."""
     url = parse("postgresql://h/n")
-    lost = OperationalError("SELECT 1", {}, Exception("server closed the connection unexpectedly"))
+    lost = Refused("server closed the connection unexpectedly")
     for later, told in (
         (NotImplementedError(), StoreError),
         (PlanConflict("p", "PENDING", "meanwhile"), PlanConflict),

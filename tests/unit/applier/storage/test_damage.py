@@ -8,28 +8,10 @@ import math
 import re
 from typing import Any
 
-import sqlalchemy as sa
-
 from applier.storage import damage, rows
-from applier.storage.columns import Moment
-from applier.storage.tables import (
-    action_states,
-    actions,
-    answers,
-    attempts,
-    dead_events,
-    events,
-    imported_durations,
-    metadata,
-    plans,
-    services,
-    subscriptions,
-    worker_jobs,
-    workers,
-)
-from applier.storage.tables import requests as requests_table
-from planner import ranges
-from planner.states import Outcome
+from applier.storage.schema import TABLES
+from planner.plan.states import Outcome
+from planner.schemas import ranges
 
 NOT_TEXTS = [5, b"\xff", "\ud800"]
 NOT_JSON = ["{", "[1", "", 5, "[" * 100_000]
@@ -39,94 +21,105 @@ NOT_EVENTS = ['[["a"]]', '[["a", ["no"]]]', '[[1, ["ok"]]]', '[["a", "ok"]]', "[
 NOT_SECONDS = ["x", math.nan, math.inf, -1.5]
 NOT_PROCESSES = [-3, 2**40, "7", 1.5]
 NOT_WORDS = ["", "SUCCEEDED ", "nonsense", 5]
+OVERVIEW = (
+    '{"actions":1,"waves":1,"widest":1,"alone_s":null,"touched":{"node":1},"guarantees":[],'
+    '"outside":["shell"],"shown":[[1,{"shell":1},"h",2.5]]}'
+)
 #: By table and column: what is refused there.
-WRONG: dict[sa.Column[Any], list[Any]] = {
-    plans.c.state: NOT_WORDS,
-    plans.c.on_failure: NOT_WORDS,
-    plans.c.deleted_from: NOT_WORDS,
-    plans.c.limits: [*NOT_JSON, *NOT_LIMITS],
-    plans.c.guards: [*NOT_JSON, "[]"],
-    plans.c.places: [*NOT_JSON, "[]", '{"a": 1}', '{"a": {"keep": 1}}'],
-    plans.c.warnings: [*NOT_JSON, *NOT_TEXT_LISTS],
-    plans.c.tolerances: [*NOT_JSON, "[1]", "{}", '[{"x": 1}]', '[{"name": "a", "nodes": [1]}]'],
-    plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
-    plans.c.global_efficacy: [*NOT_JSON, "{}"],
-    plans.c.claimant_pid: NOT_PROCESSES,
-    plans.c.heartbeat_interval_s: ["x", math.nan, math.inf, -5, 1e9],
-    answers.c.answer: [*NOT_JSON, "[]"],
-    services.c.pid: NOT_PROCESSES,
-    workers.c.pid: NOT_PROCESSES,
-    actions.c.input_parameters: [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
-    actions.c.estimate_s: NOT_SECONDS,
-    actions.c.timeout_s: NOT_SECONDS,
-    imported_durations.c.seconds: NOT_SECONDS,
-    actions.c.needs_any: [*NOT_JSON, '["a"]', "[[1]]", "{}"],
-    actions.c.places: [*NOT_JSON, '["a"]', "[[1]]", "{}"],
-    actions.c.triggers: [*NOT_JSON, *NOT_EVENTS],
-    actions.c.blocked_by: [*NOT_JSON, *NOT_EVENTS],
-    **{actions.c[name]: [*NOT_JSON, *NOT_TEXT_LISTS] for name in rows.ACTION_LINKS},
-    action_states.c.state: NOT_WORDS,
-    action_states.c.outcome: NOT_WORDS,
-    action_states.c.state_reason: NOT_WORDS,
-    attempts.c.state: NOT_WORDS,
-    attempts.c.outcome: NOT_WORDS,
-    requests_table.c.limits: [*NOT_JSON, *NOT_LIMITS],
-    events.c.data: [*NOT_JSON, "[]"],
-    subscriptions.c.held_back: [*NOT_JSON, "[]"],
-    subscriptions.c.away: [*NOT_JSON, "[]"],
-    dead_events.c.event: [*NOT_JSON, "[]"],
-    worker_jobs.c.state: NOT_WORDS,
-    worker_jobs.c.task: NOT_WORDS,
-    worker_jobs.c.stop: NOT_WORDS,
-    worker_jobs.c.payload: [*NOT_JSON, "[]"],
-    worker_jobs.c.result: [*NOT_JSON, "[]"],
-    workers.c.queues: [*NOT_JSON, *NOT_TEXT_LISTS],
-    workers.c.types: [*NOT_JSON, *NOT_TEXT_LISTS],
+WRONG: dict[str, list[Any]] = {
+    "plan.state": NOT_WORDS,
+    "plan.on_failure": NOT_WORDS,
+    "plan.deleted_from": NOT_WORDS,
+    "plan.limits": [*NOT_JSON, *NOT_LIMITS],
+    "plan.guards": [*NOT_JSON, "[]"],
+    "plan.places": [*NOT_JSON, "[]", '{"a": 1}', '{"a": {"keep": 1}}'],
+    "plan.overview": [*NOT_JSON, "{}", "[]", OVERVIEW.replace("1", '"1"'), f"[{OVERVIEW}]"],
+    "plan.warnings": [*NOT_JSON, *NOT_TEXT_LISTS],
+    "plan.tolerances": [*NOT_JSON, "[1]", "{}", '[{"x": 1}]', '[{"name": "a", "nodes": [1]}]'],
+    "plan.efficacy_indicators": [*NOT_JSON, "{}"],
+    "plan.global_efficacy": [*NOT_JSON, "{}"],
+    "plan.claimant_pid": NOT_PROCESSES,
+    "plan.heartbeat_interval_s": ["x", math.nan, math.inf, -5, 1e9],
+    "answer.answer": [*NOT_JSON, "[]"],
+    "service.pid": NOT_PROCESSES,
+    "worker.pid": NOT_PROCESSES,
+    "action.input_parameters": [*NOT_JSON, "[]", '{"a": ' + "[" * 200 + "]" * 200 + "}"],
+    "action.estimate_s": NOT_SECONDS,
+    "action.timeout_s": NOT_SECONDS,
+    "duration.seconds": NOT_SECONDS,
+    "action.needs_any": [*NOT_JSON, '["a"]', "[[1]]", "{}"],
+    "action.places": [*NOT_JSON, '["a"]', "[[1]]", "{}"],
+    "action.triggers": [*NOT_JSON, *NOT_EVENTS],
+    "action.blocked_by": [*NOT_JSON, *NOT_EVENTS],
+    **{f"action.{name}": [*NOT_JSON, *NOT_TEXT_LISTS] for name in rows.ACTION_LINKS},
+    "action_state.state": NOT_WORDS,
+    "action_state.outcome": NOT_WORDS,
+    "action_state.state_reason": NOT_WORDS,
+    "attempt.state": NOT_WORDS,
+    "attempt.outcome": NOT_WORDS,
+    "request.limits": [*NOT_JSON, *NOT_LIMITS],
+    "event.data": [*NOT_JSON, "[]"],
+    "subscription.held_back": [*NOT_JSON, "[]"],
+    "subscription.away": [*NOT_JSON, "[]"],
+    "dead_event.event": [*NOT_JSON, "[]"],
+    "worker_job.state": NOT_WORDS,
+    "worker_job.task": NOT_WORDS,
+    "worker_job.stop": NOT_WORDS,
+    "worker_job.payload": [*NOT_JSON, "[]"],
+    "worker_job.result": [*NOT_JSON, "[]"],
+    "worker.queues": [*NOT_JSON, *NOT_TEXT_LISTS],
+    "worker.types": [*NOT_JSON, *NOT_TEXT_LISTS],
 }
 #: By table and column: what is accepted there.
-RIGHT: list[tuple[sa.Column[Any], Any]] = [
-    (plans.c.state, "ONGOING"),
-    (plans.c.on_failure, "pause"),
-    (plans.c.claimant_pid, 4711),
-    (plans.c.heartbeat_interval_s, 0.05),
-    (plans.c.heartbeat_interval_s, float(ranges.LONGEST_S)),
-    (plans.c.deleted_from, "FAILED"),
-    (plans.c.limits, '{"node:*": 1, "type:nop": 20}'),
-    (plans.c.limits, "{}"),
-    (plans.c.guards, '{"approvals": 1}'),
-    (plans.c.tolerances, '[{"name": "compute", "nodes": ["c-1"], "failed_nodes": 1}]'),
-    (actions.c.estimate_s, 1.5),
-    (imported_durations.c.seconds, 0),
-    (plans.c.efficacy_indicators, "[1, {}]"),
-    (actions.c.parents, '["a", "b"]'),
-    (actions.c.needs_any, '[["a", "b"], []]'),
-    (actions.c.triggers, '[["a", ["changed", "failed"]], ["b", []]]'),
-    (actions.c.blocked_by, json.dumps([["a", [str(outcome) for outcome in Outcome]]])),
-    (action_states.c.outcome, "changed"),
+RIGHT: list[tuple[str, Any]] = [
+    ("plan.state", "ONGOING"),
+    ("plan.on_failure", "pause"),
+    ("plan.claimant_pid", 4711),
+    ("plan.heartbeat_interval_s", 0.05),
+    ("plan.heartbeat_interval_s", float(ranges.LONGEST_S)),
+    ("plan.deleted_from", "FAILED"),
+    ("plan.limits", '{"node:*": 1, "type:nop": 20}'),
+    ("plan.limits", "{}"),
+    ("plan.overview", OVERVIEW),
+    ("plan.guards", '{"approvals": 1}'),
+    ("plan.tolerances", '[{"name": "compute", "nodes": ["c-1"], "failed_nodes": 1}]'),
+    ("action.estimate_s", 1.5),
+    ("duration.seconds", 0),
+    ("plan.efficacy_indicators", "[1, {}]"),
+    ("action.parents", '["a", "b"]'),
+    ("action.needs_any", '[["a", "b"], []]'),
+    ("action.triggers", '[["a", ["changed", "failed"]], ["b", []]]'),
+    ("action.blocked_by", json.dumps([["a", [str(outcome) for outcome in Outcome]]])),
+    ("action_state.outcome", "changed"),
 ]
-#: By type: what is accepted and what is refused in all other columns.
-BY_TYPE: list[tuple[type, list[Any], list[Any]]] = [
-    (Moment, ["2026-01-02 03:04:05.000000"], ["yesterday", "", 5]),
-    (sa.Double, [0, -1.5, 2], ["x", math.nan, math.inf]),
-    (sa.Integer, [0, 7], [-1, 1.5, "1"]),
-    (sa.types.TypeEngine, ["", "text"], NOT_TEXTS),
-]
-COLUMNS = [column for table in metadata.sorted_tables for column in table.columns]
+#: By kind: what is accepted and what is refused in all other columns.
+BY_KIND: dict[str, tuple[list[Any], list[Any]]] = {
+    "moment": (["2026-01-02 03:04:05.000000"], ["yesterday", "", 5]),
+    "double": ([0, -1.5, 2], ["x", math.nan, math.inf]),
+    "integer": ([0, 7], [-1, 1.5, "1"]),
+    "text": (["", "text"], NOT_TEXTS),
+}
+COLUMNS = {
+    f"{table.removeprefix('actionplan_')}.{name}": column
+    for table, columns in TABLES.items()
+    for name, column in columns.items()
+}
 
 
-def wrong_with(column: sa.Column[Any], value: Any) -> list[str]:
-    return list(damage.of_row(column.table, {column.name: value}))
+def wrong_with(column: str, value: Any) -> list[str]:
+    table, _, name = column.partition(".")
+    return list(damage.of_row(f"actionplan_{table}", {name: value}))
 
 
-def by_type(column: sa.Column[Any]) -> tuple[list[Any], list[Any]]:
-    return next((right, wrong) for kind, right, wrong in BY_TYPE if isinstance(column.type, kind))
+def by_kind(column: str) -> tuple[list[Any], list[Any]]:
+    return BY_KIND[COLUMNS[column].kind]
 
 
 def test_what_does_not_belong_in_a_column_is_named_once_with_the_column():
     told = [
-        (str(column), value, wrong_with(column, value))
+        (column, value, wrong_with(column, value))
         for column in COLUMNS
-        for value in WRONG.get(column, by_type(column)[1])
+        for value in WRONG.get(column, by_kind(column)[1])
     ]
     wrong = [
         (column, value, texts)
@@ -137,17 +130,17 @@ def test_what_does_not_belong_in_a_column_is_named_once_with_the_column():
 
 
 def test_what_belongs_in_a_column_is_not_named():
-    right = [(c, value) for c in COLUMNS if c not in WRONG for value in by_type(c)[0]] + RIGHT
-    wrong = [(str(column), value, wrong_with(column, value)) for column, value in right]
+    right = [(c, value) for c in COLUMNS if c not in WRONG for value in by_kind(c)[0]] + RIGHT
+    wrong = [(column, value, wrong_with(column, value)) for column, value in right]
     assert not [found for found in wrong if found[2]]
 
 
 def test_nothing_is_accepted_only_where_there_may_be_nothing():
-    assert not [str(c) for c in COLUMNS if bool(wrong_with(c, None)) is c.nullable]
+    assert not [c for c in COLUMNS if bool(wrong_with(c, None)) is COLUMNS[c].nullable]
 
 
 def test_what_nobody_should_read_is_not_shown():
-    (told,) = wrong_with(actions.c.input_parameters, '{"password": "secret"')
+    (told,) = wrong_with("action.input_parameters", '{"password": "secret"')
     assert "secret" not in told
-    (told,) = wrong_with(plans.c.limits, "x" * 1000)
+    (told,) = wrong_with("plan.limits", "x" * 1000)
     assert len(told) < 200

@@ -21,7 +21,7 @@ from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.store.samples import Sample
 from applier.testing.sample_plans import MADE, new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 PAGE = 4096
 
@@ -39,7 +39,7 @@ def url(path):
 def change(path, column, value):
     """Change a column of the second plan."""
     with closing(sqlite3.connect(path)) as database:
-        database.execute(f"UPDATE actionplan_plan SET {column} = {value} WHERE number = 2")  # noqa: S608
+        database.execute(f"UPDATE actionplan_plan SET {column} = {value} WHERE number = 2")
         database.commit()
 
 
@@ -97,7 +97,7 @@ def test_a_plan_with_a_value_of_another_kind_is_refused_found_and_removed(
     with closing(SqlStore(url)) as store:
         store.save_plan(plan)
         with closing(sqlite3.connect(path)) as database:
-            database.execute(f"UPDATE actionplan_{table} SET {column} = ?", [value])  # noqa: S608
+            database.execute(f"UPDATE actionplan_{table} SET {column} = ?", [value])
             database.commit()
         assert [column in problem for problem in check(url).problems] == [True]
         with pytest.raises(DamagedRecord, match=column):
@@ -115,7 +115,7 @@ def test_durations_that_are_damaged_hinder_no_other_plan(path, url):
         with closing(sqlite3.connect(path)) as database:
             for value in ("'x'", "-1"):
                 database.execute(
-                    f"UPDATE actionplan_duration SET seconds = {value} WHERE number = "  # noqa: S608
+                    f"UPDATE actionplan_duration SET seconds = {value} WHERE number = "
                     "(SELECT max(number) FROM actionplan_duration WHERE seconds BETWEEN 0 AND 9)"
                 )
             for number, ended in enumerate(["2026-01-01 00:00:09.000000", "x", b"\xff"]):

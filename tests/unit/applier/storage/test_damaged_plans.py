@@ -10,7 +10,7 @@ import pytest
 from applier.storage.damaged_plans import passes
 from applier.store import PlanSummary
 from applier.testing.sample_plans import MADE
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 DAY = timedelta(days=1)
 PLAN = PlanSummary(

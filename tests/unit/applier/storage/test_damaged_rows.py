@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import sqlalchemy as sa
+from scratch_database import run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
 from applier.storage.record_check import check
+from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
-from applier.storage.tables import metadata, turn
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import MADE, new_plan
@@ -67,12 +66,8 @@ def empty(url: str) -> None:
     if url.startswith("sqlite:///"):
         Path(url.removeprefix("sqlite:///")).write_bytes(empty_record())
         return
-    engine = make_engine(parse(url))
-    with engine.begin() as database:
-        for table in reversed(metadata.sorted_tables):
-            database.execute(sa.delete(table))
-        database.execute(sa.insert(turn).values(number=1))
-    engine.dispose()
+    run(url, *(f"DELETE FROM {table}" for table in TABLES))
+    run(url, "INSERT INTO actionplan_turn (number) VALUES (1)")
 
 
 def fill(store: SqlStore) -> None:
@@ -92,17 +87,9 @@ def fill(store: SqlStore) -> None:
         store.report_worker(Worker(who, "elsewhere", 7, who, "1.0", ["q"], ["nop"], 1, 0))
 
 
-def change(url: str, statement: str) -> None:
-    """Change the record by a statement."""
-    engine = make_engine(parse(url))
-    with engine.begin() as database:
-        database.exec_driver_sql(statement)
-    engine.dispose()
-
-
 def last(table: str, key: str = "number") -> str:
     """Return the SQL condition for the last row of a table."""
-    return f"{key} = (SELECT m FROM (SELECT max({key}) AS m FROM actionplan_{table}) AS t)"  # noqa: S608
+    return f"{key} = (SELECT m FROM (SELECT max({key}) AS m FROM actionplan_{table}) AS t)"
 
 
 def listed(store: SqlStore) -> dict[str, Callable[[], Any]]:
@@ -200,7 +187,7 @@ def require_others_are_read(url: str, damage: Damage) -> None:
     with closing(SqlStore(url)) as store:
         before = listed(store)[damage.table]()
         quoted = f"`{damage.column}`" if url.startswith("mysql") else f'"{damage.column}"'
-        change(url, f"UPDATE actionplan_{damage.table} SET {quoted} = {damage.value} WHERE {where}")  # noqa: S608
+        run(url, f"UPDATE actionplan_{damage.table} SET {quoted} = {damage.value} WHERE {where}")
         with pytest.raises(DamagedRecord) as caught:
             listed(store)[damage.table]()
         assert isinstance(caught.value, DamagedRows)
@@ -224,8 +211,8 @@ def require_others_are_read(url: str, damage: Damage) -> None:
 @pytest.mark.parametrize("url", ["postgresql_url"], indirect=True)
 @pytest.mark.server
 def test_a_time_that_only_postgresql_stores(url: str) -> None:
-    change(url, f"UPDATE actionplan_history SET at = 'infinity' WHERE {last('history')}")  # noqa: S608
-    change(url, "UPDATE actionplan_plan SET created_at = '20000-01-01'")
+    run(url, f"UPDATE actionplan_history SET at = 'infinity' WHERE {last('history')}")
+    run(url, "UPDATE actionplan_plan SET created_at = '20000-01-01'")
     with closing(SqlStore(url)) as store:
         found, [row] = sound_part(store.history)
         assert (len(found), row.why) == (2, "at 'infinity' is not a time")
@@ -237,7 +224,7 @@ def test_a_time_that_only_postgresql_stores(url: str) -> None:
 def test_a_damaged_event_is_passed_by_its_number(url: str) -> None:
     with closing(SqlStore(url)) as store:
         numbers = [event["number"] for event in store.events().events]
-        change(url, f"UPDATE actionplan_event SET data = '{{' WHERE number = {numbers[1]}")  # noqa: S608
+        run(url, f"UPDATE actionplan_event SET data = '{{' WHERE number = {numbers[1]}")
         page, [row] = sound_part(lambda: store.events(limit=2))
         assert ([e["number"] for e in page.events], page.last) == (numbers[:1], numbers[1])
         assert row.values["number"] == numbers[1]
@@ -252,7 +239,7 @@ def test_approvals_that_can_be_read_are_told_from_a_damaged_one(url: str) -> Non
         store.save_plan(plan)
         for who in ("ann", "bob"):
             store.approve_plan(plan.uuid, Approval(who=who, at=NOW, content="c"))
-        change(url, "UPDATE actionplan_approval SET at = 'x' WHERE who = 'bob'")
+        run(url, "UPDATE actionplan_approval SET at = 'x' WHERE who = 'bob'")
         given, [row] = sound_part(lambda: store.approvals(plan.uuid))
         assert [one.who for one in given.approvals] == ["ann"]
         assert (row.name, row.why) == ("approval 2", "at 'x' is not a time")
@@ -276,7 +263,7 @@ def test_approvals_that_can_be_read_are_told_from_a_damaged_one(url: str) -> Non
     ],
 )
 def test_a_claim_that_no_process_has_made(url: str, column: str, value: str, said: str) -> None:
-    change(url, f"UPDATE actionplan_plan SET {column} = {value}")  # noqa: S608
+    run(url, f"UPDATE actionplan_plan SET {column} = {value}")
     with closing(SqlStore(url)) as store:
         [plan] = store.list_plans()
         assert plan.damage is not None
@@ -303,8 +290,8 @@ def test_a_part_of_a_file_that_cannot_be_read_is_no_damaged_row(tmp_path: Any) -
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_damaged_event_does_not_keep_its_plan_from_being_purged(url: str) -> None:
     ended = "UPDATE actionplan_plan SET state = 'FAILED', claim = NULL"
-    change(url, ended)
-    change(url, "UPDATE actionplan_event SET data = '{' WHERE number = 5")
+    run(url, ended)
+    run(url, "UPDATE actionplan_event SET data = '{' WHERE number = 5")
     with closing(SqlStore(url)) as store:
         assert store.purge_plans([PLAN], NOW + timedelta(days=1)) == [PLAN]
         page, [row] = sound_part(store.events)

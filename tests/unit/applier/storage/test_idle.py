@@ -10,21 +10,19 @@ import threading
 import pytest
 
 from applier.storage import idle, refusals
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import Connector, parse
 from applier.storage.idle import IdleConnections
 from applier.storage.transactions import Transactions
 
 
 @pytest.fixture
-def engine(tmp_path):
-    engine = make_engine(parse(f"sqlite:///{tmp_path}/file.db"))
-    yield engine
-    engine.dispose()
+def connector(tmp_path):
+    return Connector(parse(f"sqlite:///{tmp_path}/file.db"))
 
 
 @pytest.fixture
-def connections(engine):
-    connections = IdleConnections(engine)
+def connections(connector):
+    connections = IdleConnections(connector)
     yield connections
     connections.close()
 
@@ -61,6 +59,9 @@ def test_one_that_was_interrupted_is_not_used_again(connections):
 class Interrupted:
     """A cursor or connection of a driver whose user presses Ctrl-C."""
 
+    def __init__(self, driver):
+        self.close = driver.close
+
     def execute(self, _statement):
         raise KeyboardInterrupt
 
@@ -69,12 +70,12 @@ class Interrupted:
 
 def test_an_interrupt_while_a_transaction_begins_or_ends_is_raised(connections):
     begins = connections.begin("BEGIN")
-    connections.commit(begins._replace(cursor=Interrupted()))
+    connections.commit(begins._replace(cursor=Interrupted(begins.driver)))
     with pytest.raises(KeyboardInterrupt):
         connections.begin("BEGIN")
     ends = connections.begin("BEGIN")
     with pytest.raises(KeyboardInterrupt):
-        connections.commit(ends._replace(driver=Interrupted()))
+        connections.commit(ends._replace(driver=Interrupted(ends.driver)))
     assert (is_open(begins), is_open(ends)) == (False, False)
 
 
@@ -109,26 +110,30 @@ def test_an_old_one_is_replaced(connections, monkeypatch):
     assert not is_open(old)
 
 
-def test_one_that_broke_while_nobody_used_it_is_replaced(connections, engine, monkeypatch):
+def told_as_lost(error, *_):
+    assert str(error) == "Cannot operate on a closed database."
+    return refusals.ConnectionLost(error)
+
+
+def test_one_that_broke_while_nobody_used_it_is_replaced(connections, monkeypatch):
     kept = rolled_back(connections, ValueError())
     kept.driver.close()
-    told = {"Cannot operate on a closed database."}
-    monkeypatch.setattr(engine.dialect, "is_disconnect", lambda error, *_: str(error) in told)
+    monkeypatch.setattr(idle, "refusal", told_as_lost)
     assert connections.begin("BEGIN").driver is not kept.driver
 
 
-def test_when_one_broke_the_others_are_not_used_again_either(connections, engine, monkeypatch):
+def test_when_one_broke_the_others_are_not_used_again_either(connections, monkeypatch):
     other, broken = connections.begin("BEGIN"), connections.begin("BEGIN")
     for connection in (other, broken):  # the one that was kept last is used first
         connections.commit(connection)
     broken.driver.close()
-    monkeypatch.setattr(engine.dialect, "is_disconnect", lambda *_: True)
+    monkeypatch.setattr(idle, "refusal", told_as_lost)
     assert connections.begin("BEGIN").driver not in (other.driver, broken.driver)
     assert not is_open(other)
 
 
 def test_a_connection_that_cannot_be_opened_is_a_refusal(tmp_path):
-    connections = IdleConnections(make_engine(parse(f"sqlite:///{tmp_path}/missing/file.db")))
+    connections = IdleConnections(Connector(parse(f"sqlite:///{tmp_path}/missing/file.db")))
     with pytest.raises(refusals.Refused) as raised:
         connections.begin("BEGIN")
     assert "unable to open" in str(raised.value.__cause__)
@@ -153,7 +158,7 @@ def test_two_may_close_at_once(connections):
     connections._idle = ClosedByOther([connection])
     connections.close()
     assert connections._idle == []
-    connection.pooled.invalidate()
+    connection.driver.close()
 
 
 @pytest.mark.slow
@@ -171,22 +176,19 @@ def test_a_child_leaves_the_connections_of_its_parent_alone(connections):
     assert connections.begin("BEGIN") is kept
 
 
-def test_a_child_opens_connections_of_its_own(connections, engine, monkeypatch):
+def test_a_child_opens_connections_of_its_own(connections, monkeypatch):
     kept = rolled_back(connections, ValueError())
-    with engine.connect() as pooled:
-        in_pool = pooled.connection.driver_connection
     monkeypatch.setattr(os, "getpid", lambda: -1)
     own = connections.begin("BEGIN")
-    assert own.driver not in (kept.driver, in_pool)
+    assert own.driver is not kept.driver
     connections.commit(own)
     assert connections.begin("BEGIN") is own
     assert is_open(kept)
-    for inherited in (kept.driver, in_pool):
-        inherited.close()
+    kept.driver.close()
 
 
-def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(engine):
-    transactions, lock = Transactions(engine), threading.Lock()
+def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(connector):
+    transactions, lock = Transactions(connector), threading.Lock()
     with pytest.raises(refusals.Refused), transactions.begin("BEGINNING", lock):
         raise AssertionError  # it has not begun
     with transactions.begin("BEGIN", lock):

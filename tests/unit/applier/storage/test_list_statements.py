@@ -7,11 +7,9 @@ import sqlite3
 from itertools import combinations
 
 import pytest
-import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from applier.storage import list_statements
-from applier.storage.tables import metadata
+from applier.storage.dialects import SQLITE
 from applier.store import PlanFilters
 
 FILTERS = tuple(PlanFilters.__annotations__)
@@ -19,19 +17,19 @@ FILTERS = tuple(PlanFilters.__annotations__)
 
 @pytest.fixture(scope="module")
 def record() -> sqlite3.Connection:
-    engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
-    metadata.create_all(engine)
-    return engine.raw_connection().driver_connection
+    record = sqlite3.connect(":memory:")
+    for statement in SQLITE.creation():
+        record.execute(statement)
+    return record
 
 
 @pytest.mark.parametrize("number", range(4))
 def test_no_list_reads_or_sorts_more_than_its_rows(record: sqlite3.Connection, number: int) -> None:
     """Two of the filters that are compared share an index: at worst, the rows of one are read."""
     for filters in combinations(FILTERS, number):
-        compiled = list_statements.newest(filters).compile(dialect=sqlite.dialect())
-        asked = ["2026-03-01 12:00:00"] * len(compiled.positiontup)
-        asked[-2:] = [25, 0]
-        steps = [row[3] for row in record.execute(f"EXPLAIN QUERY PLAN {compiled}", asked)]
+        asked = {**dict.fromkeys(filters, "2026-03-01 12:00:00"), "most": 25}
+        text = f"EXPLAIN QUERY PLAN {list_statements.newest(filters)}"
+        steps = [row[3] for row in record.execute(text, asked)]
         (step,) = steps
         wanted = "USING INDEX" if filters else "SCAN actionplan_plan"
         assert wanted in step, (filters, steps)

@@ -14,7 +14,7 @@ from applier.storage.refusals import ConnectionLost
 from applier.storage.sql import SqlStore
 from applier.storage.transactions import Transaction
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 
 @pytest.fixture(params=["before", "after"])

@@ -8,7 +8,6 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
-import sqlalchemy as sa
 
 from applier.storage import refusals
 from applier.storage.connection import parse
@@ -19,13 +18,10 @@ from applier.storage.refusals import (
     Deadlock,
     Duplicate,
     Refused,
-    lost,
     refusal,
     sentence,
 )
 
-SQLITE = sa.create_engine("sqlite://").dialect
-SQLITE.loaded_dbapi  # noqa: B018 - loads the driver
 URL = parse("sqlite:////var/lib/plans.db")
 
 
@@ -65,15 +61,23 @@ def of_sqlite(code, text="of SQLite"):
     ids=repr,
 )
 def test_what_a_later_try_may_mend_is_told_from_what_it_may_not(error, kind):
-    assert type(refusal(error, SQLITE)) is kind
-    wrapped = sa.exc.DBAPIError("SELECT 1", {}, error)
-    assert type(refusal(wrapped, SQLITE)) is kind
+    assert type(refusal(error, sqlite3)) is kind
 
 
-def test_a_connection_that_sqlalchemy_has_given_up_is_lost():
-    error = sa.exc.DBAPIError("SELECT 1", {}, ValueError(), connection_invalidated=True)
-    assert lost(error)
-    assert not lost(sa.exc.DBAPIError("SELECT 1", {}, ValueError()))
+def test_a_connection_that_its_driver_has_given_up_is_lost():
+    """psycopg says so by ``closed``, PyMySQL by ``open``; the error may say anything."""
+    for connection, kind in (
+        (SimpleNamespace(closed=True), ConnectionLost),
+        (SimpleNamespace(closed=False), Refused),
+        (SimpleNamespace(open=False), ConnectionLost),
+        (SimpleNamespace(open=True), Refused),
+    ):
+        assert type(refusal(OperationalError("x"), sqlite3, connection)) is kind
+
+
+def test_no_password_is_told_wherever_the_url_has_it():
+    for url in ("postgresql://u:s3cret@h/d", "mysql://u@h/d?passwd=s3cret&password=s3cret"):
+        assert "s3cret" not in sentence(OperationalError("cannot use s3cret"), parse(url))
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ from store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
-from applier.storage.compiled import Compiled
 from applier.storage.connection import parse
 from applier.storage.database import Database
+from applier.storage.dialects import Compiled
 from applier.storage.sql import SqlStore
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from planner.states import PlanState
+from planner.plan.states import PlanState
 
 #: How to start a process that rights bind; root's it is otherwise not.
 AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()

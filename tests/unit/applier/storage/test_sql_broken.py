@@ -8,7 +8,7 @@ import threading
 from contextlib import closing, suppress
 
 import pytest
-import sqlalchemy as sa
+from scratch_database import connected, run
 from store_checks.running_plans import (
     LATER,
     ME,
@@ -21,10 +21,10 @@ from store_checks.running_plans import (
 
 from applier.errors import StoreError
 from applier.storage import schema_version
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 
 @pytest.mark.server
@@ -32,30 +32,28 @@ def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):
     schema_version.upgrade(postgresql_url)
     plan = new_plan("a")
     row = {"plan": plan.uuid}
-    hold_action = sa.text("UPDATE actionplan_action_state SET attempts = 0 WHERE plan = :plan")
-    hold_plan = sa.text("UPDATE actionplan_plan SET requests = 0 WHERE uuid = :plan")
-    waiting = sa.text(
-        "SELECT count(*) FROM pg_stat_activity"
+    hold_action = "UPDATE actionplan_action_state SET attempts = 0 WHERE plan = %(plan)s"
+    hold_plan = "UPDATE actionplan_plan SET requests = 0 WHERE uuid = %(plan)s"
+    waiting = (
+        "SELECT pid FROM pg_stat_activity"
         " WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
-    engine = make_engine(parse(postgresql_url))
-    with closing(SqlStore(postgresql_url)) as store, engine.connect() as other:
+    with closing(SqlStore(postgresql_url)) as store, connected(postgresql_url) as other:
         claim = claimed(store, plan)
-        other.execute(sa.text("SET LOCAL deadlock_timeout = '60s'"))  # the store is to notice it
+        other.execute("BEGIN")
+        other.execute("SET LOCAL deadlock_timeout = '60s'")  # the store is to notice it
         other.execute(hold_action, row)
         batch = [starts(plan.actions[0])]
-        run = threading.Thread(
+        applier = threading.Thread(
             target=store.commit, args=(plan.uuid, claim, batch), kwargs={"now": NOW}
         )
-        run.start()  # it holds the plan, and waits for the action
-        with engine.connect() as watch:
-            while not watch.execute(waiting).scalar():
-                watch.rollback()
+        applier.start()  # it holds the plan, and waits for the action
+        while not run(postgresql_url, waiting):
+            pass
         other.execute(hold_plan, row)
         other.commit()
-        run.join(120)
+        applier.join(120)
         (action,) = store.load_plan(plan.uuid).actions
-    engine.dispose()
     assert (action.state, action.attempts) == (ActionState.ONGOING, 1)
 
 
@@ -64,11 +62,11 @@ class Gateway:
 
     def __init__(self, url: str) -> None:
         server = parse(url)
-        port = server.port or {"postgresql": 5432, "mysql": 3306}[server.get_backend_name()]
+        port = server.port or {"postgresql": 5432, "mysql": 3306}[server.kind]
         self.server = (server.host, port)
         self.listener = socket.create_server(("127.0.0.1", 0))
-        here = server.set(host="127.0.0.1", port=self.listener.getsockname()[1])
-        self.url = here.render_as_string(hide_password=False)
+        here = server._replace(host="127.0.0.1", port=self.listener.getsockname()[1])
+        self.url = here.with_password()
         #: "before" the server hears of a COMMIT, or "after" it has answered.
         self.cut = None
         #: How many COMMITs pass before that.
@@ -235,12 +233,12 @@ class TestServerThatIsAway:
     def test_a_server_may_not_think_for_ever(self, gateway):
         with (
             closing(SqlStore(gateway.url)) as store,
-            store._database.engine.connect() as database,
+            closing(store._database._transactions.connector.open()) as database,
         ):
-            if database.dialect.name == "postgresql":
-                assert database.exec_driver_sql("SHOW statement_timeout").scalar() == "30s"
+            if parse(gateway.url).kind == "postgresql":
+                assert database.execute("SHOW statement_timeout").fetchone() == ("30s",)
             else:
-                assert database.connection.driver_connection._read_timeout == 30
+                assert database._read_timeout == 30
 
 
 def suppressed(call):

@@ -7,30 +7,24 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-import sqlalchemy as sa
-from sqlalchemy import bindparam
 
-from applier.storage.connection import make_engine, parse
+from applier.storage.connection import Connector, parse
 from applier.storage.transactions import Transactions, Unexpected, Write
 
-services = sa.table("services", sa.column("name", sa.String), sa.column("state", sa.String))
-INSERT = sa.insert(services).values(name=bindparam("name"), state="up")
-STOP = sa.update(services).where(services.c.name == bindparam("name")).values(state="down")
-STATES = sa.select(services.c.name, services.c.state).order_by(services.c.name)
+INSERT = "INSERT INTO services (name, state) VALUES (:name, 'up')"
+STOP = "UPDATE services SET state = 'down' WHERE name = :name"
+STATES = "SELECT name, state FROM services ORDER BY name"
 
 
 @pytest.fixture
 def begin(tmp_path):
     """Return a function that begins a transaction on a file with services "a" and "b"."""
-    engine = make_engine(parse(f"sqlite:///{tmp_path}/file.db"))
-    transactions = Transactions(engine)
-    with engine.begin() as database:
-        database.exec_driver_sql("CREATE TABLE services (name TEXT, state TEXT)")
+    transactions = Transactions(Connector(parse(f"sqlite:///{tmp_path}/file.db")))
     with transactions.begin("BEGIN") as transaction:
+        transaction.write("CREATE TABLE services (name TEXT, state TEXT)", {})
         assert transaction.write(INSERT, {"name": "a"}, {"name": "b"}) == 2
     yield partial(transactions.begin, "BEGIN")
     transactions.close()
-    engine.dispose()
 
 
 def test_a_block_that_raises_leaves_nothing(begin):

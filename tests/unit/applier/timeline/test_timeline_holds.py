@@ -13,12 +13,12 @@ from applier.contracts import HistoryEntry
 from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling.course import Timeline
 from applier.scheduling.submissions import Concurrency
-from applier.timeline.holds import Holds, Piece, first_run, standstills
+from applier.timeline.holds import Holds, Piece, runs, standstills, taken
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Hold, Reason, Wait
 from applier.timeline.waits import RunLimits, are_unexplained, waits
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 BEGAN = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -60,15 +60,16 @@ def held(
     now_s: float = 100,
 ) -> dict[str, list[Wait]]:
     """Return the waits of each action of a plan with a history, and with more holds."""
+    every = runs(plan, history)
     found = times(
         plan,
         now=at(now_s),
         expected=NOTHING,
         planned=planned,
         attempts={},
-        first_run=first_run(history),
+        first_run=every[0].began,
     )
-    holds = (*standstills(plan, found, history, at(now_s)), *more)
+    holds = (*standstills(plan, found, every, history, at(now_s)), *more)
     limits = RunLimits(concurrency=Concurrency(limits={}, max_workers=workers), holds=holds)
     return {uuid: list(one.waits) for uuid, one in waits(plan, found, limits).items()}
 
@@ -110,7 +111,7 @@ def test_a_plan_that_is_paused_stands_still_until_now() -> None:
     plan = plan_of(ran("a", 0, 20), left, state=PlanState.PAUSED)
     history = [entry("apply", 0), entry("pause", 15)]
     found = times(plan, now=at(70), expected=NOTHING, attempts={}, first_run=at(0))
-    [hold] = standstills(plan, found, history, at(70))
+    [hold] = standstills(plan, found, runs(plan, history), history, at(70))
     assert (hold.start_s, hold.end_s) == (15, 70)
 
 
@@ -118,7 +119,30 @@ def test_a_plan_that_is_paused_stands_still_until_now() -> None:
 def test_a_plan_that_runs_stands_not_still(state: PlanState) -> None:
     plan = plan_of(ran("a", 0, 20), state=state)
     found = times(plan, now=at(70), expected=NOTHING, attempts={}, first_run=at(0))
-    assert list(standstills(plan, found, [entry("apply", 0)], at(70))) == []
+    history = [entry("apply", 0)]
+    assert list(standstills(plan, found, runs(plan, history), history, at(70))) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (PlanState.SUCCEEDED, "took 50s in 2 runs"),
+        (PlanState.FAILED, "took 50s in 2 runs"),
+        (PlanState.PAUSED, "ran 50s in 2 runs, and stands still"),
+        (PlanState.ONGOING, "has run 1m10s in 2 runs"),
+    ],
+)
+def test_a_plan_took_what_its_runs_took_from_their_beginnings(state: PlanState, told: str) -> None:
+    # The second run waits ten seconds for another plan before anything starts.
+    history = [entry("apply", 0), entry("pause", 15), entry("apply", 50)]
+    plan = plan_of(ran("a", 5, 20), ran("b", 60, 80), state=state)
+    assert taken(plan, runs(plan, history, now=at(100))) == told
+
+
+def test_a_plan_without_a_history_took_from_its_first_start_to_its_last_end() -> None:
+    plan = plan_of(ran("a", 5, 20), ran("b", 60, 80))
+    assert taken(plan, runs(plan, [])) == "took 1m15s"
+    assert runs(plan_of(Action(uuid="a", action_type="nop")), []) == []
 
 
 def test_the_plan_of_another_is_waited_for_by_actions_on_its_resource_alone() -> None:

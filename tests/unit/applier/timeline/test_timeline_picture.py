@@ -23,8 +23,8 @@ from applier.timeline.lanes import MOST_LANES
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Bar, Chart, LaneKind
 from applier.timeline.waits import RunLimits, critical_path, waits
-from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, PlanState
 
 PICTURE = Path(__file__).parents[3] / "cases/drawings/timeline.svg"
 BEGAN = datetime(2026, 1, 2, 22, 0, tzinfo=timezone(timedelta(hours=1)))
@@ -121,7 +121,8 @@ def drawn() -> Chart:
     limits = RunLimits(concurrency=Concurrency(limits=plan.limits, max_workers=4))
     waiting = waits(plan, found, limits)
     critical = critical_path(found, waiting)
-    return chart(plan, found, waiting, critical, expected_s=1140.0)
+    told = "has run 15m00s"
+    return chart(plan, found, waiting, critical, expected_s=1140.0, taken=told)
 
 
 def test_a_run_is_drawn_like_this() -> None:

@@ -13,8 +13,8 @@ from applier.store import Attempt
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Reason, Wait
 from applier.timeline.waits import RunLimits, critical_path, waits
-from planner.model import JOIN, Action, ActionPlan, Trigger
-from planner.states import ActionState, Outcome
+from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.states import ActionState, Outcome
 
 BEGAN = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.watcher.engine_options import TouchesTable
-from planner.model import Effect, Touch
+from planner.plan.model import Effect, Touch
 
 
 def test_types_stand_on_lines_or_between_semicolons():

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from applier.watcher.solutions import action_rows
-from planner.model import JOIN, Action, ActionPlan
+from applier.watcher.plans import action_rows
+from planner.plan.model import JOIN, Action, ActionPlan
 
 
 def plan(*actions: Action) -> ActionPlan:

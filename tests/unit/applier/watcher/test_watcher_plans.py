@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.actions.migrate import Migrate
-from applier.actions.shelve import Shelve
+from applier.actions.instance_moves import Migrate
+from applier.actions.instances import Shelve
 from applier.store import Attempt
 from applier.watcher.plans import plan_of
 from planner.errors import InvalidPlan
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 TYPES = {"migrate": Migrate, "shelve": Shelve}
 INSTANCE = "6a1f0001-0000-4000-8000-000000000001"

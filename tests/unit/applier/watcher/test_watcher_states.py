@@ -17,7 +17,7 @@ from applier.watcher.states import (
     stopped_action,
     word,
 )
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 #: Watcher's states of actions, without those of removed ones.
 WATCHER = {"PENDING", "ONGOING", "SUCCEEDED", "FAILED", "CANCELLED", "SKIPPED"}

@@ -21,7 +21,7 @@ from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import changed, plugin
 from applier.workers.follower import JobFollower
 from applier.workers.job_runner import Capacities, JobRunner
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 PAYLOAD = {
     "format": 1,

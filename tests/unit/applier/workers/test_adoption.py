@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.run.worker_jobs import jobs_of
+from applier.run.setup import jobs_of
 from applier.scheduling.queue_limits import QueueLimits
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial, changed
-from planner.states import ActionState, Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 OTHER = Claimant(host="other", pid=1, user="u")
@@ -60,11 +61,18 @@ def test_a_job_that_another_applier_offered_just_before_the_claim_is_adopted():
         executor_of=lambda _plan, known, _tell: (
             lambda _maximum, done: Remote(done) if known else None
         ),
-        jobs_of=lambda plan: jobs_of(store, plan),
         queue_limits=lambda _plan, _workerless: QueueLimits(),
     )
     engine = TaskFlowEngine(max_workers=1)
-    with Trial(plan, engine, work, max_workers=1, inner=store, runs_at=runs_at) as trial:
+    with Trial(
+        plan,
+        engine,
+        work,
+        max_workers=1,
+        inner=store,
+        runs_at=runs_at,
+        jobs_of=partial(jobs_of, store),
+    ) as trial:
         claim_plan = trial.store.claim_plan
 
         def claimed_after_another(uuid, claimant, *, now):

@@ -14,7 +14,7 @@ from followed_job import OUT_S, runner
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, PlanConflict
-from applier.run.worker_jobs import LocalRuns
+from applier.run.setup import jobs_of, no_jobs_of
 from applier.store.worker_jobs import AttemptKey, JobTask, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
@@ -23,7 +23,7 @@ from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote_runs import RemoteRuns
 from applier.workers.remote_workers import RemoteSettings
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 PATIENCE_S = 120.0
@@ -72,7 +72,7 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         store.commit(plan.uuid, claim, starts, now=NOW)
         plan = store.load_plan(plan.uuid)
         with pytest.raises(PlanConflict, match="has 2 jobs at workers"):
-            LocalRuns(store).jobs_of(plan)
+            no_jobs_of(store, plan)
         environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
         own = {"name": "h:1:a", "host": "h", "cloud": "simulated", "release": "1"}
         runner = JobRunner(store, Capacities(environment=environment, **own), lease_s=30.0)
@@ -84,7 +84,7 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         thread = threading.Thread(target=runner.perform, args=(first,))
         thread.start()
         assert begun.wait(PATIENCE_S)
-        reports = runs.end_jobs(plan.uuid, runs.jobs_of(plan), set())
+        reports = runs.end_jobs(plan.uuid, jobs_of(store, plan), set())
         thread.join(PATIENCE_S)
         assert [report.state for report in reports] == [ActionState.CANCELLED] * 2
         messages = {report.uuid: report.message for report in reports}
@@ -109,7 +109,7 @@ def test_the_command_of_a_lost_worker_is_looked_for_on_its_machine(job):
     settings = RemoteSettings(lease_s=0.2, resend_s=5.0, cloud="simulated", release="1")
     runs = RemoteRuns(job.store, job.messages, settings)
     plan = job.store.load_plan(job.key.plan)
-    (report,) = runs.end_jobs(plan.uuid, runs.jobs_of(plan), {job.key.action})
+    (report,) = runs.end_jobs(plan.uuid, jobs_of(job.store, plan), {job.key.action})
     assert tasks == [JobTask.FIND]
     assert report.state is ActionState.UNKNOWN
     assert "its worker" not in report.message

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 from celery.worker.consumer import Consumer
 
-from applier.workers.celery_app import celery_app
-from applier.workers.consumer import LastingConsumer
+from applier.workers.celery_app import LastingConsumer, celery_app
 
 LOG = logging.getLogger("celery.worker.loops")
 

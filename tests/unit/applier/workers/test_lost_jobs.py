@@ -18,7 +18,7 @@ from applier.store.worker_jobs import (
     StopReason,
     WorkerJobState,
 )
-from planner.states import ActionState, Outcome
+from planner.plan.states import ActionState, Outcome
 
 PATIENCE_S = 120.0
 
@@ -214,7 +214,7 @@ def test_a_damaged_job_is_in_doubt_and_the_others_go_on(store, column, value, is
             runner(store).perform(job.key)
     change(
         store,
-        f"UPDATE actionplan_worker_job SET {column} = ? WHERE plan = ?",  # noqa: S608
+        f"UPDATE actionplan_worker_job SET {column} = ? WHERE plan = ?",
         value,
         first.key.plan,
     )

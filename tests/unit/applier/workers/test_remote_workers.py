@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from unittest.mock import Mock
 
 import pytest
 from followed_job import LONG_S, OUT_S, PAYLOAD, Job
@@ -17,7 +18,10 @@ from applier.workers import remote_workers
 from applier.workers.follower import JobFollower
 from applier.workers.payloads import require_able, task_of
 from applier.workers.remote_workers import RemoteSettings, RemoteWorkers
-from planner.states import ActionState
+from planner.errors import BrokenPlugin
+from planner.making import registry
+from planner.making.registry import ActionTypes
+from planner.plan.states import ActionState
 
 PATIENCE_S = 120.0
 
@@ -183,3 +187,13 @@ def test_only_what_uses_the_cloud_needs_a_worker_of_the_same(uses_cloud):
         return
     with pytest.raises(ActionFailed, match="'other'"):
         require_able(PAYLOAD, environment, "other", "1")
+
+
+def test_an_action_type_that_a_worker_cannot_use_fails_its_action(monkeypatch):
+    environment = ActionEnvironment(plugins=ActionTypes(), cloud=lambda: None)
+    unknown = {**PAYLOAD, "action_type": "announce"}
+    with pytest.raises(ActionFailed, match="no plugin there offers the action type announce"):
+        require_able(unknown, environment, PAYLOAD["cloud"], "1")
+    monkeypatch.setattr(registry, "load", Mock(side_effect=BrokenPlugin("action type", "x", "no")))
+    with pytest.raises(ActionFailed, match="'x'"):
+        require_able(unknown, environment, PAYLOAD["cloud"], "1")

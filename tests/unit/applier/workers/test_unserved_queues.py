@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -13,13 +14,15 @@ import pytest
 from applier import configuration
 from applier.assembly import Assembly
 from applier.contracts import Claimant, JobOffer, Report
-from applier.operations import worker_lines
+from applier.operations import services
+from applier.operations.predictions import predicted
 from applier.report import content
+from applier.run.durations import Durations
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.workers.follower import JobFollower
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WORKER = Worker("w1", "h", 1, "u", "1", ["site-b", "site-c"], ["nop"], 4)
@@ -96,13 +99,13 @@ def test_a_worker_that_drains_serves_no_queue(store, plan):
 
 def test_who_watches_by_the_record_finds_the_same(store, plan):
     def found() -> str:
-        return worker_lines.waits_in_vain(store, store.load_plan(plan))
+        return services.waits_in_vain(store, store.load_plan(plan))
 
     assert found() == "No worker serves site-b, site-c."
     store.report_worker(WORKER)
     assert found() == ""
-    assert worker_lines.waits_in_vain(SimpleNamespace(), store.load_plan(plan)) == ""
-    assert worker_lines.waits_in_vain(store, new_plan("a")) == ""
+    assert services.waits_in_vain(SimpleNamespace(), store.load_plan(plan)) == ""
+    assert services.waits_in_vain(store, new_plan("a")) == ""
 
 
 def test_who_looks_at_the_page_reads_the_same(store, plan, tmp_path, monkeypatch):
@@ -118,3 +121,26 @@ def test_who_looks_at_the_page_reads_the_same(store, plan, tmp_path, monkeypatch
         assert warnings() == ["No worker serves site-b, site-c."]
         store.report_worker(WORKER)
         assert warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("action_type", "parameters", "unserved"),
+    [("sleep", {"duration": 1}, set()), ("nop", {"message": "x"}, {"site-c"})],
+)
+def test_an_action_that_only_waits_needs_no_worker(
+    store, tmp_path, monkeypatch, action_type, parameters, unserved
+):
+    monkeypatch.setattr(Assembly, "store", store)
+    monkeypatch.setattr(Assembly, "route", ("region",))
+    conf = configuration.load(arguments=["--config-dir", str(tmp_path)])
+    plan = new_plan("a")
+    [action] = plan.actions
+    action = replace(
+        action, action_type=action_type, input_parameters=parameters, tokens=("region:site-c",)
+    )
+    seconds = {action.uuid: 1.0}
+    with closing(Assembly(conf)) as assembly:
+        found = predicted(
+            assembly, replace(plan, actions=(action,)), Durations(seconds, seconds, {}), 1
+        )
+    assert set(found.unserved) == unserved

@@ -18,7 +18,7 @@ from applier.store.worker_jobs import AttemptKey, Served, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.workers.follower import JobFollower
-from planner.states import ActionState, PlanState
+from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 GOOD = {

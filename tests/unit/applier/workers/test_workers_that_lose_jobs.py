@@ -12,6 +12,7 @@ import pytest
 from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, change, changed, runner
 
 from applier.contracts import Verified
+from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, DamagedRecord, StoreError
 from applier.machines import OpenMachines
 from applier.store.worker_jobs import (
@@ -25,9 +26,10 @@ from applier.store.worker_jobs import (
     WorkerJobState,
 )
 from applier.testing.temporary_store import TemporaryStore
+from applier.workers import job_runner
 from applier.workers.job_runner import worker_name
 from applier.workers.lease_keeper import LeaseKeeper
-from planner.states import ActionState
+from planner.plan.states import ActionState
 
 PATIENCE_S = 120.0
 #: The worker that the runner of these tests is of.
@@ -86,6 +88,36 @@ def test_a_worker_without_the_type_does_not_say_that_a_lost_attempt_failed(store
     (report,) = job.reports
     assert (report.state, report.given_up) == (ActionState.UNKNOWN, True)
     assert "the action type wings" in report.message
+
+
+@pytest.mark.parametrize(
+    ("broken", "is_lost", "state", "told"),
+    [
+        ("task_of", False, ActionState.FAILED, "worker h2:7:b cannot carry it out: it broke"),
+        ("verify_all", True, ActionState.UNKNOWN, "worker h2:7:b cannot carry it out: it broke"),
+        ("execute", False, ActionState.UNKNOWN, "worker h2:7:b carried it out when it broke"),
+    ],
+)
+def test_a_worker_whose_own_code_breaks_says_what_happened(
+    job, monkeypatch, caplog, broken, is_lost, state, told
+):
+    """Whether its action is in doubt depends on whether it may have begun."""
+
+    def breaks(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(ActionTask if broken == "execute" else job_runner, broken, breaks)
+    if is_lost:
+        job.take("h2:5:a", OUT_S)
+        job.look_until(32)
+    runner(job.store).perform(job.key)
+    job.look_until(1)
+    (report,) = job.reports
+    in_doubt = state is ActionState.UNKNOWN
+    assert (report.state, report.given_up) == (state, in_doubt)
+    assert f"{told}: ZeroDivisionError: by zero" in report.message
+    assert ("actionplan action set PLAN" in report.message) is in_doubt
+    assert "Traceback" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from planner import deadlocks, make_plan
+from planner import make_plan
 from planner.errors import InvalidInput, InvalidPlan
-from planner.model import JOIN, Action, ActionPlan, Touch
+from planner.plan import deadlocks
+from planner.plan.model import JOIN, Action, ActionPlan, Touch
 from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import action_type, plan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import plan
 

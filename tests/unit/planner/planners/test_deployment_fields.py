@@ -10,9 +10,8 @@ import pytest
 
 from planner.errors import InvalidInput
 from planner.planners.deployment import task_fields
-from planner.planners.deployment.fault_tolerance import allowed
-from planner.planners.deployment.planner import DeploymentPlanner
-from planner.planners.deployment.task_parameters import translated
+from planner.planners.deployment.planner import DeploymentPlanner, allowed
+from planner.planners.deployment.task_fields import translated
 from planner.testing import plan
 
 

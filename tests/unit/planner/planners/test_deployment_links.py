@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InvalidInput
-from planner.model import JOIN, ActionPlan
+from planner.plan.model import JOIN, ActionPlan
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.planners.deployment.task_links import DENSE
 from planner.testing import plan

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from planner import checking, documents, registry
+from planner import documents
 from planner.errors import Path, path_text
+from planner.making import planning, registry
 
 FILES = sorted((FilePath(__file__).parents[3] / "cases" / "fields").glob("*.yaml"))
 CASES = {file.stem: documents.read(file).value for file in FILES}
@@ -35,7 +36,7 @@ def refused(case: Mapping[str, Any], place: Sequence[str | int], value: object) 
         del inside[place[-1]]
     elif place:
         inside[place[-1]] = value
-    return [str(m) for m in checking.schema_of(registry.planner(case["planner"]))(changed)]
+    return [str(m) for m in planning.check_of(registry.planner(case["planner"]))(changed)]
 
 
 def places(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from planner import deadlocks, make_plan
+from planner import make_plan
 from planner.errors import InvalidInput, InvalidPlan
-from planner.guarantees import guarantees, holders, width
-from planner.model import Action, ActionPlan
-from planner.place_rules import HeldPlace, PlaceRule
+from planner.making.saved import read_plan
+from planner.plan import deadlocks
+from planner.plan.guarantees import guarantees, holders, width
+from planner.plan.model import Action, ActionPlan
+from planner.plan.place_rules import HeldPlace, PlaceRule
+from planner.plan.states import ActionState
 from planner.planners.rollout import RolloutPlanner
-from planner.saved import read_plan
-from planner.states import ActionState
 from planner.testing import check_planner, plan
 
 DOCUMENT: dict[str, Any] = {

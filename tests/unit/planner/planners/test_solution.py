@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.errors import BrokenPlugin, InvalidInput, path_text
-from planner.model import Action, ActionPlan, ProposedAction, Touch
+from planner.plan.model import Action, ActionPlan, ProposedAction, Touch
 from planner.planners.solution import host_of, missing_host
 from planner.planners.weight import WeightPlanner
 from planner.testing import action_type, plan

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from planner.model import Action
-from planner.planners.weight import WeightPlanner
+from planner.making import registry
+from planner.plan.model import Action
+from planner.planners import workload_stabilization
+from planner.planners.weight import PARALLELIZATION, WEIGHTS, WeightPlanner
 from planner.testing import action_type, plan
 
 #: From the heaviest to the lightest, with how many actions of the type are in one set.
@@ -31,6 +33,13 @@ def planned(*types: str) -> tuple[Action, ...]:
     """Plan actions of types that touch nothing and take any parameters."""
     actions: list[dict[str, Any]] = [{"action_type": name} for name in types]
     return plan(WeightPlanner, {"actions": actions}, *map(action_type, set(types))).actions
+
+
+def test_no_type_of_the_product_is_warned_of() -> None:
+    own = set(registry.names(registry.ACTIONS)) - {"join"}
+    assert own <= WEIGHTS.keys()
+    assert own <= PARALLELIZATION.keys()
+    assert own <= workload_stabilization.WEIGHTS.keys()
 
 
 def test_each_type_has_the_weight_that_it_has_in_watcher() -> None:

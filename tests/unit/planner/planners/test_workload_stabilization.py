@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InvalidInput
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.workload_stabilization import WorkloadStabilizationPlanner
 from planner.testing import action_type, plan
 

@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 import pytest
 
 from planner import ActionPlan, make_plan
-from planner.model import JOIN, Action, Trigger
+from planner.plan.model import JOIN, Action, Trigger
+from planner.plan.states import ActionState, Outcome, PlanState
 from planner.render import dot, mermaid, svg
-from planner.states import ActionState, Outcome, PlanState
 
 FORMS = pytest.mark.parametrize("form", [dot, mermaid], ids=["dot", "mermaid"])
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from planner.model import Action, ActionPlan, Trigger
+from planner.plan.model import Action, ActionPlan, Trigger
+from planner.plan.states import ActionState, Outcome
 from planner.render import svg
 from planner.render.boxes import EACH, Box, Drawing
 from planner.render.drawing import draw
-from planner.states import ActionState, Outcome
 
 TASKS = ("hiera", "netconfig", "nova")
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import heat_batches
 import pytest
 
-from planner.planners.rolling_update import batches
+from planner.planners.rolling_update import roll
 
 HEAT = [
     # target, capacity, max_batch_size, min_in_service, batches: (size, members)
@@ -24,8 +25,8 @@ HEAT = [
 
 @pytest.mark.parametrize(("target", "capacity", "largest", "least", "expected"), HEAT)
 def test_an_instance_group_is_replaced_as_heat_does(target, capacity, largest, least, expected):
-    assert batches.batches(target, capacity, largest, least) == expected
-    found = batches.in_place(target, capacity, 0, largest, least)
+    assert heat_batches.batches(target, capacity, largest, least) == expected
+    found = roll.in_place(target, capacity, 0, largest, least)
     assert [(batch.size, batch.create) for batch in found] == expected
 
 
@@ -39,33 +40,33 @@ RESOURCE_GROUP = [
 
 @pytest.mark.parametrize(("target", "capacity", "largest", "least", "expected"), RESOURCE_GROUP)
 def test_a_resource_group_throws_its_surplus_away(target, capacity, largest, least, expected):
-    assert batches.resource_group_batches(target, capacity, largest, least) == expected
+    assert heat_batches.resource_group_batches(target, capacity, largest, least) == expected
 
 
 def test_what_is_current_costs_no_batch():
-    assert batches.in_place(10, 10, 10, 1, 0) == []
-    assert batches.create_first(10, 10, 9, 5) == [(11, 1, 1)]
+    assert roll.in_place(10, 10, 10, 1, 0) == []
+    assert roll.create_first(10, 10, 9, 5) == [(11, 1, 1)]
     # Heat plans five batches here, two of them empty, and loses a member that is good.
-    assert batches.in_place(4, 4, 3, 1, 4) == [(5, 1, 0), (4, 0, 1)]
+    assert roll.in_place(4, 4, 3, 1, 4) == [(5, 1, 0), (4, 0, 1)]
 
 
 def test_a_surplus_of_current_members_goes_at_once():
-    assert batches.in_place(2, 5, 3, 1, 0) == [(2, 0, 3)]
-    assert batches.create_first(2, 5, 3, 1) == [(5, 0, 3)]
+    assert roll.in_place(2, 5, 3, 1, 0) == [(2, 0, 3)]
+    assert roll.create_first(2, 5, 3, 1) == [(5, 0, 3)]
 
 
 def test_a_batch_ends_at_a_step():
-    assert [b.create for b in batches.create_first(20, 20, 0, 8, [1, 2, 10])] == [1, 1, 8, 8, 2]
-    assert [b.create for b in batches.in_place(20, 20, 2, 8, 0, [1, 2, 10])] == [8, 8, 2]
+    assert [b.create for b in roll.create_first(20, 20, 0, 8, [1, 2, 10])] == [1, 1, 8, 8, 2]
+    assert [b.create for b in roll.in_place(20, 20, 2, 8, 0, [1, 2, 10])] == [8, 8, 2]
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: batches.batches(3, 3, 0, 0),
-        lambda: batches.resource_group_batches(3, 3, -1, 0),
-        lambda: batches.in_place(3, 3, 0, 0, 0),
-        lambda: batches.create_first(3, 3, 0, 0),
+        lambda: heat_batches.batches(3, 3, 0, 0),
+        lambda: heat_batches.resource_group_batches(3, 3, -1, 0),
+        lambda: roll.in_place(3, 3, 0, 0, 0),
+        lambda: roll.create_first(3, 3, 0, 0),
     ],
 )
 def test_a_batch_of_nobody_is_refused_instead_of_going_on_for_ever(call):
@@ -75,4 +76,4 @@ def test_a_batch_of_nobody_is_refused_instead_of_going_on_for_ever(call):
 
 def test_numbers_below_zero_are_refused():
     with pytest.raises(ValueError, match="-1 is less than 0"):
-        batches.batches(3, 3, 1, -1)
+        heat_batches.batches(3, 3, 1, -1)

@@ -17,7 +17,7 @@ import pytest
 from planner import documents
 from planner.planners.rolling_update import template
 from planner.planners.rolling_update.functions import Resolver
-from planner.planners.rolling_update.template import Group
+from planner.planners.rolling_update.template import Configuration, Group
 from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 FOLDER = Path(__file__).parents[4] / "cases" / "groups"
@@ -79,3 +79,22 @@ def test_a_template_without_resources_is_refused(whole: Mapping[str, Any], sente
 def test_what_is_no_group_is_none() -> None:
     whole = {"Resources": {"a": {"Type": "Any"}, "b": {"Type": ["x"]}, "c": {}}}
     assert template.groups(whole, Resolver(whole, {}, ()), with_policies=True) == {}
+
+
+def test_a_group_has_the_size_that_is_desired_or_what_there_is_within_its_bounds() -> None:
+    fields: Any = {"name": "g", "places": {}, "policy": None}
+    configuration = Configuration(name="c", value={})
+    for desired, least, most, capacity, size in (
+        (4, 1, 3, 9, 4),
+        (0, 1, 3, 9, 0),
+        (None, 1, 3, None, 1),
+        (None, 1, 3, 0, 1),
+        (None, 1, 3, 2, 2),
+        (None, 1, 3, 9, 3),
+        (None, 1, None, 9, 9),
+        (None, 2, None, 1, 2),
+    ):
+        group = Group(
+            configuration=configuration, desired=desired, least=least, most=most, **fields
+        )
+        assert group.size(capacity) == size

@@ -10,10 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import heat_batches
 import pytest
 
 from planner import ActionPlan, PlannerError
-from planner.planners.rolling_update import batches
 from planner.planners.rolling_update.planner import RollingUpdatePlanner
 from planner.planners.rolling_update.update_policy import LONGEST_PAUSE_S, duration_s
 from planner.testing import plan
@@ -61,7 +61,7 @@ def test_batches_are_those_of_heat(kind: str) -> None:
     for case in CASES[kind]:
         numbers = [case[k] for k in ("target", "capacity", "max_batch_size", "min_in_service")]
         expected = [tuple(batch) for batch in case["batches"]]
-        assert getattr(batches, kind)(*numbers) == expected, case["id"]
+        assert getattr(heat_batches, kind)(*numbers) == expected, case["id"]
 
 
 def test_durations_are_read_as_heat_reads_them() -> None:

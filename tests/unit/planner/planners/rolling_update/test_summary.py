@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InvalidInput
-from planner.model import ActionPlan
+from planner.plan.model import ActionPlan
 from planner.planners.rolling_update.planner import RollingUpdatePlanner
 from planner.testing import plan
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The endpoints for monitoring: metrics, and whether the process and its database respond."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+import falcon
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from applier.api.endpoints import Call, Endpoint
+from applier.assembly import Assembly
+from applier.errors import DamagedRecord, StoreError
+from applier.monitoring.record_collector import RecordCollector, registry_of
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+
+#: The maximum seconds for reading the figures of the database; Prometheus waits for 10.
+FIGURES_S = 8.0
+#: The maximum seconds that ``/readyz`` takes, and those from which on the database counts as slow.
+LIMIT_S, SLOW_S = 2.0, 0.5
+DEAD = "The record cannot be reached; the log of the service says why."
+
+
+def endpoints(assembly: Assembly, of_runs: Callable[[], bytes] | None) -> tuple[Endpoint, ...]:
+    """Return the endpoints. Each call makes a metrics registry of its own.
+
+    ``of_runs`` returns the metrics of the process that runs plans, in the text format of
+    Prometheus; None to leave them out.
+    """
+    figures = SharedCall(lambda: assembly.store.figures(), FIGURES_S)
+    registry = registry_of(RecordCollector(figures))
+    readiness = Readiness(lambda: assembly.store.ping())
+
+    @Endpoint("GET /metrics", "metrics:read", media=CONTENT_TYPE_LATEST)
+    def metrics(_call: Call) -> bytes:
+        own = generate_latest(registry)
+        return own if of_runs is None else own + of_runs()
+
+    return metrics, health, Endpoint("GET /readyz", None)(readiness)
+
+
+@Endpoint("GET /healthz", None)
+def health(_call: Call) -> dict[str, str]:
+    """Respond with the status ``ok``; the database is not read."""
+    return {"status": "ok"}
+
+
+class Readiness:
+    """Answers ``/readyz``: the state of the database, ``ready``, ``slow`` or ``dead``.
+
+    The status is 200 if the database responds within LIMIT_S, even slowly. It is 503 with
+    ``slow`` if it does not respond in time, and 503 with ``dead`` if it raises an error.
+    """
+
+    def __init__(self, ping: Callable[[], None]) -> None:
+        self._look = SharedCall(ping, LIMIT_S)
+        self._status = "ready"
+
+    def __call__(self, call: Call) -> dict[str, Any]:
+        """Query the database, and respond within LIMIT_S seconds."""
+        began = time.monotonic()
+        found, detail = self._found()
+        seconds = time.monotonic() - began
+        status = "slow" if found == "ready" and seconds >= SLOW_S else found
+        answer = {"status": status, "seconds": round(seconds, 3)}
+        if detail is None:
+            return answer
+        call.response.status = falcon.HTTP_503
+        return {**answer, "detail": detail}
+
+    def _found(self) -> tuple[str, str | None]:
+        """Return the status, and a sentence if the database did not respond in time, else None."""
+        try:
+            self._look()
+        except TimeoutError:
+            detail = f"The record has not answered for {LIMIT_S:g} s."
+            self._tell("slow", detail)
+            return "slow", detail
+        except (StoreError, DamagedRecord) as reason:
+            self._tell("dead", str(reason))
+            return "dead", DEAD
+        self._tell("ready", "The record answers again.")
+        return "ready", None
+
+    def _tell(self, status: str, text: str) -> None:
+        """Store the status, and log ``text`` if the status has changed."""
+        if status != self._status:
+            LOG.log(logging.INFO if status == "ready" else logging.WARNING, "%s", text)
+        self._status = status
+
+
+class SharedCall(Generic[T]):
+    """Calls ``look`` in a daemon thread, and waits up to ``limit_s`` seconds for its result.
+
+    While a call runs, all callers wait for that call, so that a database that hangs blocks only one
+    thread.
+    """
+
+    def __init__(self, look: Callable[[], T], limit_s: float) -> None:
+        self._look, self._limit_s = look, limit_s
+        self._lock = threading.Lock()
+        self._going: Future[T] | None = None
+
+    def __call__(self) -> T:
+        """Return the result of ``look``, or raise its error; raise TimeoutError after the limit."""
+        with self._lock:
+            if self._going is None or self._going.done():
+                self._going = Future()
+                threading.Thread(
+                    target=self._run, args=(self._going,), name="look", daemon=True
+                ).start()
+            going = self._going
+        return going.result(self._limit_s)
+
+    def _run(self, going: Future[T]) -> None:
+        try:
+            found = self._look()
+        except (StoreError, DamagedRecord) as error:
+            going.set_exception(error)
+        except BaseException as error:
+            # A bug: it is raised in the waiting callers as well as in this thread.
+            going.set_exception(error)
+            raise
+        else:
+            going.set_result(found)

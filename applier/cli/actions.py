@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs that show the actions of a plan: ``action list``, ``action show``, ``why``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from applier.cli.arguments import add_format, with_action, with_plan
+from applier.cli.reporters.formatting import through, wrapped
+from applier.cli.verb import ListVerb, Verb, rendered
+from applier.operations import lookup
+from applier.operations.creation import read_settings, refuse_planning
+from applier.operations.lookup import find_action, find_part
+from applier.store import Attempt
+from applier.wording import count, duration, one_line, seconds_between, some
+from planner.plan.failure_costs import FailureCosts
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import OPEN, ActionState
+from planner.schemas.references import labelled
+
+#: The maximum numbers of output lines that are shown of the last attempt, and of earlier ones.
+_LAST, _EARLIER = 20, 5
+#: The maximum number of actions that a sentence names.
+_NAMED = 6
+_TIME = "%Y-%m-%d %H:%M:%S"
+
+
+def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
+    """Yield the fields of an action, as lines no longer than ``width``."""
+    names = {a.uuid: f"{a.label} ({a.state})" for a in plan.actions}
+    joins = [a for a in plan.actions if a.action_type == JOIN]
+    needs = through(action.needs, {j.uuid: j.needs for j in joins})
+    before = through((*action.parents, *action.needs), {j.uuid: j.before() for j in joins})
+    yield f"{one_line(action.label)}  {action.state}" + (
+        f" ({action.outcome})" if action.outcome else ""
+    )
+    known = {
+        "what": action.description,
+        "type": action.action_type,
+        "uuid": action.uuid,
+        "message": action.status_message,
+        "why here": action.reason,
+        "needs": ", ".join(names[u] for u in needs),
+        "after": ", ".join(names[u] for u in before if u not in needs),
+        "triggered by": ", ".join(
+            f"{names[t.action]} on {' or '.join(t.outcomes)}" for t in action.triggers
+        ),
+        "blocked by": ", ".join(
+            f"{names[b.action]} on {' or '.join(b.outcomes)}" for b in action.blocked_by
+        ),
+        "if it fails": _not_run(FailureCosts(plan.actions).not_run(action.uuid)),
+        "holds": ", ".join(action.tokens),
+        "parameters": ", ".join(f"{k}={v}" for k, v in labelled(action.input_parameters).items()),
+        "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",
+        "ended": action.ended_at and f"{action.ended_at:%Y-%m-%d %H:%M:%S} UTC",
+        "attempts": str(action.attempts or ""),
+    }
+    for title, value in known.items():
+        if value:
+            yield from wrapped(f"  {title:<11} {one_line(value)}", 14, width)
+
+
+def _not_run(actions: Sequence[Action]) -> str:
+    """Return a sentence that names the actions that do not run, or an empty text."""
+    names = some([a.label for a in actions], _NAMED, ", ")
+    return f"{count(len(actions), 'action')} would not run: {names}" if actions else ""
+
+
+def tried(action: Action, attempts: Sequence[Attempt], width: int) -> Iterator[str]:
+    """Yield lines about every attempt: number, start, duration, state, and the end of its output.
+
+    Of a single attempt only the output is shown: the rest equals the fields of the action.
+    """
+    if len(attempts) == 1 and action.started_at:
+        yield from _output(attempts[0], _LAST, "")
+        return
+    for attempt in attempts:
+        state = f"{attempt.state or 'runs'}" + (f" ({attempt.outcome})" if attempt.outcome else "")
+        why = f": {one_line(attempt.message)}" if attempt.message else ""
+        took = duration(seconds_between(attempt.started_at, attempt.ended_at))
+        line = f"attempt {attempt.number}  {attempt.started_at:{_TIME}}  took {took}  {state}{why}"
+        yield from wrapped(line, 11, width)
+        yield from _output(attempt, _LAST if attempt is attempts[-1] else _EARLIER, "  ")
+
+
+def _output(attempt: Attempt, most: int, indent: str) -> Iterator[str]:
+    if not attempt.output:
+        return
+    lines = attempt.output.splitlines()
+    yield f"{indent}output:" if len(lines) <= most else f"{indent}output, the last {most} lines:"
+    yield from (f"{indent}  | {line}" for line in lines[-most:])
+
+
+def attempt_as_dict(attempt: Attempt) -> dict[str, Any]:
+    """Return an attempt as a mapping, for JSON and YAML."""
+    return {
+        "number": attempt.number,
+        "started_at": attempt.started_at.isoformat(),
+        "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
+        "took_s": seconds_between(attempt.started_at, attempt.ended_at),
+        "state": str(attempt.state) if attempt.state else None,
+        "outcome": str(attempt.outcome) if attempt.outcome else None,
+        "message": attempt.message,
+        "output": attempt.output,
+    }
+
+
+#: The maximum length of a message in a table, and how much of that is taken from its end, where the
+#: exit code of a command is.
+_MESSAGE, _END = 60, 24
+
+
+class ActionList(ListVerb):
+    """List the actions of a plan in schedule order"""
+
+    EXAMPLES = ("action list last", "action list last --state FAILED -f json")
+    NOTHING = "No such actions."
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_plan(super().get_parser(prog_name))
+        states = [str(s) for s in ActionState]
+        parser.add_argument(
+            "--state",
+            metavar="STATE",
+            type=str.upper,
+            choices=states,
+            help=f"only these: {', '.join(states)}",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        plan = self.session.plan(parsed_args.plan)
+        names = {a.uuid: a.label for a in plan.actions}
+        whole = parsed_args.formatter != "table"
+        columns: tuple[str, ...] = ("uuid", "name", "type", "state", "outcome", "took", "message")
+        if whole:
+            columns = (*columns, "parents", "needs")
+        waits = self._waits(plan)
+        return columns, (
+            _row(waits(a), names, whole)
+            for a in plan.actions
+            if parsed_args.state in (None, str(a.state))
+        )
+
+    def _waits(self, plan: ActionPlan) -> Callable[[Action], Action]:
+        """Return a function that returns an action as it is to be shown.
+
+        If the action waits only for a window, its status message names that window.
+        """
+        window_of = self.session.assembly.waits_for(plan)
+        ended = {a.uuid for a in plan.actions if a.state not in OPEN}
+
+        def with_message(action: Action) -> Action:
+            could = action.state is ActionState.PENDING and ended.issuperset(action.before())
+            window = window_of(action) if could and not action.status_message else None
+            return replace(action, status_message=f"waits for {window}") if window else action
+
+        return with_message
+
+
+def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
+    took = seconds_between(action.started_at, action.ended_at)
+    message = action.status_message or ""
+    row: tuple[Any, ...] = (
+        action.uuid if whole else action.uuid[:8],
+        action.label,
+        action.action_type,
+        str(action.state),
+        str(action.outcome or ""),
+        took if whole else duration(took),
+        message if whole else _cut(message),
+    )
+    if whole:
+        row = (*row, [names[u] for u in action.parents], [names[u] for u in action.needs])
+    return row
+
+
+def _cut(message: str) -> str:
+    """Shorten a long message by leaving out its middle.
+
+    >>> _cut("run-the-long-script --with many --options >&2: exit code 7: no such host")
+    'run-the-long-script --with many --o…xit code 7: no such host'
+    """
+    if len(message) <= _MESSAGE:
+        return message
+    return f"{message[: _MESSAGE - _END - 1]}…{message[-_END:]}"
+
+
+class ActionShow(Verb):
+    """Show one action: its fields, what it needs, and every attempt with its output"""
+
+    EXAMPLES = ("action show last db-1", "action show 7f3a91 db-1 -f json")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_action(super().get_parser(prog_name))
+        add_format(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        plan = self.session.plan(parsed_args.plan)
+        action = find_action(plan, parsed_args.action)
+        action = lookup.action_without(action, self.session.action_types)
+        store = self.session.store
+        attempts = store.attempts(plan.uuid, action.uuid)
+        if parsed_args.format != "table":
+            value = {
+                **action.to_dict(),
+                "not_run_if_it_fails": [
+                    a.label for a in FailureCosts(plan.actions).not_run(action.uuid)
+                ],
+                "output": store.output(plan.uuid, action.uuid),
+                "attempts_made": [attempt_as_dict(a) for a in attempts],
+            }
+            self.app.stdout.write(rendered(value, parsed_args.format))
+            return 0
+        from applier.cli.reporters.plan_table import console
+
+        width = console(self.app.stdout).width
+        for line in described(plan, action, width):
+            self.say(line)
+        for line in tried(action, attempts, width):
+            self.say(line)
+        return 0
+
+
+class Why(Verb):
+    """Explain when an action starts, what it waits for, or why it did not run
+
+    Before a run, the explanation is based on a forecast, during a run on the stored states. The
+    start of an action in a plan of more than 10,000 is forecast only with --set max_workers=N.
+    """
+
+    EXAMPLES = ("why last db-1", "why last db-1 --set max_workers=8")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_action(super().get_parser(prog_name))
+        parser.add_argument(
+            "--set",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="option of the run (max_workers=4), as given to apply",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier.cli.reporters.plan_table import console
+        from applier.operations import explanation
+
+        settings = read_settings(parsed_args.set)
+        refuse_planning(settings, None)
+        session = self.session
+        plan, action = find_part(session.plans, parsed_args.plan, parsed_args.action)
+        lines = explanation.explained(session, session.assembly, plan, action, settings.max_workers)
+        width = console(self.app.stdout).width
+        for line in lines:
+            for part in wrapped(line, 4, width):
+                self.say(part)
+        return 0

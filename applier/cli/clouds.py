@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs about clouds: ``facts``, ``drain`` and ``undrain`` of hosts, and the simulated cloud."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from applier.cli.arguments import add_format, with_reason, with_yes
+from applier.cli.verb import REFUSED, Verb, rendered, write_text
+from applier.run.plan_cloud import SIMULATED
+from applier.run.this_process import user
+from planner.errors import InvalidInput, Mistake
+
+
+class Facts(Verb):
+    """Write what the cloud holds now: instances, hosts, services, flavors
+
+    This is the field 'facts' of a document, for planners that need to know where instances are.
+    """
+
+    EXAMPLES = ("facts", "facts -f json", "facts --out facts.yaml")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "-f", "--format", choices=["yaml", "json"], default="yaml", help="default: yaml"
+        )
+        parser.add_argument("--out", metavar="FILE", help="write them to a file")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        text = rendered(self.session.assembly.facts(), parsed_args.format)
+        self.write(text, parsed_args.out)
+        return 0
+
+
+class _HostVerb(Verb):
+    """A verb that writes a document about hosts."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("hosts", metavar="HOST", nargs="*", help="name of a compute host")
+        parser.add_argument(
+            "--label",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="all hosts with this label, such as rack=r1; may be repeated: with all of them",
+        )
+        way = parser.add_mutually_exclusive_group()
+        way.add_argument("--out", metavar="FILE", help="write the document to a file")
+        way.add_argument(
+            "--apply", action="store_true", help="make the plan, show it, ask, and run it here"
+        )
+        return with_yes(parser)
+
+    def hosts(self, parsed_args: argparse.Namespace, facts: Mapping[str, Any]) -> list[str]:
+        """Return the hosts that are named, and those with the labels."""
+        from planner.problems.drain import with_labels
+
+        labels = dict(text.partition("=")[::2] for text in parsed_args.label)
+        if wrong := [text for text in parsed_args.label if not all(text.partition("="))]:
+            raise InvalidInput(
+                Mistake("KEY=VALUE is expected, such as rack=r1", place=f"--label {text}")
+                for text in wrong
+            )
+        if not (parsed_args.hosts or labels):
+            text = "a HOST is needed, or --label KEY=VALUE"
+            raise InvalidInput([Mistake(text, place=self.cmd_name)])
+        return [*parsed_args.hosts, *(with_labels(facts, labels) if labels else ())]
+
+    def finish(self, document: Mapping[str, Any], args: argparse.Namespace) -> int:
+        """Write the document to standard output or to a file, or run its plan; return the code."""
+        if args.apply:
+            return self._run(document, args)
+        text = rendered(document, "yaml")
+        if args.out is not None:
+            write_text(args.out, text)
+            self.say(f"Next: actionplan create {args.out}")
+        else:
+            self.app.stdout.write(text)
+        return 0
+
+    def _run(self, document: Mapping[str, Any], args: argparse.Namespace) -> int:
+        from applier.cli import apply
+        from applier.cli.terminal import lasting
+        from applier.operations.creation import SetOptions, planned
+        from planner.documents import Document
+
+        if not apply.may_ask(self, args):
+            return REFUSED
+        self.app.stdout = lasting(self.app.stdout)
+        session, settings = self.session, SetOptions()
+        cloud = session.assembly.cloud_name
+        plan = planned(Document(document), settings, session.conf, cloud=cloud)
+        args = argparse.Namespace(yes=args.yes, all=False, accept_drift=False, reason=None)
+        return apply.run_shown(self, plan, settings, args, is_new=True)
+
+
+class Drain(_HostVerb):
+    """Write a document that moves all instances off hosts
+
+    It disables the hosts and moves each instance to a host that has room for it, live if it is
+    ACTIVE, cold if it is SHUTOFF. Nothing is changed: 'create' makes a plan of the document. With
+    --apply the plan is made, shown and, when you agree, run. If an instance has to stay, the reason
+    is written to standard error, and the exit code is 1.
+    """
+
+    EXAMPLES = (
+        "drain compute-1 | actionplan create -",
+        "drain compute-1 compute-2 --power-off --reason 'new power supplies' --out drain.yaml",
+        "drain --label rack=r1 --out rack.yaml",
+        "drain compute-1 --apply",
+        "drain compute-1 --scheduler",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_reason(super().get_parser(prog_name))
+        parser.add_argument(
+            "--power-off", action="store_true", help="switch the hosts off when they are empty"
+        )
+        parser.add_argument(
+            "--scheduler",
+            action="store_true",
+            help="let the cloud choose a host for instances that fit nowhere",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from planner.problems import drain
+
+        facts = self.session.assembly.facts()
+        document, stays = drain.drain(
+            facts,
+            self.hosts(parsed_args, facts),
+            reason=parsed_args.reason or f"drained by {user()}",
+            power_off=parsed_args.power_off,
+            scheduler=parsed_args.scheduler,
+        )
+        for uuid, why in stays.items():
+            instance = facts["instances"][uuid]
+            self.note(f"{instance['name']} ({uuid}) stays on {instance['host']}: {why}")
+        return self.finish(document, parsed_args) or (REFUSED if stays else 0)
+
+
+class Undrain(_HostVerb):
+    """Write a document that takes hosts back into use
+
+    It powers them on if they are off, and enables them. No instance is moved back. With --apply the
+    plan is made, shown and, when you agree, run.
+    """
+
+    EXAMPLES = ("undrain compute-1 --apply", "undrain compute-1 --out back.yaml")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from planner.problems import drain
+
+        facts = self.session.assembly.facts()
+        return self.finish(drain.undrain(facts, self.hosts(parsed_args, facts)), parsed_args)
+
+
+class SimulatorShow(Verb):
+    """Show the simulated cloud: hosts, instances, volumes, services"""
+
+    EXAMPLES = ("simulator show", "simulator show -f json")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_format(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        snapshot = self.session.assembly.simulated_cloud().snapshot()
+        _tell_other(self)
+        if parsed_args.format != "table":
+            self.app.stdout.write(rendered(snapshot, parsed_args.format))
+            return 0
+        from applier.cli.reporters.plan_table import console, put
+        from applier.cli.reporters.simulator_tables import tables
+
+        out = console(self.app.stdout)
+        for number, table in enumerate(tables(snapshot)):
+            if number:
+                self.say()
+            put(out, table)
+        return 0
+
+
+class SimulatorReset(Verb):
+    """Reset the simulated cloud
+
+    To the small cloud that is part of the product, or to the cloud in a file of the same format.
+    """
+
+    EXAMPLES = ("simulator reset", "simulator reset --from my-cloud.yaml")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--from", dest="source", metavar="FILE", help="cloud to start with")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Replace the state of the simulated cloud; raises ConfigurationError for a wrong file."""
+        from applier import configuration
+        from applier.clouds.simulated import SimulatedCloud
+
+        path = configuration.simulator_path(self.session.conf)
+        SimulatedCloud.reset(path, parsed_args.source)
+        self.say(f"The simulated cloud in {path} is as new.")
+        _tell_other(self)
+        return 0
+
+
+def _tell_other(verb: Verb) -> None:
+    """Write a note to standard error if the configured cloud is not the simulated one."""
+    configured = verb.session.conf.actionplan.cloud
+    if configured != SIMULATED:
+        verb.note(f"Note: plans run on another cloud: [actionplan] cloud is {configured}.")

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes from record to record: plans, durations; and the record as a whole: ``db ...``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from applier.cli import arguments
+from applier.cli.arguments import with_plan
+from applier.cli.verb import REFUSED, ListVerb, Verb, rendered
+from applier.wording import count, duration
+
+
+class ExportPlan(Verb):
+    """Write a plan and all that is known of it, for 'import' elsewhere
+
+    The file has the attempts with their output, the requests, the history, and all parameters
+    of the plan. A plan that is under way is not exported. What is damaged is left out and named,
+    and the exit code is 1.
+    """
+
+    EXAMPLES = ("export last --out maintenance.plan.json", "export 7f3a91")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("--out", metavar="FILE", help="write it to a file")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Write the document; raises PlanConflict for a plan that is under way."""
+        from applier.operations import archiving
+
+        store = self.session.store
+        exported = archiving.exported(store, store.find_plan(parsed_args.plan))
+        text = rendered(exported, "json")
+        self.write(text, parsed_args.out)
+        left_out = exported.get("damaged", [])
+        for what in left_out:
+            self.note(f"Left out: {what}; see: actionplan db check")
+        return REFUSED if left_out else 0
+
+
+class ImportPlan(Verb):
+    """Import a plan of another record, with its attempts, requests and history
+
+    FILE is what 'export' wrote. The history records who imported it. Approvals are not imported,
+    and the durations of its actions do not count here ('duration import').
+    """
+
+    EXAMPLES = ("import maintenance.plan.json",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        text = "what 'export' wrote ('-': standard input)"
+        parser.add_argument("file", metavar="FILE", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Import the plan; raises InvalidInput, and PlanConflict if the record has it already."""
+        from applier.operations import archiving
+
+        archiving.import_from(self.session.store, arguments.opened(parsed_args.file), self.operator)
+        return 0
+
+
+class DurationList(ListVerb):
+    """List how long actions took, by type, size and node: what forecasts expect
+
+    The size is the flavor among the parameters, the node the first one that an action touches.
+    Few samples of a size or node are pooled with all of the type. Only those that succeeded and
+    changed something count.
+    """
+
+    EXAMPLES = ("duration list", "duration list -f json")
+    NOTHING = "No action is on record that succeeded and changed something."
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        from applier.operations import durations
+
+        whole = parsed_args.formatter != "table"
+        found = durations.listed(self.session.store, list(self.session.action_types))
+        columns = ("type", "size", "node", "samples", "imported", "median", "9 in 10")
+        if whole:
+            return durations.Known._fields, found
+        return columns, (
+            (
+                *(known.action_type, known.size or "", known.node or ""),
+                *(known.samples, known.imported),
+                *(duration(known.median_s), duration(known.nine_in_ten_s)),
+            )
+            for known in found
+        )
+
+
+class DurationExport(Verb):
+    """Write the durations that were measured here, for 'duration import' elsewhere
+
+    At most the latest 500 of each action type; imported ones are left out.
+    """
+
+    EXAMPLES = ("duration export --out durations.json", "duration export -f yaml")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "-f", "--format", choices=["json", "yaml"], default="json", help="default: json"
+        )
+        parser.add_argument("--out", metavar="FILE", help="write them to a file")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier.operations import durations
+
+        found = durations.exported(self.session.store, list(self.session.action_types))
+        text = rendered(found, parsed_args.format)
+        self.write(text, parsed_args.out)
+        return 0
+
+
+class DurationImport(Verb):
+    """Let forecasts use durations that were measured elsewhere
+
+    FILE is what 'duration export' wrote. They replace those imported before for the same types, and
+    count after those that were measured here. The history records who imported them.
+    """
+
+    EXAMPLES = ("duration import durations.json",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        text = "what 'duration export' wrote ('-': standard input)"
+        parser.add_argument("file", metavar="FILE", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Import the durations; raises InvalidInput."""
+        from applier.operations import durations
+
+        document = arguments.opened(parsed_args.file)
+        durations.import_from(self.session.store, document, self.operator)
+        return 0
+
+
+class DbCheck(Verb):
+    """Check the record, and list all damage
+
+    It checks the version of the tables, indexes, the integrity of the file or tables, states,
+    claims, JSON, links between actions, that each plan is as it was saved, and that no row is left
+    without its plan. It changes nothing, and may be used while appliers run. The exit code is 1 if
+    anything is wrong.
+    """
+
+    EXAMPLES = ("db check", "--config-file watcher.conf db check")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
+        from applier import configuration
+        from applier.storage.record_check import check
+
+        found = check(configuration.connection(self.session.conf))
+        for problem in found.problems:
+            self.say(problem)
+        plans = count(found.plans, "plan")
+        if found.problems:
+            problems = count(len(found.problems), "problem")
+            self.note(f"The record in {found.record} is damaged: {problems}, {plans} read.")
+            return REFUSED
+        self.say(f"The record in {found.record} is sound: {plans}.")
+        return 0
+
+
+class DbBackup(Verb):
+    """Copy a record in SQLite to a new file, while appliers run
+
+    The copy has everything up to one moment. Of a damaged file no copy is made. The copy takes the
+    place of the record when no process uses that: move the record and its files -wal and -shm away
+    first. A record on a server is copied by the server's own program.
+    """
+
+    EXAMPLES = ("db backup /var/backups/actionplan.sqlite",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("file", metavar="FILE", help="a file that does not exist yet")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier import configuration
+        from applier.storage import connection
+        from applier.storage.backup import backup
+
+        url = configuration.connection(self.session.conf)
+        backup(url, parsed_args.file)
+        record = connection.shown(connection.parse(url))
+        self.say(f"The record in {record} was copied to {parsed_args.file}.")
+        return 0
+
+
+class DbUpgrade(Verb):
+    """Create or upgrade the tables of the record
+
+    A new SQLite file gets its tables by itself; a server gets them only by this command.
+    """
+
+    EXAMPLES = ("db upgrade", "--config-file watcher.conf db upgrade")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
+        from applier import configuration
+        from applier.storage import connection, schema_version
+
+        url = configuration.connection(self.session.conf)
+        schema_version.upgrade(url)
+        self.say(f"The record in {connection.shown(connection.parse(url))} is up to date.")
+        return 0

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans in other forms: ``diff`` of two of them, ``graph`` and ``report`` of one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection
+
+from applier.cli import arguments
+from applier.cli.arguments import PLAN_HELP, STDIN, add_format
+from applier.cli.verb import Verb, rendered
+from applier.operations import creation
+from applier.operations.creation import SetOptions
+from applier.timeline.values import LaneKind
+from planner.errors import InvalidInput, Mistake, cut
+from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.states import ActionState
+from planner.safe_text import visible
+
+#: Exit codes, as of diff(1): the plans differ; an error kept them from being compared.
+DIFFERENT, TROUBLE = 1, 2
+
+
+class Diff(Verb):
+    """Show what differs between two plans: actions, links, limits and duration
+
+    OLD and NEW are stored plans, or files: a saved plan, or a document, which is planned and not
+    stored. Actions are matched by name, else by type, resource and parameters. Uuids, states and
+    the order of the actions do not count. Exit codes: 0 the same, 1 different, 2 refused.
+    """
+
+    EXAMPLES = (
+        "diff 1a2b3c4d 7f3a9100",
+        "diff last maintenance.yaml",
+        "diff plan.json last -f json",
+    )
+    REFUSAL = TROUBLE
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
+        parser.add_argument("old", metavar="OLD", help=text)
+        parser.add_argument("new", metavar="NEW", help="what it is compared with, named likewise")
+        add_format(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier.operations import differences
+
+        names = (parsed_args.old, parsed_args.new)
+        if names == (STDIN, STDIN):
+            raise InvalidInput([Mistake("standard input can be read only once", place="- -")])
+        old, new = map(self._plan, names)
+        session = self.session
+        made = differences.compared(session, old, new, session.max_workers)
+        if parsed_args.format == "table":
+            from applier.cli.reporters import difference_text
+
+            difference_text.show(made, names, session.action_types, self.app.stdout)
+        else:
+            value = differences.as_dict(made, session.action_types)
+            self.app.stdout.write(rendered(value, parsed_args.format))
+        return 0 if made.found.is_empty else DIFFERENT
+
+    def _plan(self, name: str) -> ActionPlan:
+        if not arguments.is_file(name):
+            return arguments.stored_plan(self.session, name)
+        document = arguments.opened(name)
+        return creation.planned(
+            document,
+            SetOptions(),
+            self.session.conf,
+            # Nothing runs, so a saved plan may come from a machine with other plugins.
+            check_types=not document.is_plan,
+            cloud=self.session.assembly.cloud_name,
+        )
+
+
+FORMATS = ("dot", "mermaid", "svg", "timeline")
+
+
+class Graph(Verb):
+    """Draw a plan as svg, dot or mermaid, or its timeline
+
+    PLAN may also be a file: a document or a saved plan. With --state, --node or --task, only the
+    actions that match all of them are drawn, with the order between them. An RE may match any part
+    of a name; use '^' and '$' to match the whole name. A timeline is svg, too: when each action
+    ran or is expected to, and why it waited.
+    """
+
+    EXAMPLES = (
+        "graph last -f svg --out plan.svg",
+        "graph last -f svg --state FAILED --state FAILED_DEPENDENCIES --out failed.svg",
+        "graph last -f timeline --out timeline.svg",
+        "graph last -f timeline --lanes worker --out workers.svg",
+        "graph last -f dot --node '^4$' | dot -Tpdf -o node-4.pdf",
+        "graph maintenance.yaml -f mermaid",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
+        parser.add_argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot")
+        states = [str(state) for state in ActionState]
+        parser.add_argument(
+            "--state",
+            metavar="STATE",
+            action="append",
+            type=str.upper,
+            choices=states,
+            help=f"only actions in this state, or in one of several: {', '.join(states)}",
+        )
+        parser.add_argument(
+            "--lanes",
+            choices=[str(kind) for kind in LaneKind],
+            help="what the lanes of a timeline are; default: what suits the plan",
+        )
+        parser.add_argument("--node", metavar="RE", help="only actions of matching nodes")
+        parser.add_argument("--task", metavar="RE", help="only actions with a matching name")
+        parser.add_argument("--out", metavar="FILE", help="write to a file, not to the output")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        wanted = _Wanted(parsed_args)
+        name = parsed_args.plan
+        if arguments.is_file(name):
+            document = arguments.opened(name)
+            # A picture needs no plugin, so a saved plan may come from a machine with others.
+            plan = creation.planned(
+                document, SetOptions(), self.session.conf, check_types=not document.is_plan
+            )
+        else:
+            plan = arguments.stored_plan(self.session, name)
+        kept = {
+            a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
+        }
+        if plan.actions and not kept:
+            self.note("Note: no action matches; the picture is empty.")
+        draw = self._timeline if parsed_args.format == "timeline" else self._graph
+        text = visible(draw(plan, kept, parsed_args))
+        self.write(text, parsed_args.out)
+        return 0
+
+    def _graph(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
+        from planner.render import dot, mermaid, svg
+
+        render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
+        return render[args.format](plan, lambda action: action.uuid in kept)
+
+    def _timeline(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
+        from applier.assembly import now
+        from applier.operations import timelines
+        from applier.timeline import svg
+
+        made = timelines.timeline(
+            self.session,
+            plan,
+            self.session.max_workers,
+            now=now(),
+            is_stored=not arguments.is_file(args.plan),
+            keep=lambda action: action.uuid in kept,
+            kind=LaneKind(args.lanes) if args.lanes else None,
+        )
+        return svg.render(made)
+
+
+class _Wanted:
+    """The filters that the options set; raises InvalidInput with all mistakes."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._states = args.state
+        mistakes: list[Mistake] = []
+        if args.lanes and args.format != "timeline":
+            mistakes.append(Mistake("only a timeline has lanes (-f timeline)", place="--lanes"))
+        self._node = _compiled("--node", args.node, mistakes)
+        self._task = _compiled("--task", args.task, mistakes)
+        if mistakes:
+            raise InvalidInput(mistakes)
+
+    def has(self, planner: str, action: Action) -> bool:
+        """Return whether an action passes all filters that are set."""
+        from planner.render import swimlanes
+
+        if self._states and action.state not in self._states:
+            return False
+        if self._task and not self._task.search(swimlanes.task_of(planner, action)):
+            return False
+        return not self._node or any(map(self._node.search, swimlanes.places_of(planner, action)))
+
+
+def _compiled(option: str, text: str | None, mistakes: list[Mistake]) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except (re.error, RecursionError, OverflowError) as reason:
+        place = f"{option} {cut(text or '', 100)}"
+        mistakes.append(Mistake(f"not a regular expression: {reason}", place=place))
+        return None
+
+
+class ReportPlan(Verb):
+    """Write a page about a plan: what happened, why, and what is left
+
+    One HTML file that any browser shows, without a network: timeline, graph, all actions with their
+    output, what more workers would change, history. PLAN may also be a file: a document or a saved
+    plan; of those, and of a plan that has not begun, it is a forecast. Values of secret parameters
+    are left out.
+    """
+
+    EXAMPLES = ("report last -o report.html", "report maintenance.yaml -o before.html")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
+        text = "write to a file, not to the output"
+        parser.add_argument("-o", "--out", metavar="FILE", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        from applier.assembly import now
+        from applier.report import content, page
+
+        name, session = parsed_args.plan, self.session
+        is_stored = not arguments.is_file(name)
+        if is_stored:
+            plan = arguments.stored_plan(session, name)
+        else:
+            document = arguments.opened(name)
+            # Nothing runs, so a saved plan may come from a machine with other plugins.
+            plan = creation.planned(
+                document, SetOptions(), session.conf, check_types=not document.is_plan
+            )
+        made = content.report(
+            session.assembly, plan, session.max_workers, now=now(), is_stored=is_stored
+        )
+        text = page.render(made)
+        self.write(text, parsed_args.out)
+        return 0

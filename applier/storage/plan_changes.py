@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes plans in a database, and their actions, as operators ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from types import EllipsisType
+
+from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
+from applier.errors import ActionNotFound, PlanConflict
+from applier.storage import (
+    claims,
+    damaged_plan_removal,
+    rows,
+    statements,
+    transitions,
+)
+from applier.storage.action_statements import AGAIN, writes
+from applier.storage.database import Database
+from applier.storage.dialects import Row
+from applier.storage.state_changes import (
+    Change,
+    Move,
+    action_row,
+    writes_of,
+)
+from applier.storage.transactions import Transaction, Unexpected
+from planner.errors import short
+from planner.plan.states import ActionState, PlanState, Who, check
+
+
+class PlanChanges:
+    """The methods of the store that change plans for operators.
+
+    ``history`` is the entry of a change in the history. It is written in the transaction of the
+    change: with the change, or not at all, and once if a call is repeated.
+    """
+
+    _database: Database
+
+    def move_plan(
+        self,
+        uuid: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | None = None,
+        reports: Sequence[Report] = (),
+        history: HistoryEntry | None = None,
+    ) -> None:
+        """Change the state of a plan that nobody runs, as an operator requests.
+
+        ``message`` replaces the plan's status message; None clears it. The state CANCELLED also
+        cancels the actions that have not started. ``reports`` are the ends of actions that were
+        running when their applier died; they are written as by
+        :meth:`applier.store.runs.RunStore.commit`. If the new state is CANCELLED or PAUSED, running
+        actions without a report become UNKNOWN. ``seen`` is a claimant that has died: its claim
+        ends.
+
+        Raises InvalidTransition for a transition that is not in the table of states. Raises
+        PlanConflict if somebody else changed the plan or a reported action at the same time, if it
+        is claimed by another than ``seen``, or if ``seen`` has written a heartbeat since.
+        """
+        for report in reports:
+            check("action", report.uuid, report.old, report.state, Who.ENGINE)
+
+        def allowed(head: Row) -> None:
+            claimant = rows.claimant_of(head)
+            if seen is not None:
+                claims.require_seen(uuid, head["state"], claimant, seen)
+            check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
+            if head["state"] == PlanState.DELETED:
+                raise transitions.not_moved(uuid, new)
+            claims.require_free(uuid, head["state"], claimant, seen)
+
+        def members(transaction: Transaction) -> Sequence[Report]:
+            try:
+                transaction.write_all(writes_of(uuid, reports, now, self._database.at_once))
+                left = _left_open(transaction, uuid, new, message)
+                running = [report for report in left if report.given_up]
+                transaction.write_all(writes_of(uuid, running, now, self._database.at_once))
+            except Unexpected:
+                text = f"plan {short(uuid)}: an action of it was changed by somebody else"
+                raise PlanConflict(uuid, new, text) from None
+            if new is PlanState.CANCELLED:
+                change = {"plan_uuid": uuid, "new_message": rows.storable(message), "now": now}
+                transaction.write(statements.CANCEL, change)
+            return [*reports, *left]
+
+        with self._database.named(uuid, "move", new, message) as name:
+            move = Move(uuid, new, now=now, message=message, name=name, history=history)
+            self._database.tried(partial(move.make, self._database, allowed, members))
+
+    def start_plan(
+        self,
+        uuid: str,
+        start_at: datetime | None,
+        *,
+        now: datetime,
+        history: HistoryEntry | None = None,
+    ) -> None:
+        """Make a plan PENDING, to be claimed at ``start_at`` or later; None: as soon as possible.
+
+        Before that time, ``pending_plans`` does not list the plan, and it cannot be claimed. For a
+        plan that is PENDING already, only the time is changed. Any later change of its state clears
+        the time. Raises InvalidTransition and PlanConflict as
+        :meth:`move_plan` does, and InvalidTransition for a
+        PENDING plan that has this time already.
+        """
+        new = PlanState.PENDING
+
+        def allowed(head: Row) -> None:
+            if head["state"] != new or head["start_at"] == start_at:
+                check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
+            claims.require_free(uuid, head["state"], rows.claimant_of(head), None)
+
+        with self._database.named(uuid, "start", start_at) as name:
+            move = Move(
+                uuid, new, now=now, message=None, name=name, history=history, start_at=start_at
+            )
+            self._database.tried(partial(move.make, self._database, allowed))
+
+    def resume_plan(
+        self,
+        uuid: str,
+        actions: Sequence[str],
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | EllipsisType | None = ...,
+        history: HistoryEntry | None = None,
+    ) -> None:
+        """Make a plan and the named actions PENDING again, all or nothing.
+
+        The plan may be PAUSED, FAILED or CANCELLED, or SUCCEEDED if actions are named. It may also
+        be ONGOING or CANCELLING by a claimant that has died, whose claim ends. Outcome, message and
+        times of the named actions are cleared; their attempts are kept. ONGOING and UNKNOWN actions
+        keep their state: the next claimant verifies them. ``seen`` is the claimant at the time of
+        the decision to resume; None means that there was none, and ``...`` accepts any.
+
+        Raises InvalidTransition if the state of the plan or of an action does not allow it,
+        ActionNotFound, PlanNotFound. Raises PlanConflict if the plan is claimed by another than
+        ``seen``, or if ``seen`` has written a heartbeat since. If two callers resume a plan at
+        once, one of them gets one of these errors.
+        """
+        wanted = tuple(dict.fromkeys(actions))
+
+        def members(transaction: Transaction) -> Sequence[Report]:
+            rows = transaction.read(statements.STATES, {"plan_uuid": uuid})
+            found = {row["uuid"]: row["state"] for row in rows}
+            for action in wanted:
+                if action not in found:
+                    raise ActionNotFound(uuid, action)
+                state = ActionState(found[action])
+                check("action", action, state, ActionState.PENDING, Who.OPERATOR)
+            values = {"plan_uuid": uuid, "new_message": None}
+            transaction.write_all(writes(AGAIN, wanted, values, at_once=self._database.at_once))
+            return [
+                Report(uuid=action, old=ActionState(found[action]), state=ActionState.PENDING)
+                for action in wanted
+            ]
+
+        def allowed(head: Row) -> None:
+            claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
+
+        with self._database.named(uuid, "resume", wanted, message) as name:
+            new = PlanState.PENDING
+            move = Move(uuid, new, now=now, message=message, name=name, history=history)
+            self._database.tried(partial(move.make, self._database, allowed, members))
+
+    def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
+        """Delete a damaged plan, with everything that belongs to it except its events.
+
+        Its history is deleted as well; then ``history``, the entry of the removal, is written.
+        Raises PlanConflict for a plan that is not damaged, PlanNotFound.
+        """
+        self._database.tried(
+            partial(damaged_plan_removal.remove_damaged, self._database, uuid, history)
+        )
+
+    def skip_action(
+        self,
+        plan: str,
+        action: str,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
+    ) -> None:
+        """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED).
+
+        Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
+        """
+        new = ActionState.SKIPPED
+        with self._database.named(plan, "skip", action, message) as name:
+            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
+            self._database.tried(partial(change.make, self._database, claims.WAITING_PLAN))
+
+    def reword_skip(self, plan: str, action: str, *, message: str) -> None:
+        """Replace the message of a SKIPPED action.
+
+        Raises PlanConflict for an action in another state, PlanNotFound, ActionNotFound.
+        """
+        where = {"plan_uuid": plan, "action_uuid": action}
+
+        def reword() -> None:
+            with self._database.write() as transaction:
+                change = {**where, "new_message": rows.storable(message)}
+                if not transaction.write(statements.REWORD_SKIP, change):
+                    state = action_row(transaction, plan, action)["state"]
+                    text = f"action {short(action)} is {state}: only a skip has such a message"
+                    raise PlanConflict(plan, state, text)
+
+        self._database.tried(reword)
+
+    def settle_action(
+        self,
+        plan: str,
+        action: str,
+        new: ActionState,
+        *,
+        now: datetime,
+        message: str,
+        undoes: ActionOf | None = None,
+        history: HistoryEntry | None = None,
+    ) -> None:
+        """Set the state of an UNKNOWN or FAILED action, in a plan that nobody runs.
+
+        With SUCCEEDED, the outcome becomes ``changed``, with FAILED ``failed``. Attempts are not
+        changed. ``undoes`` is the action of another plan that it reverts, which becomes REVERTED or
+        REVERT_FAILED. Raises PlanConflict for a plan that is claimed, superseded or removed;
+        InvalidTransition for an action in another state or another ``new``; ActionNotFound.
+        """
+        transitions.require_settling(action, new)
+        with self._database.named(plan, "settle", action, new, message) as name:
+            change = Change(plan, action, new, now, message, name, history, undoes)
+            self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
+
+
+def _left_open(
+    transaction: Transaction, uuid: str, new: PlanState, message: str | None
+) -> list[Report]:
+    """Return a report for each action of a plan that the state ``new`` of the plan ends.
+
+    Those of actions that were running are ``given_up``: they may still be at work.
+    """
+    left_open = transitions.LEFT_OPEN.get(new)
+    if left_open is None:
+        return []
+    found = transaction.read(statements.STATES, {"plan_uuid": uuid})
+    states = {row["uuid"]: ActionState(row["state"]) for row in found}
+    return [
+        Report(
+            uuid=action,
+            old=old,
+            state=left_open[old],
+            message=message,
+            given_up=old is ActionState.ONGOING,
+        )
+        for action, old in states.items()
+        if old in left_open
+    ]

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of ``actionplan-watcher``: those of ``actionplan``, on plans of Watcher."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from applier.assembly import now
+from applier.cli import actions, plan_verbs, simulate, steering, views
+from applier.cli.arguments import add_format, with_plan
+from applier.cli.verb import Verb
+from applier.errors import ActionNotFound, ApplierError, PlanConflict, StoreError
+from applier.operations import claim
+from applier.operations.lookup import find_action
+from applier.run import liveness, this_process
+from applier.watcher import claims, database, endings
+from applier.watcher.main import WatcherSession
+from applier.watcher.resume import Follower, reopen, to_appliers
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState
+
+PLAN_HELP = "uuid, a unique beginning of one, 'last', or 'last~1'"
+#: Seconds between two looks at the plans.
+LOOK_S = 1.0
+
+
+@contextmanager
+def _named_here() -> Iterator[None]:
+    """Replace ActionNotFound without candidates by an error that names actionplan-watcher show."""
+    try:
+        yield
+    except ActionNotFound as reason:
+        if reason.candidates:
+            raise
+        text = f"the plan has no action {reason.reference!r} (see: actionplan-watcher show)"
+        raise ApplierError(text) from reason
+
+
+class OnWatcher(Verb):
+    """A verb of ``actionplan-watcher`` that is not one of ``actionplan``."""
+
+    @property
+    def session(self) -> WatcherSession:
+        app: Any = self.app
+        session: WatcherSession = app.session
+        return session
+
+
+class WatcherShow(plan_verbs.ShowPlan):
+    """Show a plan of Watcher wave by wave, or the whole plan as JSON or YAML"""
+
+    EXAMPLES = ("show last", "show last --all", "show 7f3a91c2", "show 7f3a91c2 -f json")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = with_plan(Verb.get_parser(self, prog_name))
+        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+        parser.set_defaults(node=None)
+        add_format(parser, "message")
+        return parser
+
+    def about(self, plan: ActionPlan) -> Iterable[str]:
+        return claim.claimant_lines(self.session.plans, plan, self.session.record, now())
+
+
+class WatcherWhy(actions.Why):
+    """Explain when an action of Watcher starts, what it waits for, or why it did not run
+
+    Before a run, the explanation is based on a forecast, during a run on the stored states.
+    """
+
+    EXAMPLES = ("why last 2f0c4711", "why last 2f0c4711 --set max_workers=8")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Explain one action; raises ApplierError for one that is not in the plan."""
+        with _named_here():
+            return super().take_action(parsed_args)
+
+
+class WatcherGraph(views.Graph):
+    """Draw a plan of Watcher as svg, dot or mermaid, or its timeline
+
+    With --state, --node or --task, only the actions that match all of them are drawn, with the
+    order between them. An RE may match any part of a name; use '^' and '$' to match the whole name.
+    A timeline is svg, too: when each action ran or is expected to, and why it waited.
+    """
+
+    EXAMPLES = (
+        "graph last -f svg --out plan.svg",
+        "graph last -f svg --state FAILED --state CANCELLED --out failed.svg",
+        "graph last -f timeline --out timeline.svg",
+        "graph last -f timeline --lanes type --out types.svg",
+        "graph last -f dot --node '^compute-4$' | dot -Tpdf -o compute-4.pdf",
+        "graph 7f3a91c2 -f mermaid",
+    )
+
+
+class WatcherSimulate(simulate.Simulate):
+    """Predict when actions of a plan of Watcher start, how long it takes, and what determines that
+
+    With several values for max_workers (1..8, or 2,4,8), each has a row. The knee is marked: the
+    first row within 5 % of the best.
+    """
+
+    EXAMPLES = (
+        "simulate last",
+        "simulate last --set max_workers=8",
+        "simulate last --set max_workers=1..8",
+        "simulate last -f json",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = Verb.get_parser(self, prog_name)
+        parser.add_argument("file", metavar="PLAN", help=PLAN_HELP)
+        parser.add_argument(
+            "--set",
+            metavar="max_workers=N",
+            action="append",
+            default=[],
+            help="number of actions that run at once",
+        )
+        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+        add_format(parser)
+        # A plan of Watcher is planned already, and is no deployment.
+        parser.set_defaults(planner=None, check_types=False)
+        parser.set_defaults(
+            node=None, task=None, fetch_deps=False, changed_since=None, strict=False
+        )
+        parser.set_defaults(split_by_window=False, inject=None, times=None, seed=None)
+        return parser
+
+
+class WatcherActionSet(steering.ActionSet):
+    """Set the state of an action in doubt, or of a failed one finished by hand
+
+    Possible only while nobody runs the plan. To continue the plan: actionplan-watcher resume PLAN.
+    """
+
+    EXAMPLES = (
+        "action set last 2f0c4711 --state succeeded --reason 'looked: it is on compute-4'",
+        "action set last 2f0c4711 --state failed --reason 'looked: it never moved'",
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        plan = self.session.plan(parsed_args.plan)
+        with _named_here():
+            action = find_action(plan, parsed_args.action)
+        new = ActionState(parsed_args.state.upper())
+        message = f"set by {this_process.user()}: {parsed_args.reason}"
+        endings.settle(plan.uuid, action.uuid, new, now=now(), message=message)
+        self.say(f"Plan {plan.uuid[:8]}: {action.label} is {new}.")
+        self.say(f"Continue the plan: actionplan-watcher resume {plan.uuid[:8]}")
+        return 0
+
+
+class WatcherResume(OnWatcher):
+    """Let a plan go on whose applier has died, or that ended without doing all of its work
+
+    What had begun is verified first. What SUCCEEDED does not run again.
+    """
+
+    EXAMPLES = ("resume last", "resume --all", "resume --follow")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument("plan", metavar="PLAN", nargs="?", help=PLAN_HELP)
+        which.add_argument(
+            "--all", action="store_true", help="all plans whose applier has died, then end"
+        )
+        which.add_argument(
+            "--follow", action="store_true", help="all such plans, now and later, as a service"
+        )
+        parser.add_argument(
+            "--not-begun",
+            action="store_true",
+            help="of PLAN, which this engine never ran: nobody runs it, and nothing had begun",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Make the plans PENDING, and send them to the appliers until one has claimed each.
+
+        With --follow, it ends only after SIGTERM.
+        """
+        if parsed_args.not_begun and not parsed_args.plan:
+            raise ApplierError("--not-begun is said of one PLAN, not of all")
+        self.session.open()
+        uuid = parsed_args.plan and self.session.plans.find_plan(parsed_args.plan)
+        over = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: over.set())
+        database.prepare()
+        if uuid:
+            self._reopen(uuid, over, not_begun=parsed_args.not_begun)
+        follower = Follower(to_appliers(), self.say, uuid)
+        if parsed_args.follow:
+            self._follow(follower, over)
+        while not over.is_set() and follower.look():
+            over.wait(LOOK_S)
+        return 0
+
+    def _follow(self, follower: Follower, over: threading.Event) -> None:
+        """Call :meth:`Follower.look` each second until ``over`` is set.
+
+        A StoreError is printed, and resets the counts of missed heartbeats.
+        """
+        me = this_process.claimant()._replace(heartbeat_interval_s=LOOK_S)
+        while not over.is_set():
+            try:
+                claims.follow(me, now=now())
+                follower.look()
+            except StoreError as reason:
+                self.say(str(reason))
+                follower.reset()
+            over.wait(LOOK_S)
+
+    def _reopen(self, uuid: str, over: threading.Event, *, not_begun: bool) -> None:
+        """Make one plan PENDING; before that, wait until its claimant, if any, counts as dead.
+
+        Raises PlanConflict if the claimant is alive, or if the plan cannot be resumed.
+        """
+        claimant = claims.claimant(uuid)
+        if claimant is not None and not liveness.has_died(
+            claims, uuid, claimant, tell=self.say, wait=over.wait
+        ):
+            text = f"plan {uuid}: process {claimant.pid} on {claimant.host} runs it, and is alive"
+            raise PlanConflict(uuid, "ONGOING", text)
+        reopen(uuid, claimant, not_begun=not_begun)
+        self.say(f"plan {uuid} is PENDING, and is sent to the appliers")
+
+    def say(self, text: str = "") -> None:
+        super().say(text)
+        self.app.stdout.flush()  # a service writes to a pipe
+
+
+class WatcherPurge(OnWatcher):
+    """Delete what is kept of plans that 'watcher-db-manage purge' has removed
+
+    An applier does that for up to 200 plans when it runs its first one.
+    """
+
+    EXAMPLES = ("purge",)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
+        self.session.open()
+        database.prepare()
+        number = 0
+        while found := endings.purge():
+            number += found
+        self.say(f"Deleted what was kept of {number} plans.")
+        return 0

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads documents in YAML or JSON, and finds the line of each value."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from planner import safe_text
+from planner.errors import InvalidInput, Mistake, Path
+
+if TYPE_CHECKING:
+    import yaml
+
+
+#: Whole numbers of more digits are refused: Python converts no more than 4300 digits to text.
+_MOST_DIGITS = 4000
+#: The most bytes of a document. A saved plan has about 1 KiB for each action.
+MOST_BYTES = 512 * 1024 * 1024
+_PIECE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Document:
+    """A value, and the text that it was read from, if any.
+
+    ``brought`` names the values that come from another document: it maps the path of a field, or of
+    one entry of its list, to that document and the path in it.
+    """
+
+    value: Any
+    source: str | None = None
+    text: str | None = None
+    brought: Mapping[Path, tuple[Document, Path]] = field(default_factory=dict)
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is an action plan: no other document has a field ``version``."""
+        return isinstance(self.value, Mapping) and "version" in self.value
+
+    def locate(self, path: Path) -> str | None:
+        """Return ``file:line`` of the value at a path, or of the nearest value around it.
+
+        Return only ``source``, which may be None, if no line is known.
+        """
+        for length in (2, 1) if self.brought else ():
+            if origin := self.brought.get(path[:length]):
+                document, inside = origin
+                return document.locate((*inside, *path[length:]))
+        if self._root is None:
+            return self.source
+        from planner.documents import yaml_text
+
+        return f"{self.source}:{yaml_text.line(self._root, path) + 1}"
+
+    @cached_property
+    def _root(self) -> yaml.Node | None:
+        """The text, parsed into nodes with line numbers; None if there is no text to parse.
+
+        Only errors and warnings need it.
+        """
+        if self.text is None:
+            return None
+        import yaml
+
+        from planner.documents import yaml_text
+
+        try:
+            return yaml_text.compose(_as_yaml(self.text))
+        except (yaml.YAMLError, RecursionError):
+            return None
+
+
+def read(path: str | FilePath) -> Document:
+    """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON."""
+    name = str(path)
+    try:
+        with open(path, "rb") as file:
+            return read_open(file, name)
+    except OSError as reason:
+        raise _refused(name, f"cannot be read: {reason.strerror}") from reason
+    except ValueError as reason:
+        raise _refused(name, f"cannot be read: {reason}") from reason
+
+
+def read_open(file: BinaryIO, source: str) -> Document:
+    """Read an open file; ``source`` is its name in messages. Raises InvalidInput, OSError.
+
+    A file with more than MOST_BYTES, such as a device without an end, is not read further.
+    """
+    pieces, size = [], 0
+    while piece := file.read(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise _refused(source, f"too large: at most {MOST_BYTES // 1024**2} MiB are read")
+    return parse(b"".join(pieces), source)
+
+
+def parse(text: str | bytes, source: str) -> Document:
+    """Parse a text, or its UTF-8 bytes; ``source`` is its name in messages. Raises InvalidInput.
+
+    Text that begins like JSON is read as JSON, because that is faster, and as YAML if that fails,
+    unless ``source`` ends with ``.json``. All other text is read as YAML: only ``true`` and
+    ``false`` are booleans, keys and dates are read as text. Refused are duplicate keys, numbers
+    that are not finite or too long, lists and mappings that are nested too deep, YAML whose aliases
+    repeat too many values, NUL and lone surrogates.
+    """
+    try:
+        text = safe_text.decode(text) if isinstance(text, bytes) else text
+        text = text.removeprefix("\ufeff")
+        safe_text.require_kept(text)
+        return _parse(text, source)
+    except safe_text.RefusedText as reason:
+        raise _refused(_place(source, reason.line), str(reason)) from reason
+
+
+def _parse(text: str, source: str) -> Document:
+    if _begins_like_json(text):
+        try:
+            value = _json(text, source)
+            if safe_text.is_too_deep(value):
+                raise safe_text.too_deep(text)
+            safe_text.require_kept_escapes(text)
+            return Document(value, source, text)
+        except json.JSONDecodeError as reason:
+            if source.endswith(".json"):
+                where = f"{source}:{reason.lineno}"
+                raise _refused(where, f"not JSON: {reason.msg} (column {reason.colno})") from reason
+    value = _yaml(text, source)
+    if value is None:
+        raise _refused(source, "empty: a document with 'actions' or a 'kind' is expected")
+    return Document(value, source, text)
+
+
+def _begins_like_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def _json(text: str, source: str) -> Any:
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_once,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_whole,
+        )
+    except RecursionError as reason:
+        raise safe_text.too_deep(text) from reason
+    except _Twice as twice:
+        where = _place(source, _line_of_second(text, twice.key))
+        raise _refused(where, f"the key {twice.key!r} occurs twice") from None
+    except _WrongNumber as wrong:
+        found = re.search(rf"[\s:,\[]{re.escape(wrong.text)}[\s,\]}}]", text)
+        line = text.count("\n", 0, found.start() + 1) + 1 if found else None
+        raise _refused(_place(source, line), str(wrong)) from None
+
+
+def _yaml(text: str, source: str) -> Any:
+    # Imported here, because a document in JSON does not need YAML, and the import takes longer than
+    # reading such a document.
+    import yaml
+
+    from planner.documents import yaml_text
+
+    safe_text.require_printable(text)
+    try:
+        return yaml_text.load(text)
+    except yaml.MarkedYAMLError as reason:
+        mark = reason.problem_mark or reason.context_mark
+        problem = ", ".join(filter(None, (reason.context, reason.problem)))
+        lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
+        if any(re.match(r" *\t", line) for line in lines):
+            problem = "a tab at the beginning of a line; only blanks indent"
+        place = _place(source, mark.line + 1 if mark else None)
+        raise _refused(place, f"not YAML: {problem}") from reason
+    except yaml.YAMLError as reason:
+        raise _refused(source, f"not YAML: {reason}".splitlines()[0]) from reason
+    except RecursionError as reason:
+        raise _refused(source, "lists and mappings are nested too deep") from reason
+
+
+def _refused(place: str, text: str) -> InvalidInput:
+    return InvalidInput([Mistake(text, place=place)])
+
+
+def _place(source: str, line: int | None) -> str:
+    return f"{source}:{line}" if line else source
+
+
+class _Twice(Exception):
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(key)
+
+
+class _WrongNumber(Exception):
+    def __init__(self, text: str, why: str) -> None:
+        self.text = text
+        super().__init__(f"{text[:40]} {why}")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Twice(key)
+            seen.add(key)
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _WrongNumber(text, "is not a finite number")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise _WrongNumber(text, f"... has {len(text)} digits: at most {_MOST_DIGITS} are read")
+    return int(text)
+
+
+def _as_yaml(text: str) -> str:
+    """Convert JSON to YAML with the same lines: replace tabs, escapes and control characters."""
+    if not _begins_like_json(text):
+        return text
+    readable = safe_text.printable(text.replace("\t", " "))
+    return re.sub(r"\\u[0-9a-fA-F]{4}", "______", readable)
+
+
+def _line_of_second(text: str, key: str) -> int | None:
+    """Return the line of a JSON text on which a key occurs for the second time in one mapping."""
+    import yaml
+
+    from planner.documents import yaml_text
+
+    try:
+        yaml_text.load(_as_yaml(text))
+    except yaml_text.DuplicateKey as reason:
+        if reason.problem_mark and reason.key == key:
+            return int(reason.problem_mark.line) + 1
+    except (yaml.YAMLError, RecursionError):
+        pass
+    return None
+
+
+def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Document:
+    """Return a document itself, a new one around a mapping, or one that is read from a path.
+
+    Raises InvalidInput if the file cannot be read.
+    """
+    if isinstance(document, Document):
+        return document
+    if isinstance(document, str | FilePath):
+        return read(document)
+    return Document(document)
+
+
+def with_files(document: Document, fields: Mapping[str, str]) -> Document:
+    """Return a document with the contents of the files that it names, relative to its own folder.
+
+    ``fields`` is ``planner.contract.Planner.FILES``: it names the fields that receive the contents.
+    A value that is neither a text nor a list of texts is left unchanged; the schema refuses it
+    later. Raises InvalidInput for each file that cannot be read, and for a document that has both a
+    field that names a file and the field that receives its content.
+    """
+    value, brought = dict(document.value), dict(document.brought)
+    mistakes: list[Mistake] = []
+    folder = FilePath(document.source or "").parent
+    for field_of_names, field_of_content in fields.items():
+        names, target = field_of_names.split(".")[-1], field_of_content.split(".")[-1]
+        at = tuple(field_of_names.split(".")[:-1])
+        holder = _copied_at(value, at)
+        named = holder.get(names)
+        for i, name in enumerate(named if isinstance(named, list) else [named]):
+            if not isinstance(name, str):
+                continue
+            if named is name and target != names and target in holder:
+                text = f"{target!r} is set as well: set only one of them"
+                path = (*at, names)
+                mistakes.append(Mistake(text, path, document.locate(path)))
+                continue
+            try:
+                found = read(folder / name)
+            except InvalidInput as wrong:
+                mistakes += wrong.mistakes
+                continue
+            if not isinstance(named, list):
+                del holder[names]
+                holder[target], brought[(*at, target)] = found.value, (found, ())
+                continue
+            own = holder.get(target) or []
+            if not isinstance(found.value, list):
+                text = f"the list of {target} is expected, which {names}[{i}] names"
+                mistakes.append(Mistake(text, place=f"{found.source}:1"))
+            elif isinstance(own, list):
+                brought |= {(target, len(own) + k): (found, (k,)) for k in range(len(found.value))}
+                holder[target] = own + found.value
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return replace(document, value=value, brought=brought)
+
+
+def _copied_at(value: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Copy the mappings along a path in place; return the last, or an empty one if it has none."""
+    for key in path:
+        inner = value.get(str(key))
+        if not isinstance(inner, Mapping):
+            return {}
+        value[str(key)] = value = dict(inner)
+    return value

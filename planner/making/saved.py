@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads saved action plans (format 2.0), from files or from other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from planner import documents, guards
+from planner.contract import ActionType
+from planner.documents import Document
+from planner.errors import InvalidInput, InvalidPlan, Mistake, Path, UnknownPlugin
+from planner.making.saved_schema import SCHEMA
+from planner.plan import deadlocks, digest, graph
+from planner.plan.model import JOIN, VERSION, ActionPlan
+from planner.plan.states import ActionState, PlanState
+from planner.schemas import checking, ranges, references
+
+#: The fields that only a run sets, with their values before it.
+_BEFORE_A_RUN = {
+    "state": ActionState.PENDING,
+    "outcome": None,
+    "state_reason": None,
+    "started_at": None,
+    "ended_at": None,
+    "attempts": 0,
+}
+
+
+def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> ActionPlan:
+    """Read and check an action plan; raises InvalidInput with every mistake.
+
+    If the digest does not fit, the plan was changed after it was made, and is refused. A plan
+    without a digest is accepted.
+    """
+    read = documents.as_document(document)
+    version = read.value.get("version") if isinstance(read.value, Mapping) else None
+    if isinstance(version, str) and version != VERSION:
+        text = f"version {version!r} is not supported, only {VERSION!r}"
+        found = [Mistake(text, ("version",))]
+    else:
+        found = checking.compiled(SCHEMA)(read.value)
+    found = found or [*_wrong_times(read.value), *_wrong_guards(read.value)]
+    if found:
+        raise InvalidInput(found).located(read.locate)
+    plan = ActionPlan.from_dict(read.value)
+    try:
+        graph.validate(plan.actions)
+        deadlocks.require_none(plan)
+    except InvalidPlan as wrong:
+        raise InvalidInput(wrong.located).located(read.locate) from wrong
+    written = read.value.get("digest")
+    if written not in (None, plan.digest):
+        text = "does not fit the plan: it was changed after it was made; make it again"
+        if not written.startswith(digest.PREFIX):
+            text = f"is not of the form {digest.PREFIX}...; without this line it is computed anew"
+        elif any(references.has_hidden(action.input_parameters) for action in plan.actions):
+            text = "values are hidden in this copy, which was shown; 'create --out' writes all"
+        raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
+    return plan
+
+
+def require_new(plan: ActionPlan, document: Document) -> None:
+    """Raise InvalidInput unless a plan is RECOMMENDED, and no action has results of a run.
+
+    The results of a run are complete only in the store that recorded it.
+    """
+    mistakes = []
+    if plan.state is not PlanState.RECOMMENDED:
+        text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
+        mistakes.append(Mistake(text, ("state",)))
+    for i, action in enumerate(plan.actions):
+        for field, before in _BEFORE_A_RUN.items():
+            value = getattr(action, field)
+            if value != before:
+                text = f"{value!s} is what a run writes; a plan that is new here has {before}"
+                mistakes.append(Mistake(text, ("actions", i, field)))
+    if mistakes:
+        raise InvalidInput(mistakes).located(document.locate)
+
+
+def require_known_types(
+    plan: ActionPlan,
+    document: Document,
+    known: Mapping[str, type[ActionType]],
+    check: Callable[[str, Mapping[str, Any]], Sequence[Mistake]],
+) -> None:
+    """Raise InvalidInput for unknown action types, and for parameters that their schemas refuse.
+
+    ``known`` raises UnknownPlugin for an unknown type; ``check`` is a
+    :class:`planner.making.planning.ParameterCheck`.
+    """
+    mistakes: list[Mistake] = []
+    for i, action in enumerate(plan.actions):
+        if action.action_type == JOIN:
+            continue
+        path: Path = ("actions", i)
+        try:
+            schema = known[action.action_type].SCHEMA
+        except UnknownPlugin as unknown:
+            mistakes.append(Mistake(str(unknown), (*path, "action_type")))
+            continue
+        parameters = action.input_parameters
+        # Planners add the resource_id of an action to its parameters, as Watcher does.
+        added = parameters.get("resource_id") == action.resource_id
+        if added and "resource_id" not in (schema.get("properties") or {}):
+            parameters = {k: v for k, v in parameters.items() if k != "resource_id"}
+        for wrong in check(action.action_type, parameters):
+            mistakes.append(Mistake(wrong.text, (*path, "input_parameters", *wrong.path)))
+    if mistakes:
+        raise InvalidInput(mistakes).located(document.locate)
+
+
+def _wrong_guards(value: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield a mistake for guards that fit their schema, but cannot be parsed."""
+    try:
+        guards.of(value.get("guards") or {})
+    except ValueError as reason:
+        yield Mistake(str(reason), ("guards",))
+
+
+def _wrong_times(value: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield a mistake for each time that fits the schema, but does not exist: February 30."""
+    places: list[tuple[Path, Mapping[str, Any], tuple[str, ...]]] = [
+        ((), value, ("created_at", "updated_at", "facts_at", "start_at"))
+    ]
+    places += [
+        (("actions", i), action, ("started_at", "ended_at"))
+        for i, action in enumerate(value["actions"])
+    ]
+    for path, fields, names in places:
+        for name in names:
+            try:
+                if text := fields.get(name):
+                    ranges.moment(text)
+            except ValueError as reason:
+                yield Mistake(str(reason), (*path, name))

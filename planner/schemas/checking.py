@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks values against JSON Schemas (draft 2020-12)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.errors import Mistake, Path
+from planner.schemas.references import in_place
+
+Check = Callable[[Any], list[Mistake]]
+
+
+def compiled(schema: Mapping[str, Any]) -> Check:
+    """Compile a schema into a function that lists the mistakes in a value, in document order.
+
+    Raises ValueError when the schema itself is wrong.
+    """
+    schema = in_place(schema)
+    is_valid = _is_valid(schema)
+
+    def check(value: Any) -> list[Mistake]:
+        try:
+            valid = is_valid(value)
+        except ValueError:
+            # The value cannot be written as JSON: it holds, for example, half of a surrogate pair.
+            valid = False
+        if valid:
+            return []
+        # jsonschema takes longer to import than most documents to check.
+        from planner.schemas import schema_errors
+
+        return schema_errors.find(schema, value)
+
+    return check
+
+
+def _is_valid(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
+    """Compile a schema into a fast function that only returns whether a value fits."""
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.Draft202012Validator(schema, retriever=_refuse).is_valid  # type: ignore[arg-type]
+    except ValueError:
+        from planner.schemas import schema_errors
+
+        schema_errors.require_valid(schema)
+        # The schema is valid, but the fast validator does not support all of it: for example,
+        # regular expressions in Python's syntax.
+        return lambda _: False
+
+
+def _refuse(uri: str) -> Any:
+    """Refuse to fetch a schema by its address, as in ``$schema``: a check does no input."""
+    raise ValueError(f"{uri} is not part of the schema")
+
+
+class Readable(NamedTuple):
+    """The part of a document that remains after the mistaken parts were removed.
+
+    ``kept`` maps the path of each list from which entries were removed to the original indexes of
+    the remaining entries.
+    """
+
+    value: Mapping[str, Any]
+    kept: Mapping[str | int, Sequence[int]]
+
+    def path(self, path: Path) -> Path:
+        """Translate a path in the remaining part into the path in the whole document."""
+        if len(path) > 1 and path[0] in self.kept and isinstance(path[1], int):
+            return (path[0], self.kept[path[0]][path[1]], *path[2:])
+        return path
+
+
+def readable(check: Check, value: Any, wrong: Sequence[Mistake]) -> Readable | None:
+    """Return a value without its mistaken fields and list entries; None if mistakes remain.
+
+    The argument is not changed. The planner parses the remaining part, so that a mistake found by
+    the schema does not hide the mistakes that only the planner finds.
+    """
+    if not wrong:
+        return Readable(value, {})
+    rest = copy.deepcopy(value)
+    for mistake in wrong:
+        inside = rest
+        for part in mistake.path[:-1]:
+            inside = inside[part] if part in inside or isinstance(part, int) else {}
+        if mistake.path and isinstance(inside, dict):
+            inside.pop(mistake.path[-1], None)
+    kept: dict[str | int, list[int]] = {}
+    gone = {m.path[:2] for m in check(rest)}
+    for name in {path[0] for path in gone if len(path) > 1 and isinstance(path[1], int)}:
+        kept[name] = [i for i in range(len(rest[name])) if (name, i) not in gone]
+        rest[name] = [rest[name][i] for i in kept[name]]
+    return Readable(rest, kept) if isinstance(rest, Mapping) and not check(rest) else None

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explains in sentences why a value does not fit its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+
+from planner.errors import Mistake, Path, accepted, cut
+from planner.schemas import write_only
+from planner.schemas.references import HIDDEN
+
+
+def require_valid(schema: Mapping[str, Any]) -> None:
+    """Raise ValueError when a schema is wrong."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as reason:
+        raise ValueError(f"its schema is wrong: {reason.message}") from reason
+
+
+def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
+    """List the mistakes in a value, in document order; the list is empty if the value fits.
+
+    No mistake repeats a part of the value that the schema marks as ``writeOnly``.
+    """
+    found = _found(schema, value, write_only.hidden(schema, value))
+    return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
+
+
+def places(schema: Mapping[str, Any], value: Any) -> set[Path]:
+    """Return the paths of the mistakes in a value, even of those within what is hidden."""
+    return {mistake.path for mistake in _found(schema, value, value)}
+
+
+def _found(schema: Mapping[str, Any], value: Any, shown: Any) -> list[Mistake]:
+    try:
+        errors = _Validator(schema).iter_errors(value)
+        return [mistake for error in errors for mistake in _mistakes(error, shown)]
+    except re.error:
+        # Only the fast validator knows the syntax of a pattern in it.
+        return [Mistake("does not fit its schema: a pattern of it cannot be explained")]
+
+
+def _required(
+    validator: Any, names: Iterable[str], instance: Any, _schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    """Yield an error for each missing field, whose value of the keyword is that field alone."""
+    if validator.is_type(instance, "object"):
+        for name in names:
+            if name not in instance:
+                missing = f"{name!r} is a required property"
+                yield ValidationError(missing, validator_value=[name])
+
+
+def _pattern(
+    _validator: Any, pattern: str, instance: Any, _schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not _expression(pattern).search(instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of JSON Schema, in which ``$`` does not match before a final line break."""
+    return re.compile(re.sub(r"(?<!\\)\$(?=$|[|)])", r"\\Z", pattern))
+
+
+_Validator = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"pattern": _pattern, "required": _required}
+)
+
+
+#: What is said of a value, as it may be shown, that does not fit the rule of a keyword.
+_SENTENCES = {
+    "minimum": "{value} is less than {rule}",
+    "maximum": "{value} is more than {rule}",
+    "exclusiveMinimum": "{value} is not more than {rule}",
+    "minLength": "{value} is too short: at least {rule} characters",
+    "maxLength": "{value} is too long: at most {rule} characters",
+    "minItems": "too short: at least {rule} {entries}",
+    "maxItems": "too long: at most {rule} {entries}",
+}
+
+
+def _mistakes(error: ValidationError, shown_whole: Any) -> Iterator[Mistake]:
+    """Yield the mistakes of one error of jsonschema; one about unknown fields has one for each.
+
+    ``shown_whole`` is the whole value as it may be shown, from :func:`.write_only.hidden`.
+
+    >>> schema = {"properties": {"flavor": {}}, "additionalProperties": False}
+    >>> print(*find(schema, {"flavr": 1}))
+    flavr: not a field here; did you mean 'flavor'? Known: flavor
+    """
+    path, seen = _seen(tuple(error.absolute_path), shown_whole)
+    value: Any = error.instance
+    about_names = "propertyNames" in error.absolute_schema_path and isinstance(value, str)
+    if about_names and isinstance(seen, Mapping) and seen is not HIDDEN:
+        # An error about the name of a field has the path of the mapping.
+        path, seen = (*path, value), value
+    is_hidden = seen is not value and seen != value
+    match error.validator:
+        case "additionalProperties" if error.validator_value is False and seen is not HIDDEN:
+            yield from _unknown_fields(error, path)
+        case "required":
+            rule: Any = error.validator_value
+            for name in rule:
+                yield Mistake(f"the field {name!r} is missing", path)
+        case "anyOf" | "oneOf" if error.context and not _only_required(error):
+            yield from _of_alternatives(error, shown_whole, path)
+        case _:
+            yield Mistake(_sentence(error, is_hidden=is_hidden), path)
+
+
+def _seen(path: Path, shown: Any) -> tuple[Path, Any]:
+    """Return as much of a path as may be shown, and the part of the shown value there."""
+    for depth, part in enumerate(path):
+        if shown is HIDDEN:
+            return path[:depth], shown
+        shown = shown[part]
+    return path, shown
+
+
+def _unknown_fields(error: ValidationError, path: Path) -> Iterator[Mistake]:
+    schema: Any = error.schema
+    value: Any = error.instance
+    known = schema.get("properties") or {}
+    patterns = "|".join(schema.get("patternProperties") or ())
+    for name in value:
+        if name not in known and not (patterns and re.search(patterns, name)):
+            yield Mistake(f"not a field here; {accepted(name, known)}", (*path, name))
+
+
+def _only_required(error: ValidationError) -> list[str] | None:
+    """Return the fields of each alternative of ``anyOf``; None if one asks for more than fields."""
+    rule: Any = error.validator_value
+    if error.validator != "anyOf" or not all(c and list(c) == ["required"] for c in rule):
+        return None
+    return [" and ".join(map(repr, choice["required"])) for choice in rule]
+
+
+def _of_alternatives(error: ValidationError, shown_whole: Any, path: Path) -> Iterator[Mistake]:
+    """Yield the mistakes of the alternative that fits best, or one that says what all accept."""
+    best = best_match([error])
+    if best is not error:
+        yield from _mistakes(best, shown_whole)
+        return
+    # An alternative that is ``false`` needs no mention beside others.
+    others = [one for one in error.context if one.validator] or error.context
+    texts = (mistake.text for one in others for mistake in _mistakes(one, shown_whole))
+    yield Mistake(", and ".join(dict.fromkeys(texts)), path)
+
+
+def _sentence(error: ValidationError, *, is_hidden: bool) -> str:
+    """Return what is wrong with a value; a hidden one is not repeated."""
+    keyword, rule = str(error.validator), cast(Any, error.validator_value)
+    schema: Any = error.schema if isinstance(error.schema, Mapping) else {}
+    value = "its hidden value" if is_hidden else cut(repr(error.instance), 60)
+    if error.validator is None:
+        # The schema is ``false``. The error may have the path of what the value is in.
+        return "holds what is not accepted at all"
+    if keyword == "anyOf" and (choices := _only_required(error)):
+        return f"the field {', or '.join(choices)} is missing"
+    if keyword == "not" and isinstance(rule, dict) and "title" in rule:
+        return str(rule["title"])
+    if keyword == "type":
+        return f"{value} is not {_kind(rule)}"
+    if keyword == "enum":
+        near = "" if is_hidden else error.instance
+        return f"{value} is not accepted; {accepted(near, map(str, rule))}"
+    if keyword == "pattern":
+        return f"{value} is not {schema.get('title', f'of the form {rule}')}"
+    if keyword in _SENTENCES:
+        entries = "entry" if rule == 1 else "entries"
+        return _SENTENCES[keyword].format(value=value, rule=rule, entries=entries)
+    return f"{value} does not fit" if is_hidden else error.message
+
+
+def _kind(kinds: str | list[str]) -> str:
+    words = {
+        "object": "a mapping",
+        "array": "a list",
+        "string": "a text",
+        "number": "a number",
+        "integer": "a whole number",
+        "boolean": "true or false",
+        "null": "null",
+    }
+    return " or ".join(words[k] for k in ([kinds] if isinstance(kinds, str) else kinds))
