@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from applier.assembly import now
 from applier.errors import PlanNotFound
-from applier.storage.references import before_last
+from applier.storage import references
 from planner.schemas import ranges
 from planner.schemas.ranges import whole_number
 
@@ -197,7 +197,7 @@ def is_file(name: str) -> bool:
 
     ``last`` and ``last~1`` always name a plan, even if there is a file of that name.
     """
-    if before_last(name) is not None:
+    if references.LAST.fullmatch(name):
         return False
     return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
 

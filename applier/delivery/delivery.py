@@ -96,10 +96,14 @@ class EventDelivery:
     def step(self) -> float:
         """Deliver and record a batch; return the seconds until the next step. Raises StoreError."""
         mine = self._mine or self._taken()
+        if mine is not None and time.monotonic() >= self._next_beat:
+            # After a pause of this process, another may have given events up since.
+            self._record(self._progress(mine))
+            mine = self._mine
         if mine is None:
             return POLL_S
         progress, more = self._batch(mine) if self._is_due(None) else (self._progress(mine), False)
-        if progress.subscription != mine or time.monotonic() >= self._next_beat:
+        if progress.subscription != mine:
             self._record(progress)
         return 0.0 if more else POLL_S
 

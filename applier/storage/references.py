@@ -10,7 +10,8 @@ from applier.errors import PlanNotFound
 
 #: A reference with fewer characters is compared with names only, not with beginnings of uuids.
 SHORTEST_BEGINNING = 4
-_LAST = re.compile("last(?:~([0-9]{1,9}))?")
+#: ``last`` or ``last~N``.
+LAST = re.compile("last(?:~([0-9]{1,9}))?")
 
 
 def before_last(reference: str) -> int | None:
@@ -21,7 +22,7 @@ def before_last(reference: str) -> int | None:
     >>> before_last("last"), before_last("last~1"), before_last("lasting")
     (0, 1, None)
     """
-    found = _LAST.fullmatch(reference)
+    found = LAST.fullmatch(reference)
     return int(found[1] or 0) if found else None
 
 
