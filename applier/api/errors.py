@@ -70,6 +70,7 @@ class Problem(falcon.HTTPError):
 #: The end of a sentence for people at a command line, and how it ends for a client of the API.
 _INSTEAD = (
     (r"actionplan approve (\S+) --reason TEXT", r'POST /v2/plans/\1/approve with {"why": TEXT}'),
+    (r"actionplan stop (\S+) --cancel", r"POST /v2/plans/\1/cancel"),
     (r"\(create --facts-from\)", "(facts_from of POST /v2/plans)"),
     (r"apply --set max_workers=N, or limits in the document", "limits in the document"),
     (

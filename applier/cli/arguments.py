@@ -76,13 +76,6 @@ def with_reason(
     return parser
 
 
-def with_now(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the option ``--now``."""
-    text = "also stop nodes of a rollout that have begun; says which are left half done"
-    parser.add_argument("--now", action="store_true", help=text)
-    return parser
-
-
 def with_yes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the option ``--yes``."""
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")

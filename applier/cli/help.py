@@ -20,7 +20,7 @@ _INDENT = 21
 #: The verbs of the first screen: those that most plans need, in the order in which they do.
 FIRST: tuple[str, ...] = (
     *("create", "apply", "start", "list", "show", "watch"),
-    *("why", "pause", "resume", "cancel", "report"),
+    *("why", "stop", "resume", "report"),
 )
 #: All verbs by purpose, in the order of ``help --all``.
 GROUPS = {
@@ -47,12 +47,10 @@ GROUPS = {
         "facts",
     ),
     "Step in": (
-        "pause",
+        "stop",
         "resume",
-        "cancel",
         "set",
         "action skip",
-        "action abort",
         "action force-complete",
         "action set",
         "rollback",
@@ -86,6 +84,16 @@ GROUPS = {
         "complete",
         "help",
     ),
+}
+
+#: What is meant by verbs of other programs.
+_ELSEWHERE = {
+    "abort": "stop PLAN --abort ACTION",
+    "cancel": "stop PLAN --cancel",
+    "pause": "stop PLAN --pause",
+    "plan": "create",
+    "run": "apply",
+    "status": "show",
 }
 
 EXAMPLES = """\
@@ -187,10 +195,13 @@ def no_such_verb(words: Sequence[str], verbs: Sequence[str], program: str) -> st
     "actionplan: no verb 'lst'; did you mean 'list'? All verbs: actionplan help --all\\n"
     >>> no_such_verb(["action"], ["list", "action list"], "actionplan")
     "actionplan: no verb 'action'; did you mean 'action list'? All verbs: actionplan help --all\\n"
+    >>> no_such_verb(["run"], [], "actionplan")
+    "actionplan: no verb 'run'; did you mean 'apply'? All verbs: actionplan help --all\\n"
     """
     begun = [verb for verb in verbs if verb.startswith(f"{words[0]} ")]
     said = " ".join(words[:2] if begun else words[:1])
     near = begun if begun and len(words) == 1 else difflib.get_close_matches(said, verbs, n=1)
+    near = [_ELSEWHERE[said]] if said in _ELSEWHERE else near
     meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     kind = "option" if said.startswith("-") else "verb"
     text = f"{program}: no {kind} {said!r}{meant} All verbs: {program} help --all"

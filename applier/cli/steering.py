@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs that change plans and their actions: ``start``, ``pause``, ``action skip`` and others."""
+"""Verbs that change plans and their actions: ``start``, ``stop``, ``action skip`` and others."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from applier.cli.arguments import (
+    ACTION_HELP,
     add_accept_drift,
     positive,
     time_or_span,
     with_action,
-    with_now,
     with_plan,
     with_reason,
 )
-from applier.cli.verb import Verb
+from applier.cli.verb import REFUSED, Verb
 from applier.operations import claim
 from applier.operations.lookup import find_action
 from applier.run.plan_cloud import cloud_of
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.plan.model import Action, ActionPlan
-from planner.plan.states import ActionState
+from planner.plan.states import ENDED_PLAN, ActionState, PlanState
 from planner.schemas.ranges import whole_number
 
 #: Key of the number of workers in the limits of a request.
@@ -93,15 +93,13 @@ def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
 
 
 class ActionVerb(Verb):
-    """A verb that changes one action; ``NEEDS_REASON`` is None if it takes no reason."""
+    """A verb that changes one action."""
 
-    NEEDS_REASON: ClassVar[bool | None] = True
+    NEEDS_REASON: ClassVar[bool] = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = with_action(super().get_parser(prog_name))
-        if self.NEEDS_REASON is None:
-            return parser
-        return with_reason(parser, required=self.NEEDS_REASON)
+        return with_reason(parser, required=True) if self.NEEDS_REASON else parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         plan = self.session.plan(parsed_args.plan)
@@ -119,7 +117,7 @@ class StartPlan(Verb):
     The plan becomes PENDING. An applier service that uses the same record runs it: at once, or with
     --at at that time and not before. TIME is a time in UTC unless it names a zone
     (2026-11-28T22:00, 2026-11-28T22:00+01:00), or so long from now (30m, 12h, 3d). Of a plan that
-    waits, 'start' changes the time; 'cancel' cancels it, 'apply' runs it here and now. If the cloud
+    waits, 'start' changes the time, 'stop' cancels it, 'apply' runs it here and now. If the cloud
     is not as planned any more, it is refused: make a new plan.
     """
 
@@ -164,26 +162,70 @@ class StartPlan(Verb):
         return 0
 
 
-class PausePlan(Verb):
-    """Pause a running plan: no more actions start, running ones end
+class StopPlan(Verb):
+    """Stop a plan: pause it, cancel it, or abort one of its actions
 
-    Nodes of a rollout that have begun finish first; --now leaves them half done. To continue: apply
-    or start. After resume, failed actions run again.
+    --pause: no more actions start, and running ones end. --cancel: running actions are told to stop
+    as well, and are waited for. Nodes of a rollout that have begun finish first; --now leaves them
+    half done. --abort tells one running action to stop; the plan continues without it and without
+    those that need it. Its action type decides whether it stops, and how soon. With none of these,
+    the program asks. To continue: apply or start.
     """
 
-    EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'", "pause last --now")
+    EXAMPLES = (
+        "stop last",
+        "stop last --pause --reason 'network work until noon'",
+        "stop 7f3a91 --cancel --now",
+        "stop last --abort db-1 --reason 'it hangs'",
+    )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return with_now(with_reason(with_plan(super().get_parser(prog_name))))
+        parser = with_plan(super().get_parser(prog_name))
+        how = parser.add_mutually_exclusive_group()
+        for name, text in {"pause": "let running actions end", "cancel": "stop them"}.items():
+            how.add_argument(f"--{name}", dest="how", action="store_const", const=name, help=text)
+        how.add_argument("--abort", metavar="ACTION", help=f"stop only this one: {ACTION_HELP}")
+        text = "also stop nodes of a rollout that have begun; says which are left half done"
+        parser.add_argument("--now", action="store_true", help=text)
+        return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Send a pause request to the claimant; raises PlanConflict if nobody runs the plan."""
+        """Send a request to the claimant of the plan; raises PlanConflict."""
         from applier.operations import plans
 
-        plan = self.session.plan(parsed_args.plan)
+        plan, store = self.session.plan(parsed_args.plan), self.session.store
         why, at_once = parsed_args.reason, parsed_args.now
-        plans.pause(self.session.store, self.operator, plan, why, at_once=at_once)
+        if parsed_args.abort is not None:
+            from applier.operations import actions
+
+            if at_once:
+                raise InvalidInput([Mistake("it goes with --pause or --cancel", place="--now")])
+            action = find_action(plan, parsed_args.abort)
+            actions.abort(store, self.operator, plan, action, why)
+            return 0
+        how = parsed_args.how or self._asked(plan)
+        if how is None:
+            self.say("Nothing was stopped.")
+            return REFUSED
+        if how == "pause":
+            plans.pause(store, self.operator, plan, why, at_once=at_once)
+        else:
+            plans.cancel(self.session.assembly, self.operator, plan, why, at_once=at_once)
         return 0
+
+    def _asked(self, plan: ActionPlan) -> str | None:
+        """Ask whether to pause or to cancel; None for any other answer.
+
+        There is no question about a plan that nothing can be asked about: its cancel is refused.
+        """
+        if plan.state in ENDED_PLAN:
+            return "cancel"
+        name = f"{claim.named(plan)} is {plan.state}"
+        if plan.state is not PlanState.ONGOING:
+            return "cancel" if self.agrees(f"{name}. Cancel it?") else None
+        question = f"{name}. Pause it (p), cancel it (c), or leave it?"
+        answer = self.answer(f"{question} [p/c/N]")
+        return {"p": "pause", "c": "cancel"}.get(answer[:1])
 
 
 class ResumePlan(Verb):
@@ -210,28 +252,6 @@ class ResumePlan(Verb):
         else:
             plans.resume(assembly, self.operator, plan, parsed_args.reason)
         self.say(f"Cloud: {cloud_of(plan)}")
-        return 0
-
-
-class CancelPlan(Verb):
-    """Cancel a plan
-
-    No more actions start. If the plan is ONGOING, the process that runs it tells its running
-    actions to stop, and waits for them. Nodes of a rollout that have begun finish first; --now
-    leaves them half done.
-    """
-
-    EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'", "cancel last --now")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return with_now(with_reason(with_plan(super().get_parser(prog_name))))
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import plans
-
-        plan = self.session.plan(parsed_args.plan)
-        why, at_once = parsed_args.reason, parsed_args.now
-        plans.cancel(self.session.assembly, self.operator, plan, why, at_once=at_once)
         return 0
 
 
@@ -274,22 +294,6 @@ class ActionSkip(ActionVerb):
         actions.skip(self.session.store, self.operator, plan, action, args.reason)
 
 
-class ActionAbort(ActionVerb):
-    """Tell a running action to stop; the plan continues without it
-
-    Actions that need it do not run. Its action type decides whether it stops, and how soon.
-    """
-
-    EXAMPLES = ("action abort last db-1 --reason 'it hangs'",)
-
-    NEEDS_REASON = False
-
-    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
-        from applier.operations import actions
-
-        actions.abort(self.session.store, self.operator, plan, action, args.reason)
-
-
 class ActionForceComplete(ActionVerb):
     """Let the cloud end a running migration at once, by pausing the instance
 
@@ -299,7 +303,7 @@ class ActionForceComplete(ActionVerb):
 
     EXAMPLES = ("action force-complete last move-db-1",)
 
-    NEEDS_REASON = None
+    NEEDS_REASON = False
 
     def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
         from applier.operations import actions

@@ -212,22 +212,26 @@ class Verb(Command):
         return HistoryEntry(verb=verb, who=user(), at=now(), why=why)
 
     def agrees(self, question: str) -> bool:
-        """Print a question, and read a line from standard input; return whether it is y or yes.
+        """Print a question, and read a line from standard input; return whether it is y or yes."""
+        return self.answer(f"{question} [y/N]") in ("y", "yes")
 
-        Ctrl-C and the end of the input count as no.
+    def answer(self, question: str) -> str:
+        """Print a question, and return a line from standard input, without blanks, in lower case.
+
+        It is empty at Ctrl-C and at the end of the input.
         """
         from rich.text import Text
 
         from applier.cli.reporters import plan_table
 
         try:
-            plan_table.console(self.app.stdout).print(Text(f"{question} [y/N]"), end=" ")
+            plan_table.console(self.app.stdout).print(Text(question), end=" ")
             answer = sys.stdin.readline()
         except KeyboardInterrupt:
             answer = ""
         if not answer.endswith("\n"):
             self.say()
-        return answer.strip().lower() in ("y", "yes")
+        return answer.strip().lower()
 
     @property
     def on_terminal(self) -> bool:

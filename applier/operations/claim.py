@@ -151,7 +151,7 @@ def already_running(store: SqlStore, uuid: str) -> PlanConflict | None:
             f"Continue it: actionplan apply {short}"
         )
     else:
-        text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"
+        text += f". Look: actionplan show {short}. Stop it: actionplan stop {short}"
     return PlanConflict(uuid, state, text)
 
 

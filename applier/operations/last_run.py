@@ -118,7 +118,7 @@ def next_steps(plan: ActionPlan) -> Iterator[str]:
         again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
         what = "Run failed actions again, and continue" if again else "Continue"
         yield f"{what}: actionplan apply {short}"
-        yield f"Or cancel it: actionplan cancel {short}"
+        yield f"Or cancel it: actionplan stop {short} --cancel"
     if plan.state in _OVER:
         ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
         yield f"For details: actionplan action list {short} --state {ended[0]}"

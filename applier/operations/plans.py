@@ -99,7 +99,7 @@ def _pause(store: SqlStore, operator: Operator, plan: ActionPlan, request: Reque
     if plan.state is not PlanState.ONGOING:
         text = f"plan {short} is {plan.state}: only a running plan can be paused"
         if plan.state is PlanState.PENDING:
-            text += f". To keep it from being run: actionplan cancel {short}"
+            text += f". To keep it from being run: actionplan stop {short} --cancel"
         raise PlanConflict(plan.uuid, plan.state, text)
     _say_half_done(operator, plan, request)
     _ask(store, operator, plan, request)

@@ -30,7 +30,7 @@ def require_deletable(store: SqlStore, plan: ActionPlan) -> None:
     state, short = plan.state, plan.uuid[:8]
     if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
         who = claim.headline(store, plan)
-        text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
+        text = f"plan {short} is {state}: cancel it first (actionplan stop {short} --cancel)"
         raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
     if state is PlanState.DELETED:
         raise claim.wrong_state(plan)

@@ -141,7 +141,7 @@ class Rollout:
                 == 0
             ):
                 self.skipped.add(node)
-        elif self.run("pause", "last") == 0:
+        elif self.run("stop", "last", "--pause") == 0:
             applier.wait(PATIENCE_S)
             plan = self.plan()
             if plan.state is PlanState.PAUSED:

@@ -65,7 +65,7 @@ def race(site: Site) -> None:
 
 def pause(site: Site) -> None:
     """Pause the plan; the next trouble of this kind, or a race, resumes it."""
-    site.verb(site.chance.choice(("pause", "resume")), site.plan)
+    site.verb(*site.chance.choice((("stop", "--pause"), ("resume",))), site.plan)
 
 
 def look(site: Site) -> None:

@@ -164,7 +164,6 @@ PLAN, ACTION = "/v2/plans/{plan}", "/v2/plans/{plan}/actions/{action}"
 
 #: What does over HTTP what a verb does with a record.
 ROUTES = {
-    "action_abort": f"POST {ACTION}/abort",
     "action_force-complete": f"POST {ACTION}/force-complete",
     "action_list": f"GET {PLAN}/actions",
     "action_set": f"POST {ACTION}/settle",
@@ -173,7 +172,6 @@ ROUTES = {
     "action_type_list": "GET /v2/action-types",
     "action_type_show": "GET /v2/schemas/{name}",
     "approve": f"POST {PLAN}/approve",
-    "cancel": f"POST {PLAN}/cancel",
     "create": "POST /v2/plans",
     "delete": f"DELETE {PLAN}",
     "diff": f"GET {PLAN}/diff/{{new}}",
@@ -188,7 +186,6 @@ ROUTES = {
     "history": "GET /v2/history",
     "import": "POST /v2/imports",
     "list": "GET /v2/plans",
-    "pause": f"POST {PLAN}/pause",
     "planner_list": "GET /v2/planners",
     "purge": "POST /v2/purge",
     "report": f"GET {PLAN}/report.html",
@@ -200,6 +197,7 @@ ROUTES = {
     "show": f"GET {PLAN}",
     "simulate": f"GET {PLAN}/simulate",
     "start": f"POST {PLAN}/start",
+    "stop": f"POST {PLAN}/cancel",  # or /pause, or /actions/{action}/abort
     "undelete": f"POST {PLAN}/undelete",
     "watch": "GET /v2/events",
     "why": f"GET {ACTION}/why",

@@ -192,7 +192,7 @@ def test_a_run_of_another_process_is_told_to_its_end_and_ctrl_c_ends_the_events_
     assert (other.returncode, out) == (130, "")
     assert err.endswith(f"Stopped watching; Plan {actionplan.plan().uuid[:8]} continues.\n")
     assert run.poll() is None
-    actionplan.good("cancel", "last", "--reason", "wrong\x1b hosts")
+    actionplan.good("stop", "last", "--cancel", "--reason", "wrong\x1b hosts")
     out, err = reader.communicate()
     assert run.wait() == reader.returncode == 5
     assert "4 cancelled" in err

@@ -96,7 +96,7 @@ def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLi
     for verb in verbs:
         refused(toy.copied(*verb.split()), "toy:east", "toy:west")
     assert toy.plan().state is PlanState.RECOMMENDED
-    assert toy.copied("cancel", "last").code == 0
+    assert toy.copied("stop", "last", "--cancel").code == 0
     refused(toy.copied("resume", "last"), "toy:east", "toy:west")
     refused(toy.copied("resume", "last", "--dry-run"), "toy:east", "toy:west")
     on(toy, "toy")

@@ -159,7 +159,7 @@ def test_standard_input_is_read_like_a_file(actionplan: CommandLine) -> None:
 def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: CommandLine) -> None:
     byte = os.fsdecode(b"\xe9")
     for words, name in (
-        (("cancel", "last", "--reason", f"caf{byte}"), "--reason: b'caf\\xe9'"),
+        (("stop", "last", "--reason", f"caf{byte}"), "--reason: b'caf\\xe9'"),
         (("create", "a.yaml", "--set", byte), "--set: b'\\xe9'"),
         (("show", byte), "PLAN: b'\\xe9'"),
     ):

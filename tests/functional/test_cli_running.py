@@ -52,9 +52,9 @@ def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(
     assert "nobody runs it" not in actionplan.good("list")
     uuid = short(actionplan)
     for words, why in (
-        (("apply", "last", "--yes"), f"actionplan cancel {uuid}"),
+        (("apply", "last", "--yes"), f"actionplan stop {uuid}"),
         (("action", "skip", "last", "first", "--reason", "x"), "first is ONGOING: only PENDING"),
-        (("delete", "last"), f"actionplan cancel {uuid}"),
+        (("delete", "last"), f"actionplan stop {uuid} --cancel"),
         (("export", "last"), "only one that nobody runs"),
     ):
         ended = actionplan(*words)
@@ -79,7 +79,10 @@ def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(
     assert "limits: node:* 1 (planned: none)" in actionplan.good("show", "last")
     value = json.loads(actionplan.good("show", "last", "-f", "json"))
     assert value["limits_now"] == {"node:*": 1, "max_workers": 2}
-    out = actionplan.good("pause", "last", "--reason", "network work")
+    asked = actionplan("stop", "last")
+    assert (asked.code, asked.out.splitlines()[-1]) == (1, "Nothing was stopped.")
+    assert "has been asked" not in asked.out
+    out = actionplan.good("stop", "last", "--reason", "network work", stdin="p\n")
     assert "has been asked to pause it." in out
     with actionplan.start("watch", "last") as watched:
         # Once the request has been read nothing starts; to be sure of that the plan tells so.
@@ -122,7 +125,7 @@ def test_a_watch_that_is_interrupted_leaves_the_plan_alone_until_an_action_is_ab
     assert (watching.returncode, "Stopped watching" in out) == (130, True)
     with actionplan.on_terminal("watch", "last") as terminal:
         terminal.wait_for("0/4 ended")
-        actionplan.good("action", "abort", "last", "first", "--reason", "it hangs")
+        actionplan.good("stop", "last", "--abort", "first", "--reason", "it hangs")
         terminal.wait_for("RECAP")
         assert terminal.end() == 3
     assert running.wait() == 3
@@ -148,7 +151,7 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
     assert "ONGOING, nobody runs it" in listed[2]
     assert listed[4:] == [f"Continue it: actionplan apply {short(actionplan)}"]
     assert actionplan.good("list", "-f", "value", "-c", "state") == "ONGOING\n"
-    of_plan, of_action = actionplan.good("cancel", "last").splitlines()
+    of_plan, of_action = actionplan.good("stop", "last", "--cancel").splitlines()
     assert of_plan.startswith(f"Plan {short(actionplan)} is CANCELLED: ")
     assert of_action.startswith("  first is CANCELLED: aborted: ")
     assert actionplan.plan().state is PlanState.CANCELLED
@@ -202,7 +205,7 @@ def test_each_change_is_in_the_history_with_who_and_why(actionplan: CommandLine)
     actionplan.good("create", str(EXAMPLE))
     actionplan.good("action", "skip", "last", "move-db-1", "--reason", "by hand\u202e")
     actionplan.good("start", "last")
-    actionplan("cancel", "last", "--reason", "wrong hosts", LOGNAME="ada")
+    actionplan("stop", "last", "--cancel", "--reason", "wrong hosts", LOGNAME="ada")
     found = history(actionplan, "last")
     assert [entry["verb"] for entry in found] == ["create", "skip", "start", "cancel"]
     assert {entry["who"] for entry in found} == {"operator"}
@@ -258,12 +261,14 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(actionplan: CommandLine)
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
     actionplan.check_refusals(
         "steering_refused",
-        "pause last",
+        "stop last",
+        "stop last --pause",
+        "stop last --abort a",
+        "stop last --abort a --now",
         "set last --max-workers 2",
         "set last",
         "set last --limit type:nopp=1",
         "set last --limit type:nop",
-        "action abort last a",
         "action force-complete last a",
         "watch last",
         "resume last --dry-run",

@@ -244,7 +244,7 @@ def _is_stopped(pid: int) -> bool:
 def test_a_cancel_without_an_applier_leaves_no_doubt_of_it(actionplan):
     saved(actionplan)
     killed(actionplan, RECORDED, "apply", "plan.yaml", "--yes")
-    actionplan.good("cancel", "last")
+    actionplan.good("stop", "last", "--cancel")
     plan = actionplan.plan()
     assert plan.state is PlanState.CANCELLED
     assert [(a.state, a.status_message) for a in plan.actions] == [

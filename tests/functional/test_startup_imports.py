@@ -58,7 +58,7 @@ ALLOWED = {
     "event subscription remove nobody": ("oslo.config",),
     "watch last -f json": ("oslo.config",),
     "action list last": ("oslo.config",),
-    "pause last": ("oslo.config",),
+    "stop last --pause": ("oslo.config",),
     "show last": ("oslo.config", "graphs", "rich"),
     "graph last": ("oslo.config", "graphs"),
     # A forecast takes the scheduler, and the plugins that the plan needs.

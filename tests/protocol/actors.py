@@ -12,7 +12,7 @@ from typing import Any
 
 from explorer import START, Actor, Scene
 
-from applier.cli.steering import CancelPlan, PausePlan, ResumePlan, StartPlan
+from applier.cli.steering import ResumePlan, StartPlan, StopPlan
 from applier.contracts import Claimant, Report, Verified
 from applier.errors import RequestsUnread
 from applier.recording.recorder import Recorder
@@ -27,7 +27,7 @@ from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, ActionState, Outcome, PlanState
 
 PLAN = "plan"
-VERBS = {"cancel": CancelPlan, "pause": PausePlan, "resume": ResumePlan, "start": StartPlan}
+VERBS = {"cancel": StopPlan, "pause": StopPlan, "resume": ResumePlan, "start": StartPlan}
 
 
 def run_plan(store: Any, claimant: Claimant, *, hands_back: bool = False) -> PlanState:
@@ -131,6 +131,8 @@ def operator(verb: str, **options: Any) -> Actor:
         words = Namespace(
             plan=PLAN,
             reason=None,
+            how=verb,
+            abort=None,
             now=False,
             dry_run=False,
             accept_drift=False,

@@ -34,7 +34,7 @@ ANSWERS = {
     "DELETED": (OVER, NO_SKIP, REMOVED, REMOVED, REMOVED, REMOVED),
 }
 VERBS = (
-    ("cancel", "plan-1"),
+    ("stop", "plan-1", "--cancel"),
     ("action", "skip", "plan-1", "a", "--reason", "by hand"),
     ("delete", "plan-1", "--yes"),
     ("start", "plan-1"),

@@ -47,7 +47,7 @@ def test_a_cancel_reaches_the_applier_that_claimed_the_plan_a_moment_before(
 ) -> None:
     uuid = saved(store)
     before(monkeypatch, "move_plan", lambda: claim(store, uuid))
-    code, out, err = run("cancel", uuid)
+    code, out, err = run("stop", uuid, "--cancel")
     assert (code, err) == (0, "")
     assert "wanda on elsewhere, process 1 runs it" in out
     assert [request.verb for request in store.requests(uuid)] == ["cancel"]
@@ -71,7 +71,7 @@ def test_a_cancel_of_a_plan_that_was_handed_back_a_moment_before_cancels_it(
     token = claim(store, uuid)
     back = PlanState.PENDING
     before(monkeypatch, "add_request", lambda: store.move_claimed(uuid, token, back, now=MADE))
-    code, out, _ = run("cancel", uuid)
+    code, out, _ = run("stop", uuid, "--cancel")
     assert (code, store.load_plan(uuid).state) == (0, PlanState.CANCELLED)
     assert out.endswith("is CANCELLED.\n")
 
@@ -83,7 +83,7 @@ def test_a_request_to_a_run_that_ended_a_moment_before_is_refused(
     uuid = saved(store)
     token, end = claim(store, uuid), PlanState.FAILED
     before(monkeypatch, "add_request", lambda: store.move_claimed(uuid, token, end, now=MADE))
-    code, _, err = run(verb, uuid)
+    code, _, err = run("stop", uuid, f"--{verb}")
     assert code == 1
     assert f"plan {uuid[:8]} is FAILED: " in err
 
@@ -108,7 +108,7 @@ def test_a_plan_that_ends_while_it_is_looked_at_has_not_lost_its_applier(
     uuid = saved(store)
     token, end = claim(store, uuid), PlanState.SUCCEEDED
     before(monkeypatch, "claimant", lambda: store.move_claimed(uuid, token, end, now=MADE))
-    code, out, err = run(verb, uuid)
+    code, out, err = run("stop", uuid, f"--{verb}")
     assert "nobody" not in out.lower()
     assert (code, err) == (0, "")
 
