@@ -108,7 +108,7 @@ def test_a_plan_that_ends_while_it_is_looked_at_has_not_lost_its_applier(
     uuid = saved(store)
     token, end = claim(store, uuid), PlanState.SUCCEEDED
     before(monkeypatch, "claimant", lambda: store.move_claimed(uuid, token, end, now=MADE))
-    code, out, err = run("stop", uuid, f"--{verb}")
+    code, out, err = run(verb, uuid)
     assert "nobody" not in out.lower()
     assert (code, err) == (0, "")
 

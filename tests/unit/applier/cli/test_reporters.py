@@ -222,9 +222,9 @@ def test_the_end_says_how_to_go_on() -> None:
 def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
     failed = action("a", state=ActionState.FAILED)
     lines = next_steps(plan(failed, action("b"), state=PlanState.PAUSED))
-    verbs = ("apply", "cancel")
     assert [line.partition(": ")[2] for line in lines] == [
-        f"actionplan {v} 12345678" for v in verbs
+        "actionplan apply 12345678",
+        "actionplan stop 12345678 --cancel",
     ]
 
 
