@@ -70,8 +70,8 @@ class Assembly:
         from applier.run import plan_cloud
         from applier.storage.sql import SqlStore
 
-        url, synchronous = configuration.connection(self.conf), self.conf.actionplan.synchronous
-        return SqlStore(url, synchronous=synchronous, overview_of=plan_cloud.overview_and_waves)
+        url = configuration.connection(self.conf)
+        return SqlStore(url, overview_of=plan_cloud.overview_and_waves)
 
     @property
     def plans(self) -> PlanStore:

@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
 
+#: The source of a value that is set nowhere.
+DEFAULT = "default"
+
+
 class ConfigShow(ListVerb):
     """Show every option, its value, and the source of the value
 
-    Secrets are not shown. The mistakes for which other commands refuse the configuration follow;
-    then the exit code is 1.
+    The options that every action type has are shown for migrations, and for others where they are
+    set. Secrets are not shown. The mistakes for which other commands refuse the configuration
+    follow; then the exit code is 1.
     """
 
     EXAMPLES = ("config show", "config show --section actionplan")
@@ -33,14 +38,16 @@ class ConfigShow(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         from applier import configuration
+        from applier.configuration import plugin_options
 
         section = parsed_args.section
-        options = [
+        options: list[tuple[str, cfg.Opt]] = [
             (group if isinstance(group, str) else group.name, opt)
             for group, opts in configuration.list_opts()
             for opt in opts
         ]
-        sections = {name for name, _ in options}
+        of_types = plugin_options.sections_of_types()
+        sections = {*(name for name, _ in options), *of_types}
         if section is not None and section not in sections:
             text = f"no such section; {accepted(section, sections)}"
             raise InvalidInput([Mistake(text, place=f"--section {section}")])
@@ -48,7 +55,17 @@ class ConfigShow(ListVerb):
         conf = configuration_of(self.session.config_files, checked=False)
         configuration.register_all(conf)
         options += _of_actionplan(conf)
-        where = _Origins(conf, options)
+        more: list[tuple[str, cfg.Opt]] = [
+            (name, opt) for name in of_types for opt in plugin_options.OF_EVERY_TYPE
+        ]
+        where = _Origins(conf, options + more)
+        listed = {(name, opt.dest) for name, opt in options}
+        options += [
+            (name, opt)
+            for name, opt in more
+            if (name, opt.dest) not in listed
+            and (name == section or where(name, opt.dest) != DEFAULT)
+        ]
         self._mistakes = _mistakes(self.session.config_files)
         return ("section", "option", "value", "from"), (
             (name, opt.dest, value_of(conf, name, opt), where(name, opt.dest))
@@ -132,7 +149,7 @@ class _Origins:
 
         where, detail = _location(self._conf, group, option)
         if where is not cfg.Locations.user:
-            return detail or "default"
+            return detail or DEFAULT
         for name, alone in self._alone:
             if _location(alone, group, option)[0] is cfg.Locations.user:
                 return name

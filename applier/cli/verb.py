@@ -92,6 +92,13 @@ REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
 _FILES = frozenset({"FILE", "DIR", "OLD", "NEW"})
 #: Bytes that were no characters, as Python keeps them.
 _UNDECODED = re.compile("[\udc80-\udcff]")
+#: What is said of options for rows that come from cliff; two of them nobody needs.
+_ROW_OPTIONS = {
+    "formatter": "how to show it (default: table)",
+    "columns": "only this column; may be repeated",
+    "sort_columns": "sort by this column; may be repeated",
+    **dict.fromkeys(("quote_mode", "noindent"), argparse.SUPPRESS),
+}
 #: The default format, for people.
 _TABLE = "table"
 
@@ -246,6 +253,12 @@ class ListVerb(Lister, Verb):
     NOTHING: ClassVar[str] = "Nothing to list."
     #: Lines that are written after the rows, in any format.
     below: Sequence[str] = ()
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        for action in parser._actions:
+            action.help = _ROW_OPTIONS.get(action.dest, action.help)
+        return parser
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:  # noqa: ARG002
         """Return the message in place of a table without rows."""

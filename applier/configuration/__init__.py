@@ -45,6 +45,8 @@ def register_all(conf: cfg.ConfigOpts) -> None:
     """Register the options of every installed plugin, which :func:`load` does not do."""
     for section, options in list_opts():
         conf.register_opts(options, group=section)
+    for section in plugin_options.sections_of_types():
+        conf.register_opts(plugin_options.OF_EVERY_TYPE, group=section)
 
 
 def _of_planners() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:

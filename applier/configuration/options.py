@@ -35,15 +35,6 @@ ACTIONPLAN_OPTIONS = (
         "postgresql://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME. It must not be "
         "the database of Watcher.",
     ),
-    cfg.StrOpt(
-        "synchronous",
-        choices=[
-            ("FULL", "recorded changes survive a loss of power"),
-            ("NORMAL", "faster; recorded changes survive a crash of the program"),
-        ],
-        default="FULL",
-        help="How SQLite writes the record to disk (PRAGMA synchronous).",
-    ),
     cfg.Opt(
         "cloud",
         type=InstalledCloud(),

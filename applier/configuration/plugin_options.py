@@ -282,11 +282,11 @@ def action_options(
     return OnFirstUse(plugins, values)
 
 
-def listed() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
+def listed() -> Iterator[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
     """List the options of all installed action types, engines and clouds by section.
 
-    All plugins are imported. The options of one that cannot be imported are left out, except
-    :data:`OF_EVERY_TYPE`; using it raises the error.
+    All plugins are imported. The options of one that cannot be imported are left out; using it
+    raises the error. :data:`OF_EVERY_TYPE` are listed once, for migrations.
     """
     for group, of_plugin in ((ENGINES, of_engine), (CLOUDS, of_cloud)):
         for name in registry.names(group):
@@ -297,9 +297,18 @@ def listed() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
             if options:
                 yield section_of(group, name), options
     types: Any = registry.ActionTypes()
+    shared = section_of(ACTIONS, "migrate")
+    text = "Each action type has a section with its name, and in it at least these options."
+    yield cfg.OptGroup(shared, help=text), OF_EVERY_TYPE
     for name in types:
         try:
             more = of_action_type(name, types[name])
         except PlannerError:
-            more = ()
-        yield section_of(ACTIONS, name), (*OF_EVERY_TYPE, *more)
+            continue
+        if more:
+            yield section_of(ACTIONS, name), more
+
+
+def sections_of_types() -> list[str]:
+    """Return the sections of all installed action types, each with :data:`OF_EVERY_TYPE`."""
+    return [section_of(ACTIONS, name) for name in registry.ActionTypes()]

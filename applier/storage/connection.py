@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from applier.errors import ConfigurationError, StoreError
+from applier.errors import StoreError
 from applier.extras import MissingExtra
 from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Dialect
 
@@ -111,23 +111,17 @@ def shown(url: Url) -> str:
 class Connector:
     """Opens connections to the database of a URL; the caller begins their transactions.
 
-    ``synchronous`` and ``busy_timeout_s`` are for SQLite. ``answer_s``, the seconds that one
-    statement may take, is for servers; with it, the driver notices a dead host. Raises StoreError
-    when the driver is missing, and ConfigurationError if ``synchronous`` is neither FULL nor
-    NORMAL.
+    ``busy_timeout_s`` is for SQLite. ``answer_s``, the seconds that one statement may take, is for
+    servers; with it, the driver notices a dead host. Raises StoreError when the driver is missing.
     """
 
     def __init__(
         self,
         url: Url,
         *,
-        synchronous: str = "FULL",
         busy_timeout_s: float = 30.0,
         answer_s: int | None = None,
     ) -> None:
-        if synchronous not in ("FULL", "NORMAL"):
-            text = f"[actionplan] synchronous: {synchronous!r} is not FULL or NORMAL"
-            raise ConfigurationError(text)
         self.url, self.dialect = url, url.dialect
         _, driver, extra = DRIVERS[url.kind]
         try:
@@ -137,7 +131,7 @@ class Connector:
             missing = MissingExtra(f"the driver {driver!r}", str(extra))
             raise StoreError(f"{shown(url)}: {missing}") from error
         self._answer_s = answer_s
-        self._settings = _settings(self.dialect, synchronous, busy_timeout_s, answer_s)
+        self._settings = _settings(self.dialect, busy_timeout_s, answer_s)
 
     def open(self) -> Any:
         """Return a new connection of the driver, on which each statement is committed at once.
@@ -157,9 +151,7 @@ class Connector:
         return opened
 
 
-def _settings(
-    dialect: Dialect, synchronous: str, busy_timeout_s: float, answer_s: int | None
-) -> tuple[str, ...]:
+def _settings(dialect: Dialect, busy_timeout_s: float, answer_s: int | None) -> tuple[str, ...]:
     """Return the statements that set up a new connection."""
     if dialect is SQLITE:
         return (
@@ -167,7 +159,8 @@ def _settings(
             "PRAGMA page_size = 2048",
             "PRAGMA foreign_keys = ON",
             f"PRAGMA busy_timeout = {int(busy_timeout_s * 1000)}",
-            f"PRAGMA synchronous = {synchronous}",
+            # What is recorded survives a loss of power.
+            "PRAGMA synchronous = FULL",
         )
     if dialect is MYSQL:
         return (

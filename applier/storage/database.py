@@ -52,7 +52,6 @@ class Database:
         self,
         connection: str,
         *,
-        synchronous: str,
         busy_timeout_s: float,
         patience_s: float,
         new_id: Callable[[], str],
@@ -61,7 +60,6 @@ class Database:
         self._patience_s, self._new_id = patience_s, new_id
         connector = Connector(
             self._url,
-            synchronous=synchronous,
             busy_timeout_s=min(busy_timeout_s, lock_holders.SOON_S),
             answer_s=ANSWER_S,
         )

@@ -57,9 +57,7 @@ class SqlStore(
     A SQLite file is created when it is opened. The tables of a server must have been
     created by ``actionplan db upgrade``. Raises StoreError when the record cannot be used.
 
-    ``synchronous`` and ``busy_timeout_s`` are for SQLite. With NORMAL instead of FULL, a loss of
-    power may lose the last commits. ``busy_timeout_s`` is how long to wait for another process
-    that writes.
+    ``busy_timeout_s`` is for SQLite: how long to wait for another process that writes.
 
     When the connection to a server is lost, a call is repeated for up to ``patience_s`` seconds; 0
     means not at all. Added to that are at most 10 s for a connection, or 30 s for an answer. Each
@@ -76,7 +74,6 @@ class SqlStore(
         self,
         connection: str,
         *,
-        synchronous: str = "FULL",
         busy_timeout_s: float = 30.0,
         patience_s: float = 15.0,
         new_id: Callable[[], str] = lambda: str(uuid4()),
@@ -86,7 +83,6 @@ class SqlStore(
         self._overview_of = overview_of
         self._database = Database(
             connection,
-            synchronous=synchronous,
             busy_timeout_s=busy_timeout_s,
             patience_s=patience_s,
             new_id=new_id,

@@ -327,6 +327,8 @@ class Options(Written):
             of_ours = own(namespaces[section]) if dot else own(registry.CLOUDS)
             if group in of_no_plugin or (plugin or name) in of_ours:
                 yield from heading(f"[{name}]", "-")
+                if not isinstance(group, str) and group.help:
+                    yield from (group.help, "")
                 yield from option_table(options)
 
 

@@ -20,7 +20,8 @@ _REPEATED: dict[int | str | None, str] = {
 def own_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the arguments of a verb without ``-h`` and what cliff adds to verbs that list rows."""
     formats = of_cliff(parser)
-    return [a for a in parser._actions if a not in formats and a.dest != "help"]
+    left_out = (argparse.SUPPRESS, "show this help message and exit")
+    return [a for a in parser._actions if a not in formats and a.help not in left_out]
 
 
 def gives_rows(parser: argparse.ArgumentParser) -> bool:
@@ -31,7 +32,8 @@ def gives_rows(parser: argparse.ArgumentParser) -> bool:
 def of_cliff(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the arguments that cliff adds to a verb that lists rows, known by their groups."""
     groups = (g for g in parser._action_groups if _CLIFFS_GROUP.search(g.title or ""))
-    return [action for group in groups for action in group._group_actions]
+    shown = (action for group in groups for action in group._group_actions)
+    return [action for action in shown if action.help != argparse.SUPPRESS]
 
 
 def folded(begin: str, words: Sequence[str], width: int = 84) -> Iterator[str]:

@@ -36,7 +36,7 @@ FILTERS: tuple[PlanFilters, ...] = (
 
 def filled(folder: str, number: int) -> SqlStore:
     """Make a record with so many actions."""
-    store = SqlStore(f"sqlite:///{folder}/{number}.sqlite", synchronous="NORMAL")
+    store = SqlStore(f"sqlite:///{folder}/{number}.sqlite")
     plan = new_plan(*map(str, range(OF_A_PLAN)))
     head, members = rows.plan_row(plan), list(rows.action_rows(plan))
     for first in range(0, number // OF_A_PLAN, 1000):

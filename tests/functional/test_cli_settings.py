@@ -90,16 +90,16 @@ def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:
 
 def test_config_show_names_file_and_environment_of_each_option(actionplan: CommandLine) -> None:
     one, two = actionplan.folder / "one.conf", actionplan.folder / "two.conf"
-    one.write_text("[actionplan]\nsimulator_speed = 5\nsynchronous = NORMAL\n", encoding="utf-8")
+    one.write_text("[actionplan]\nsimulator_speed = 5\n[ssh]\nknown_hosts = /k\n", encoding="utf-8")
     two.write_text("[actionplan]\nsimulator_speed = 6\n", encoding="utf-8")
     found = origins(actionplan, "--config-file", str(one), "--config-file", str(two))
     assert found["actionplan.simulator_speed"] == ("6.0", str(two))
-    assert found["actionplan.synchronous"] == ("NORMAL", str(one))
+    assert found["ssh.known_hosts"] == ("/k", str(one))
     assert found["watcher_planner.planner"] == ("weight", "default")
-    actionplan.environment["OS_ACTIONPLAN__SYNCHRONOUS"] = "NORMAL"
+    actionplan.environment["OS_SSH__KNOWN_HOSTS"] = "/e"
     found = origins(actionplan)
     assert found["actionplan.simulator_speed"] == ("1000.0", str(actionplan.configuration))
-    assert found["actionplan.synchronous"] == ("NORMAL", "OS_ACTIONPLAN__SYNCHRONOUS")
+    assert found["ssh.known_hosts"] == ("/e", "OS_SSH__KNOWN_HOSTS")
     assert found["actionplan.connection"] == (f"sqlite:///{actionplan.record}", "default")
 
 

@@ -156,7 +156,7 @@ def test_everything_of_watcher_is_left_alone(read: Read) -> None:
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> None:
-    text = "[watcher_applier]\nworkers =\non_fialure = pause\n[actionplan]\nsynchronous = NO\n"
+    text = "[watcher_applier]\nworkers =\non_fialure = pause\n[actionplan]\nsimulator_speed = NO\n"
     lines = [mistake.partition(":")[0] for mistake in read.refused(text)]
     assert lines == ["2", "3", "5"]
 

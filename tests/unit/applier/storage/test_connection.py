@@ -13,7 +13,7 @@ import pymysql
 import pytest
 from scratch_database import MYSQL, POSTGRESQL, connected
 
-from applier.errors import ConfigurationError, StoreError
+from applier.errors import StoreError
 from applier.storage.connection import Connector, parse, shown
 from applier.storage.refusals import lost
 from applier.storage.sql import SqlStore
@@ -60,11 +60,6 @@ def test_a_url_that_means_no_record_is_refused(connection, sentence):
 def test_a_password_is_never_shown():
     url = parse("mysql://plan:s%40cret@db:3307/plans?passwd=s@cret&ssl_ca=x")
     assert shown(url) == "mysql://plan:***@db:3307/plans"
-
-
-def test_an_unknown_way_to_synchronise_is_refused():
-    with pytest.raises(ConfigurationError, match="'OFF' is not FULL or NORMAL"):
-        Connector(parse("sqlite:////tmp/x"), synchronous="OFF")
 
 
 @pytest.mark.parametrize(
