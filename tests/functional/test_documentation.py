@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import pkgutil
@@ -232,7 +233,8 @@ def test_every_argument_of_every_verb_is_in_its_section(built):
             parser = entry.load()(program, None).get_parser(f"actionplan {name}")
             told = {*section(html, name.replace(" ", "-")), "-h", "--help"}
             told |= rows if "formatter" in parser.format_help() else set()
-            wanted = {text for action in parser._actions for text in action.option_strings}
+            explained = [a for a in parser._actions if a.help != argparse.SUPPRESS]
+            wanted = {text for action in explained for text in action.option_strings}
             wanted |= {a.metavar or a.dest for a in parser._actions if not a.option_strings}
             assert wanted <= told, f"{name}: {sorted(wanted - told)}"
 
