@@ -29,7 +29,7 @@ def api(actionplan: CommandLine) -> TestClient:
     return client_of(configured(actionplan))
 
 
-def test_head_answers_as_get_without_a_body(actionplan: CommandLine) -> None:
+def test_head_answers_as_get_without_a_body(actionplan):
     api = administrators(actionplan)
     uuid = stored(api)
     paths = api.simulate_get("/v2/openapi.json").json["paths"]
@@ -45,7 +45,7 @@ def test_head_answers_as_get_without_a_body(actionplan: CommandLine) -> None:
     assert api.simulate_head("/v2/purge").status_code == 405
 
 
-def test_times_without_an_offset_are_refused(actionplan: CommandLine) -> None:
+def test_times_without_an_offset_are_refused(actionplan):
     api = administrators(actionplan)
     uuid, time = stored(api), "2999-08-01T00:00:00"
     asked: list[tuple[str, str, Any]] = [
@@ -69,7 +69,7 @@ def test_times_without_an_offset_are_refused(actionplan: CommandLine) -> None:
                 assert is_problem(answer, 400, "has no offset"), path
 
 
-def test_what_watcher_has_and_actionplan_has_not_is_named(api: TestClient) -> None:
+def test_what_watcher_has_and_actionplan_has_not_is_named(api):
     for path, text in (
         ("/v1/audits", "no audits"),
         ("/v1/audit_templates/detail", "no audit templates"),
@@ -80,16 +80,14 @@ def test_what_watcher_has_and_actionplan_has_not_is_named(api: TestClient) -> No
         assert (answer.status_code, text in fault["faultstring"]) == (404, True)
 
 
-def test_a_plan_that_has_not_run_cannot_be_rolled_back_yet(api: TestClient) -> None:
+def test_a_plan_that_has_not_run_cannot_be_rolled_back_yet(api):
     uuid = stored(api)
     assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "")
     post(api, f"/v2/plans/{uuid}/start")
     assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "it is PENDING")
 
 
-def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(api, actionplan):
     cloud = SimulatedCloud(actionplan.simulator, speed=1000)
     created(actionplan, "compute-1")
     move(cloud, "web-1", "compute-4")
@@ -112,9 +110,7 @@ def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(
     assert started.json["state"] == "PENDING"
 
 
-def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(
-    actionplan: CommandLine,
-) -> None:
+def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(actionplan):
     actionplan.environment["PYTHONWARNINGS"] = "ignore"
     configured(actionplan, port=0, auth_strategy="keystone")
     with closing(ReservedPort()) as kept:
@@ -134,7 +130,7 @@ def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(
                 assert api(path).status == 401
 
 
-def test_answers_name_fields_of_the_api_and_no_options(api: TestClient) -> None:
+def test_answers_name_fields_of_the_api_and_no_options(api):
     actions = [{"name": "first", "action_type": "nop", "touches": ["node:a"]}]
     approved = {"name": "a", "actions": actions, "guards": {"approvals": 2}}
     bounded = {"name": "b", "actions": actions, "guards": {"blast_radius": {"hosts": "20%"}}}
@@ -174,7 +170,7 @@ MALFORMED = [
 ]
 
 
-def test_wrong_lengths_and_chunks_are_refused(actionplan: CommandLine) -> None:
+def test_wrong_lengths_and_chunks_are_refused(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         place = urlsplit(api.url)
         for request in MALFORMED:
@@ -187,12 +183,12 @@ def test_wrong_lengths_and_chunks_are_refused(actionplan: CommandLine) -> None:
         assert api("/v2/plans").json == {"plans": [], "total": 0}
 
 
-def test_a_start_in_a_window_needs_windows(api: TestClient) -> None:
+def test_a_start_in_a_window_needs_windows(api):
     answer = post(api, f"/v2/plans/{stored(api)}/start", {"in_window": True})
     assert is_problem(answer, 400, "in_window")
 
 
-def test_facts_of_a_cloud_that_is_not_configured_are_refused(api: TestClient) -> None:
+def test_facts_of_a_cloud_that_is_not_configured_are_refused(api):
     document = {"kind": "solution", "actions": []}
     for cloud in ("openstack", "nope"):
         answer = api.simulate_post(
@@ -201,16 +197,14 @@ def test_facts_of_a_cloud_that_is_not_configured_are_refused(api: TestClient) ->
         assert answer.status_code in (400, 422), answer.text
 
 
-def test_a_host_or_an_origin_that_is_none_is_refused(api: TestClient) -> None:
+def test_a_host_or_an_origin_that_is_none_is_refused(api):
     for path in ("/v2/plans", "/v1/action_plans", "/plans"):
         for name, value in (("Host", "127.0.0.1:abc"), ("Origin", "http://[::1")):
             answer = api.simulate_get(path, headers={name: value})
             assert (answer.status_code, name in answer.text) == (400, True)
 
 
-def test_a_rehearsal_tells_what_the_command_line_tells(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_rehearsal_tells_what_the_command_line_tells(api, actionplan):
     actionplan.good("create", str(EXAMPLE))
     words = ("--inject", "fail:migrate=20%,slow:node:compute-3=3x", "--times", "20", "--seed", "7")
     told = json.loads(actionplan.good("simulate", "last", *words, "-f", "json"))
@@ -230,9 +224,7 @@ def test_a_rehearsal_tells_what_the_command_line_tells(
         assert text in answer.text
 
 
-def test_a_dry_run_asks_and_changes_nothing_and_tells_what_a_guard_refuses(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_dry_run_asks_and_changes_nothing_and_tells_what_a_guard_refuses(api, actionplan):
     actionplan.good("create", str(EXAMPLE))
     before = api.simulate_get("/v2/plans/last").json
     found = api.simulate_get("/v2/plans/last/dry-run").json

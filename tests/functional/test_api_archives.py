@@ -28,9 +28,7 @@ def api(actionplan: CommandLine) -> TestClient:
     return administrators(actionplan)
 
 
-def test_a_plan_goes_to_another_record_with_its_history(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_plan_goes_to_another_record_with_its_history(api, actionplan):
     uuid = stored(api)
     exported = api.simulate_get(f"/v2/plans/{uuid}/export")
     assert exported.json == json.loads(actionplan.good("export", uuid))
@@ -45,9 +43,7 @@ def test_a_plan_goes_to_another_record_with_its_history(
     is_problem(post(other, "/v2/imports", broken), 400, "version")
 
 
-def test_durations_are_listed_exported_and_imported(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_durations_are_listed_exported_and_imported(api, actionplan):
     document = {"durations": [{"action_type": "migrate", "seconds": [60, 90]}]}
     told = post(api, "/v2/durations", document).json["messages"]
     assert ["2 durations" in text for text in told] == [True]
@@ -58,9 +54,7 @@ def test_durations_are_listed_exported_and_imported(
     is_problem(wrong, 400, "seconds")
 
 
-def test_old_plans_are_purged_and_a_time_that_does_not_exist_is_refused(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_old_plans_are_purged_and_a_time_that_does_not_exist_is_refused(api, actionplan):
     uuid = stored(api)
     assert api.simulate_delete(f"/v2/plans/{uuid}").status_code == 204
     early = post(api, "/v2/purge", {"before": "2020-01-01T00:00:00Z"})
@@ -71,7 +65,7 @@ def test_old_plans_are_purged_and_a_time_that_does_not_exist_is_refused(
     is_problem(post(api, "/v2/purge", {"before": "2026-02-30T00:00:00Z"}), 400, "2026-02-30")
 
 
-def test_only_an_administrator_may(actionplan: CommandLine) -> None:
+def test_only_an_administrator_may(actionplan):
     api = client_of(configured(actionplan))
     paths = ("imports", "purge", "durations")
     refused = [api.simulate_get(f"/v2/plans/{stored(api)}/export")]
@@ -79,9 +73,7 @@ def test_only_an_administrator_may(actionplan: CommandLine) -> None:
     assert [answer.status_code for answer in refused] == [403] * 4
 
 
-def test_a_plan_that_runs_commands_is_not_imported_without_the_role(
-    actionplan: CommandLine,
-) -> None:
+def test_a_plan_that_runs_commands_is_not_imported_without_the_role(actionplan):
     api = administrators(actionplan, command_role="operator")
     exported = api.simulate_get(f"/v2/plans/{stored(api, SHELL)}/export").json
     actionplan.record.unlink()

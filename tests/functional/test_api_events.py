@@ -43,7 +43,7 @@ def kinds(events: list[Any]) -> list[tuple[str, str]]:
     return [(e["type"], e["data"].get("state") or e["data"]["verb"]) for e in events]
 
 
-def test_events_are_recorded_from_the_first_request_on(api: TestClient) -> None:
+def test_events_are_recorded_from_the_first_request_on(api):
     made(api)
     first = api.simulate_get("/v2/events").json
     assert first == {"events": [], "last": 0, "newest": 0}
@@ -57,7 +57,7 @@ def test_events_are_recorded_from_the_first_request_on(api: TestClient) -> None:
     assert api.simulate_get("/v2/schemas/event").json == SCHEMA
 
 
-def test_a_run_of_the_command_line_is_told(api: TestClient, actionplan: CommandLine) -> None:
+def test_a_run_of_the_command_line_is_told(api, actionplan):
     api.simulate_get("/v2/events")
     plan, other = made(api), made(api)
     actionplan.good("apply", plan, "--yes")
@@ -68,7 +68,7 @@ def test_a_run_of_the_command_line_is_told(api: TestClient, actionplan: CommandL
     assert other != plan
 
 
-def test_pages_follow_each_other_and_a_gap_is_told(actionplan: CommandLine) -> None:
+def test_pages_follow_each_other_and_a_gap_is_told(actionplan):
     api = client_of(configured(actionplan))
     api.simulate_get("/v2/events")
     for _ in range(3):
@@ -94,7 +94,7 @@ def test_pages_follow_each_other_and_a_gap_is_told(actionplan: CommandLine) -> N
     assert again.simulate_get("/v2/events", params={"after": 6, "wait_s": 0}).status_code == 200
 
 
-def test_subscriptions_are_listed_and_removed(actionplan: CommandLine) -> None:
+def test_subscriptions_are_listed_and_removed(actionplan):
     api = client_of(configured(actionplan))
     api.simulate_get("/v2/events")
     made(api)
@@ -134,7 +134,7 @@ def sent(answer: http.client.HTTPResponse, state: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_a_request_waits_for_the_next_event(actionplan: CommandLine) -> None:
+def test_a_request_waits_for_the_next_event(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         assert api("/v2/events").json["newest"] == 0
         with ThreadPoolExecutor(3) as threads:
@@ -147,7 +147,7 @@ def test_a_request_waits_for_the_next_event(actionplan: CommandLine) -> None:
 
 
 @pytest.mark.long
-def test_a_stream_goes_on_after_a_break_without_a_gap(actionplan: CommandLine) -> None:
+def test_a_stream_goes_on_after_a_break_without_a_gap(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         api("/v2/events")
         with stream(api.url, 0) as answer:
@@ -180,7 +180,7 @@ def has_arrived(connection: http.client.HTTPConnection) -> bool:
 
 
 @pytest.mark.long
-def test_the_server_ends_while_requests_wait(actionplan: CommandLine) -> None:
+def test_the_server_ends_while_requests_wait(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         api("/v2/events")
         waiting = http.client.HTTPConnection(urlsplit(api.url).netloc, timeout=PATIENCE_S)

@@ -78,7 +78,7 @@ def api(actionplan: CommandLine) -> TestClient:
     return made
 
 
-def test_the_description_is_valid_and_complete(api: TestClient) -> None:
+def test_the_description_is_valid_and_complete(api):
     found = api.simulate_get("/v2/openapi.json").json
     assert found["openapi"].startswith("3.1")
     for path, operations in found["paths"].items():
@@ -91,7 +91,7 @@ def test_the_description_is_valid_and_complete(api: TestClient) -> None:
 
 
 @pytest.mark.long
-def test_answers_are_as_described(api: TestClient) -> None:
+def test_answers_are_as_described(api):
     schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", api.app, headers={"Host": HOST})
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) > 20
@@ -110,7 +110,7 @@ def test_answers_are_as_described(api: TestClient) -> None:
         check()
 
 
-def test_bad_requests_leave_the_record_as_it_was(api: TestClient, actionplan: CommandLine) -> None:
+def test_bad_requests_leave_the_record_as_it_was(api, actionplan):
     before = actionplan.good("show", "kept", "-f", "json")
     paths = sorted(api.simulate_get("/v2/openapi.json").json["paths"])
     chance, seen = random.Random(16), set()
@@ -137,7 +137,7 @@ OPEN = {"/", "/healthz", "/readyz"}
 FILES = {f"/page/{name}" for name in ("report.css", "report.js", "live.js", "icon.svg")}
 
 
-def test_every_change_observes_an_idempotency_key(actionplan: CommandLine) -> None:
+def test_every_change_observes_an_idempotency_key(actionplan):
     paths = client_of(configured(actionplan)).simulate_get("/v2/openapi.json").json["paths"]
     changes = {
         f"{method} {path}": operation
@@ -150,7 +150,7 @@ def test_every_change_observes_an_idempotency_key(actionplan: CommandLine) -> No
         assert "Idempotency-Key" in {known["name"] for known in operation["parameters"]}, change
 
 
-def test_every_method_has_a_rule_of_the_policy(actionplan: CommandLine) -> None:
+def test_every_method_has_a_rule_of_the_policy(actionplan):
     assembly = Assembly(configuration.load([str(configured(actionplan).configuration)]))
     endpoints = (*routing.ENDPOINTS, *monitoring.endpoints(assembly, None))
     known = {rule.name for rule in access.RULES}
@@ -226,7 +226,7 @@ WITHOUT = {
 }
 
 
-def test_each_verb_has_a_route_or_a_reason() -> None:
+def test_each_verb_has_a_route_or_a_reason():
     verbs = {verb.name for verb in entry_points(group="actionplan.cli")}
     assert len(verbs) > 40
     assert verbs == ROUTES.keys() | WITHOUT.keys()

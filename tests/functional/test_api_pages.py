@@ -58,13 +58,13 @@ def data(text: str) -> dict[str, str]:
     return {k: unescape(v) for k, v in re.findall(r'data-(\w+)="([^"]*)"', body[1])}
 
 
-def test_a_browser_gets_pages_where_programs_get_versions(api: TestClient) -> None:
+def test_a_browser_gets_pages_where_programs_get_versions(api):
     answer = api.simulate_get("/", headers=BROWSER)
     assert (answer.status_code, answer.headers["location"]) == (303, "/plans")
     assert api.simulate_get("/").json["name"] == "ActionPlan API"
 
 
-def test_the_list_shows_plans_with_their_progress(api: TestClient, kept: CommandLine) -> None:
+def test_the_list_shows_plans_with_their_progress(api, kept):
     kept.good("apply", "night", "--yes")
     text = api.simulate_get("/plans").text
     assert f'href="/plans/{kept.plan().uuid}"' in text
@@ -73,9 +73,7 @@ def test_the_list_shows_plans_with_their_progress(api: TestClient, kept: Command
     assert "✓ SUCCEEDED" in text
 
 
-def test_the_page_of_a_plan_has_its_parts_and_runs_nothing_of_others(
-    api: TestClient, kept: CommandLine
-) -> None:
+def test_the_page_of_a_plan_has_its_parts_and_runs_nothing_of_others(api, kept):
     answer = api.simulate_get(f"/plans/{kept.plan().uuid}")
     assert answer.status_code == 200
     policy = answer.headers["content-security-policy"]
@@ -96,14 +94,14 @@ def test_the_page_of_a_plan_has_its_parts_and_runs_nothing_of_others(
     assert api.simulate_get("/page/report.html").status_code == 404
 
 
-def test_a_name_leads_to_the_address_that_stays(api: TestClient, kept: CommandLine) -> None:
+def test_a_name_leads_to_the_address_that_stays(api, kept):
     answer = api.simulate_get("/plans/last")
     assert answer.status_code == 303
     assert answer.headers["location"] == f"/plans/{kept.plan().uuid}"
     assert api.simulate_get("/plans/nope").status_code == 404
 
 
-def test_only_what_has_changed_is_sent(api: TestClient, kept: CommandLine) -> None:
+def test_only_what_has_changed_is_sent(api, kept):
     uuid = kept.plan().uuid
     known = data(api.simulate_get(f"/plans/{uuid}").text)
     same = api.simulate_get(f"/plans/{uuid}/parts", params={"version": known["version"]}).json
@@ -122,7 +120,7 @@ def test_only_what_has_changed_is_sent(api: TestClient, kept: CommandLine) -> No
     assert not {"what-if", "input", "actions"} & changed["parts"].keys()
 
 
-def test_a_page_says_what_its_reader_may_do(kept: CommandLine) -> None:
+def test_a_page_says_what_its_reader_may_do(kept):
     uuid = kept.plan().uuid
     roles = {"reader": "", "operator": "plan:run plan:approve action:steer"}
     for role, may in roles.items():
@@ -134,9 +132,7 @@ def test_a_page_says_what_its_reader_may_do(kept: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_a_browser_sends_for_another_site_changes_nothing(
-    api: TestClient, kept: CommandLine, site: str
-) -> None:
+def test_what_a_browser_sends_for_another_site_changes_nothing(api, kept, site):
     path = f"/v2/plans/{kept.plan().uuid}/start"
     answer = api.simulate_post(path, headers={**JSON, "Sec-Fetch-Site": site}, body="{}")
     assert answer.status_code == 403
@@ -145,7 +141,7 @@ def test_what_a_browser_sends_for_another_site_changes_nothing(
     assert api.simulate_post(path, headers=own, body="{}").status_code == 200
 
 
-def test_a_token_in_the_address_lets_its_user_in(kept: CommandLine) -> None:
+def test_a_token_in_the_address_lets_its_user_in(kept):
     client, uuid = made(kept, AddressWithToken(TOKEN, "ada")), kept.plan().uuid
     for query in ({}, {"token": "another"}, {"token": [TOKEN, TOKEN]}):
         for path in (f"/plans/{uuid}", "/v2/plans", f"/v2/plans/{uuid}/start"):
@@ -165,9 +161,8 @@ def test_a_token_in_the_address_lets_its_user_in(kept: CommandLine) -> None:
     assert '"ada"' in kept.good("history", uuid, "-f", "json")
 
 
-def test_watch_serves_a_page_to_those_who_know_its_address(kept: CommandLine) -> None:
+def test_watch_serves_a_page_to_those_who_know_its_address(kept):
     with kept.start("watch", "last", "--web") as served:
-        assert served.stdout is not None
         address = served.stdout.readline().removeprefix("Open ").strip()
         assert "Ctrl-C ends the page, not the plan." in served.stdout.readline()
         known = rf"http://127\.0\.0\.1:\d+/plans/{kept.plan().uuid}\?token=[-\w]{{32}}"

@@ -45,7 +45,7 @@ def basic(user: str, password: str) -> dict[str, str]:
     return {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
 
 
-def test_it_serves_bounds_what_clients_cost_and_ends_at_a_signal(actionplan: CommandLine) -> None:
+def test_it_serves_bounds_what_clients_cost_and_ends_at_a_signal(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         place = urlsplit(api.url)
         slow = [socket.create_connection((place.hostname, place.port)) for _ in range(200)]
@@ -82,9 +82,7 @@ def users_of(actionplan: CommandLine, *names: str) -> dict[str, object]:
     return {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
 
 
-def test_users_of_a_file_do_what_their_role_may_and_are_on_record(
-    actionplan: CommandLine,
-) -> None:
+def test_users_of_a_file_do_what_their_role_may_and_are_on_record(actionplan):
     """One that no role is given to may look, and nothing else."""
     options = users_of(actionplan, "ada", "bob", "prometheus")
     api = client_of(configured(actionplan, **options, roles="ada:admin, bob:operator"))
@@ -115,7 +113,7 @@ def test_users_of_a_file_do_what_their_role_may_and_are_on_record(
     assert shown["status_message"] == "skipped by bob: by hand"
 
 
-def test_with_keystone_only_those_read_who_are_named(actionplan: CommandLine) -> None:
+def test_with_keystone_only_those_read_who_are_named(actionplan):
     """Every member of any project has the role reader."""
     for named, seen in (({}, False), ({"reader_role": "auditor"}, True)):
         configured(actionplan, auth_strategy="keystone", **named)
@@ -126,9 +124,7 @@ def test_with_keystone_only_those_read_who_are_named(actionplan: CommandLine) ->
         assert allowed == [False, True, True, seen]
 
 
-def test_pages_of_other_sites_change_nothing_and_too_many_requests_wait(
-    actionplan: CommandLine,
-) -> None:
+def test_pages_of_other_sites_change_nothing_and_too_many_requests_wait(actionplan):
     api = client_of(configured(actionplan))
     assert api.simulate_post("/v2/plans", body=DOCUMENT, headers=EVIL).status_code == 403
     assert api.simulate_get("/v2/plans", headers=REBOUND).status_code == 403
@@ -139,9 +135,7 @@ def test_pages_of_other_sites_change_nothing_and_too_many_requests_wait(
     assert 1 <= int(answers[-1].headers["Retry-After"]) <= 100
 
 
-def test_of_many_requests_at_once_with_a_right_password_one_is_compared(
-    actionplan: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_requests_at_once_with_a_right_password_one_is_compared(actionplan, monkeypatch):
     compared, begun, compare = list[bytes](), threading.Barrier(21), bcrypt.checkpw
 
     def counted(password: bytes, hashed: bytes) -> bool:
@@ -163,8 +157,8 @@ def test_of_many_requests_at_once_with_a_right_password_one_is_compared(
 
 
 def test_wrong_passwords_are_logged_and_slowed_down_and_unknown_users_cost_as_much(
-    actionplan: CommandLine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    actionplan, caplog, monkeypatch
+):
     compared: list[bytes] = []
     compare = bcrypt.checkpw
 
@@ -189,9 +183,7 @@ def test_wrong_passwords_are_logged_and_slowed_down_and_unknown_users_cost_as_mu
     assert api.simulate_get("/v2/plans", headers=right).status_code == 200, "it is known already"
 
 
-def test_each_request_is_logged_without_its_query(
-    actionplan: CommandLine, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_request_is_logged_without_its_query(actionplan, caplog):
     caplog.set_level("INFO")
     api = client_of(configured(actionplan, **users_of(actionplan, "ada")))
     api.simulate_get("/v2/plans?limit=777", headers=basic("ada", "right"))
@@ -202,7 +194,7 @@ def test_each_request_is_logged_without_its_query(
     assert "777" not in caplog.text
 
 
-def test_in_another_server_requests_are_logged_as_well(actionplan: CommandLine) -> None:
+def test_in_another_server_requests_are_logged_as_well(actionplan):
     program = (
         "from applier.api import application; from falcon.testing import TestClient; "
         f"TestClient(application, headers={{'Host': '{HOST}'}}).simulate_get('/v2/planners')"
@@ -217,7 +209,7 @@ def test_in_another_server_requests_are_logged_as_well(actionplan: CommandLine) 
     assert '"GET /v2/planners" 200' in ended.stderr
 
 
-def test_a_policy_file_takes_roles_away(actionplan: CommandLine) -> None:
+def test_a_policy_file_takes_roles_away(actionplan):
     policy = actionplan.folder / "policy.yaml"
     policy.write_text('"plan:create": "role:admin"\n', encoding="utf-8")
     configured(actionplan)
@@ -232,7 +224,7 @@ def test_a_policy_file_takes_roles_away(actionplan: CommandLine) -> None:
 
 # cheroot leaves sockets to the garbage collector when an address cannot be used.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
+def test_a_wrong_configuration_is_refused(actionplan):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for options, text in (
@@ -252,7 +244,7 @@ def test_a_wrong_configuration_is_refused(actionplan: CommandLine) -> None:
 
 
 @pytest.mark.long
-def test_two_processes_share_a_record(actionplan: CommandLine) -> None:
+def test_two_processes_share_a_record(actionplan):
     configured(actionplan, port=0)
     with api_process(actionplan) as one, api_process(actionplan) as other:
         made = [
@@ -282,7 +274,7 @@ http {{
 
 @pytest.mark.long
 @pytest.mark.needs("openssl", "nginx")
-def test_behind_nginx_it_speaks_https_whoever_is_slow(actionplan: CommandLine) -> None:
+def test_behind_nginx_it_speaks_https_whoever_is_slow(actionplan):
     folder, kept = actionplan.folder, ReservedPort()
     certificate, key = folder / "api.pem", folder / "api.key"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -338,11 +330,11 @@ def test_behind_nginx_it_speaks_https_whoever_is_slow(actionplan: CommandLine) -
 def peak_bytes(process: subprocess.Popen[str]) -> int:
     """Return the most memory that a process has had."""
     status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s+([0-9]+) kB", status)[1]) * 1024  # type: ignore[index]
+    return int(re.search(r"VmHWM:\s+([0-9]+) kB", status)[1]) * 1024
 
 
 @pytest.mark.slow
-def test_the_bodies_of_whoever_may_not_ask_are_not_kept(actionplan: CommandLine) -> None:
+def test_the_bodies_of_whoever_may_not_ask_are_not_kept(actionplan):
     body, at_once = b"x" * (15 * 2**20), 16
     options = users_of(actionplan, "prometheus")
     with api_process(configured(actionplan, port=0, **options)) as api:
@@ -365,7 +357,7 @@ def test_the_bodies_of_whoever_may_not_ask_are_not_kept(actionplan: CommandLine)
 
 
 @pytest.mark.long
-def test_the_applier_service_answers_as_well(actionplan: CommandLine) -> None:
+def test_the_applier_service_answers_as_well(actionplan):
     program = PROGRAM.with_name("actionplan-applier")
     with api_process(configured(actionplan, port=0), program, "--with-api") as api:
         made = api("/v2/plans", DOCUMENT).json

@@ -84,9 +84,7 @@ def verbs(api: TestClient, plan: str) -> list[str]:
         pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
     ],
 )
-def test_of_many_at_once_one_has_an_effect_and_all_get_its_answer(
-    actionplan: CommandLine, server: str | None, request: pytest.FixtureRequest
-) -> None:
+def test_of_many_at_once_one_has_an_effect_and_all_get_its_answer(actionplan, server, request):
     if server:
         record_on(actionplan, request.getfixturevalue(server))
     made = at_once(actionplan, "/v2/plans", DOCUMENT, **KEY)
@@ -134,9 +132,7 @@ def _steer_at_once(actionplan: CommandLine, api: TestClient, uuid: str) -> None:
         pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
     ],
 )
-def test_of_many_changes_of_one_tag_one_is_made(
-    actionplan: CommandLine, server: str | None, request: pytest.FixtureRequest
-) -> None:
+def test_of_many_changes_of_one_tag_one_is_made(actionplan, server, request):
     if server:
         record_on(actionplan, request.getfixturevalue(server))
     with closed_client(actionplan) as api:
@@ -173,9 +169,7 @@ def changes(api: TestClient, actionplan: CommandLine) -> Iterator[tuple[str, Any
     yield "/v2/workers/w1/drain", {}
 
 
-def test_each_change_is_made_once_for_a_key_and_another_body_is_refused(
-    actionplan: CommandLine,
-) -> None:
+def test_each_change_is_made_once_for_a_key_and_another_body_is_refused(actionplan):
     api = administrators(actionplan)
     for number, (path, body) in enumerate(changes(api, actionplan)):
         key = {"Idempotency-Key": f"k{number}"}
@@ -199,9 +193,7 @@ def test_each_change_is_made_once_for_a_key_and_another_body_is_refused(
         assert api.simulate_delete(f"/v2/plans/{removed}", headers=KEY).status_code == 204
 
 
-def test_a_crash_between_a_change_and_its_answer_does_not_double_it(
-    api: TestClient, actionplan: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_a_change_and_its_answer_does_not_double_it(api, actionplan, monkeypatch):
     def crash(*_: Any, **__: Any) -> bool:
         raise RuntimeError
 

@@ -58,9 +58,7 @@ def is_problem(answer: Result, status: int, text: str) -> bool:
     return True
 
 
-def test_a_plan_of_a_document_is_stored_once_and_shown_whole(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_plan_of_a_document_is_stored_once_and_shown_whole(api, actionplan):
     made = post(api, "/v2/plans", DOCUMENT)
     assert made.status_code == 201
     assert made.headers["location"].endswith(f"/v2/plans/{made.json['uuid']}")
@@ -83,7 +81,7 @@ def test_a_plan_of_a_document_is_stored_once_and_shown_whole(
     assert seen == names
 
 
-def test_a_document_may_be_yaml_and_options_go_into_the_query(api: TestClient) -> None:
+def test_a_document_may_be_yaml_and_options_go_into_the_query(api):
     text = "actions:\n- {action_type: nop}\n- {action_type: nop}\n"
     kinds = {"Content-Type": "application/yaml"}
     options = {"set": ["nop.parallelization=2", "on_failure=pause"], "dry_run": "true"}
@@ -94,7 +92,7 @@ def test_a_document_may_be_yaml_and_options_go_into_the_query(api: TestClient) -
     assert api.simulate_get("/v2/plans").json == {"plans": [], "total": 0}
 
 
-def test_mistakes_have_their_places(api: TestClient) -> None:
+def test_mistakes_have_their_places(api):
     text = "actions:\n- {action_type: nop}\n- {action_type: nope}\n- {type: nop}\n"
     made = api.simulate_post("/v2/plans", body=text, headers={"Content-Type": "text/yaml"})
     assert is_problem(made, 400, "nope")
@@ -104,14 +102,14 @@ def test_mistakes_have_their_places(api: TestClient) -> None:
     assert api.simulate_get("/v2/plans").json["total"] == 0
 
 
-def test_mistakes_of_the_query_are_listed_at_once(api: TestClient) -> None:
+def test_mistakes_of_the_query_are_listed_at_once(api):
     wrong = {"limit": "0", "state": "GONE", "stat": "FAILED"}
     answer = api.simulate_get("/v2/plans", params=wrong)
     assert is_problem(answer, 400, "did you mean 'state'?")
     assert [e["place"] for e in answer.json["errors"]] == [f"query {name}" for name in wrong]
 
 
-def test_who_asked_and_why_is_on_record(api: TestClient) -> None:
+def test_who_asked_and_why_is_on_record(api):
     uuid = stored(api)
     done = post(api, f"/v2/plans/{uuid}/actions/second/skip", {"why": "by hand"})
     assert done.status_code == 200, done.text
@@ -129,7 +127,7 @@ def test_who_asked_and_why_is_on_record(api: TestClient) -> None:
     }
 
 
-def test_a_whole_life(api: TestClient, actionplan: CommandLine) -> None:
+def test_a_whole_life(api, actionplan):
     uuid = stored(api)
     assert post(api, f"/v2/plans/{uuid}/start").json["state"] == "PENDING"
     assert is_problem(post(api, f"/v2/plans/{uuid}/start"), 409, "is PENDING")
@@ -146,9 +144,7 @@ def test_a_whole_life(api: TestClient, actionplan: CommandLine) -> None:
     assert is_problem(post(api, f"/v2/plans/{uuid}/undelete"), 409, "it is not deleted")
 
 
-def test_plans_are_filtered_and_counted_as_far_as_is_said(
-    api: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plans_are_filtered_and_counted_as_far_as_is_said(api, monkeypatch):
     uuid = stored(api)
     (plan,) = api.simulate_get("/v2/plans").json["plans"]
     creator, made = plan["creator"], plan["created_at"]
@@ -176,7 +172,7 @@ def test_plans_are_filtered_and_counted_as_far_as_is_said(
     }
 
 
-def test_why_a_plan_was_made_and_started_is_in_its_history(api: TestClient) -> None:
+def test_why_a_plan_was_made_and_started_is_in_its_history(api):
     made = post(api, "/v2/plans?why=fans", DOCUMENT).json["uuid"]
     post(api, f"/v2/plans/{made}/start", {"why": "now"})
     history = api.simulate_get(f"/v2/plans/{made}/history").json["history"]
@@ -186,7 +182,7 @@ def test_why_a_plan_was_made_and_started_is_in_its_history(api: TestClient) -> N
     ]
 
 
-def test_only_the_present_strong_tag_of_a_plan_matches(api: TestClient) -> None:
+def test_only_the_present_strong_tag_of_a_plan_matches(api):
     uuid = stored(api)
     path = f"/v2/plans/{uuid}"
     before = api.simulate_get(path).headers["etag"]
@@ -201,9 +197,7 @@ def test_only_the_present_strong_tag_of_a_plan_matches(api: TestClient) -> None:
         assert post(api, f"{path}/{verb}", **{"If-Match": right}).status_code == 200
 
 
-def test_a_tag_changes_with_all_that_is_shown_of_a_plan(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_tag_changes_with_all_that_is_shown_of_a_plan(api, actionplan):
     uuid = stored(api)
     path = f"/v2/plans/{uuid}"
     store = SqlStore(f"sqlite:///{actionplan.record}")
@@ -228,7 +222,7 @@ def test_a_tag_changes_with_all_that_is_shown_of_a_plan(
     assert len(seen) == len(changes)
 
 
-def test_nobody_stores_commands_without_the_role(api: TestClient, actionplan: CommandLine) -> None:
+def test_nobody_stores_commands_without_the_role(api, actionplan):
     secret = {"message": {"secret": "env A"}}
     for document in (SHELL, {"actions": [{"action_type": "nop", "input_parameters": secret}]}):
         assert is_problem(post(api, "/v2/plans", document), 403, "plan:create_with_commands")
@@ -236,7 +230,7 @@ def test_nobody_stores_commands_without_the_role(api: TestClient, actionplan: Co
     stored(client_of(configured(actionplan, command_role="operator")), SHELL)
 
 
-def test_no_file_of_the_machine_is_read(api: TestClient, actionplan: CommandLine) -> None:
+def test_no_file_of_the_machine_is_read(api, actionplan):
     for name in ("tasks_files", "changed_since"):
         document = {"kind": "deployment", "nodes": [], name: str(actionplan.configuration)}
         answer = post(api, "/v2/plans", document)
@@ -248,7 +242,7 @@ def test_no_file_of_the_machine_is_read(api: TestClient, actionplan: CommandLine
     stored(api, {"kind": "deployment", "name": "whole", "tasks": tasks, "nodes": nodes})
 
 
-def test_pictures_forecasts_differences_and_reasons(api: TestClient) -> None:
+def test_pictures_forecasts_differences_and_reasons(api):
     uuid, new = stored(api), stored(api, {**DOCUMENT, "actions": DOCUMENT["actions"][:1]})
     for picture in ("graph", "timeline"):
         drawn = api.simulate_get(f"/v2/plans/{uuid}/{picture}.svg")
@@ -262,7 +256,7 @@ def test_pictures_forecasts_differences_and_reasons(api: TestClient) -> None:
     assert api.simulate_get(f"/v2/plans/{uuid}/actions/first/output").text == ""
 
 
-def test_what_is_installed_is_listed(api: TestClient) -> None:
+def test_what_is_installed_is_listed(api):
     planners = {p["name"]: p["kind"] for p in api.simulate_get("/v2/planners").json["planners"]}
     assert planners["rolling_update"] == "rolling_update"
     types = [t["name"] for t in api.simulate_get("/v2/action-types").json["action_types"]]
@@ -274,7 +268,7 @@ def test_what_is_installed_is_listed(api: TestClient) -> None:
     assert api.simulate_get("/v2/services").json == {"services": []}
 
 
-def test_what_is_not_there_or_may_not_be_done_is_a_problem(api: TestClient) -> None:
+def test_what_is_not_there_or_may_not_be_done_is_a_problem(api):
     for path, said in (
         ("/v2/plans/nope", "no plan 'nope'"),
         ("/v2/nope", "there is no such path"),
@@ -291,7 +285,7 @@ def test_what_is_not_there_or_may_not_be_done_is_a_problem(api: TestClient) -> N
     assert is_problem(post(api, "/v2/plans/x/limits"), 400, "body")
 
 
-def test_a_plan_is_approved_before_it_is_started(api: TestClient) -> None:
+def test_a_plan_is_approved_before_it_is_started(api):
     uuid = stored(api, {**DOCUMENT, "guards": {"approvals": 1}})
     path = f"/v2/plans/{uuid}"
     refused = post(api, f"{path}/start")

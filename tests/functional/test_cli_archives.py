@@ -39,8 +39,8 @@ def take_in(other: CommandLine, document: Any) -> Ended:
 
 
 def test_all_that_is_known_of_a_plan_is_there_after_an_import_and_it_goes_on(
-    actionplan: CommandLine, other: CommandLine, exported: dict[str, Any]
-) -> None:
+    actionplan, other, exported
+):
     ended = take_in(other, exported)
     assert ended.code == 0, ended.err
     assert "2 attempts and 3 lines of history" in ended.out
@@ -62,9 +62,7 @@ def test_all_that_is_known_of_a_plan_is_there_after_an_import_and_it_goes_on(
     assert json.loads(other.good("export", "last"))["attempts"][-1]["number"] == 2
 
 
-def test_a_document_that_was_changed_is_refused_with_every_mistake(
-    other: CommandLine, exported: dict[str, Any]
-) -> None:
+def test_a_document_that_was_changed_is_refused_with_every_mistake(other, exported):
     text = json.dumps(exported)
     for path, value, why in (
         (("version",), "2", "version: '2' is not"),

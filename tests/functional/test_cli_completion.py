@@ -26,7 +26,7 @@ def planned(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_only_deleted_plans_are_offered_to_be_brought_back(planned: CommandLine) -> None:
+def test_only_deleted_plans_are_offered_to_be_brought_back(planned):
     (plan,) = planned.plans()
     planned.good("delete", "last", "--yes")
     assert offered(planned, "undelete", "") == [plan.uuid]
@@ -59,14 +59,14 @@ OFFERED = [
 ]
 
 
-def test_what_is_offered(planned: CommandLine) -> None:
+def test_what_is_offered(planned):
     for words, among, not_among in OFFERED:
         found = offered(planned, *words)
         assert set(among) <= set(found), words
         assert not set(not_among) & set(found), words
 
 
-def test_a_record_that_cannot_be_opened_is_no_error(actionplan: CommandLine) -> None:
+def test_a_record_that_cannot_be_opened_is_no_error(actionplan):
     actionplan.configure(actionplan={"connection": "sqlite:////dev/null/record.sqlite"})
     assert "weight" in offered(actionplan, "create", "--planner", "")
     assert offered(actionplan, "show", "") == []
@@ -91,7 +91,7 @@ def in_shell(planned: CommandLine, shell: str, script: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
-def test_bash_completes(planned: CommandLine) -> None:
+def test_bash_completes(planned):
     script = (
         "source LOADED; complete -p actionplan;"
         ' COMP_WORDS=(actionplan apply "some"); COMP_CWORD=2; _actionplan;'
@@ -110,7 +110,7 @@ def test_bash_completes(planned: CommandLine) -> None:
 
 
 @pytest.mark.needs("zsh")
-def test_zsh_completes(planned: CommandLine) -> None:
+def test_zsh_completes(planned):
     script = (
         "compdef() { print -r -- compdef $* }; _files() { print -r -- files };"
         " compadd() { print -rl -- ${(P)2} }; compset() { print -r -- compset $* };"

@@ -42,7 +42,7 @@ def verbs(line: CommandLine, *words: str) -> list[str]:
     return [row["verb"] for row in json.loads(line.good("history", *words, "-f", "json"))]
 
 
-def test_a_plan_is_removed_softly_and_brought_back(actionplan: CommandLine) -> None:
+def test_a_plan_is_removed_softly_and_brought_back(actionplan):
     actionplan.good("create", actionplan.document("p.yaml", {"name": "a", "action_type": "nop"}))
     uuid = actionplan.plan().uuid
     asked = actionplan("delete", "last", stdin="n\n")
@@ -59,7 +59,7 @@ def test_a_plan_is_removed_softly_and_brought_back(actionplan: CommandLine) -> N
     assert verbs(actionplan, uuid) == ["create", "delete", "undelete"]
 
 
-def test_old_plans_are_deleted_for_good_after_a_question(ended: CommandLine) -> None:
+def test_old_plans_are_deleted_for_good_after_a_question(ended):
     ended.good("create", "plan.yaml")
     assert ended.good("purge", "--older-than", "1d").startswith("No plan ")
     asked = ended("purge", "--older-than", "0m", stdin="\n")
@@ -87,10 +87,10 @@ def kill_where_a_report_is_about_to_be_whole() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         replace(source, target)
 
-    os.replace = killed  # type: ignore[assignment]
+    os.replace = killed
 
 
-def test_a_purge_that_was_killed_leaves_nothing_to_the_next_one(ended: CommandLine) -> None:
+def test_a_purge_that_was_killed_leaves_nothing_to_the_next_one(ended):
     before, folder = uuids(ended), ended.folder / "kept" / "reports"
     with ended.start(*KEEP, "kept/reports", before=kill_where_a_report_is_about_to_be_whole) as one:
         assert one.wait() == -signal.SIGKILL
@@ -115,7 +115,7 @@ def test_a_purge_that_was_killed_leaves_nothing_to_the_next_one(ended: CommandLi
         assert uuid in (folder / f"{uuid}.html").read_text(encoding="utf-8")
 
 
-def test_no_report_is_lost_when_two_purge_at_once_and_one_was_killed(ended: CommandLine) -> None:
+def test_no_report_is_lost_when_two_purge_at_once_and_one_was_killed(ended):
     ended.good("apply", "plan.yaml", "--yes")
     before, folder = uuids(ended), ended.folder / "reports"
 
@@ -135,7 +135,7 @@ def test_no_report_is_lost_when_two_purge_at_once_and_one_was_killed(ended: Comm
     assert (ended.plans(), kept()) == ([], before)
 
 
-def test_reports_in_the_folder_of_the_record_keep_nobody_out(ended: CommandLine) -> None:
+def test_reports_in_the_folder_of_the_record_keep_nobody_out(ended):
     folder = ended.record.parent
     with closing(sqlite3.connect(ended.record, isolation_level=None)) as database:
         # The purge writes its reports, and waits before it deletes.
@@ -149,7 +149,7 @@ def test_reports_in_the_folder_of_the_record_keep_nobody_out(ended: CommandLine)
     assert (purge.returncode, out) == (0, "2 plans deleted for good.\n"), err
 
 
-def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended: CommandLine) -> None:
+def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended):
     with closing(sqlite3.connect(ended.record)) as database, database:
         database.execute("UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
     good, bad = ended.good("list", "-f", "value", "-c", "uuid").split()
@@ -177,9 +177,7 @@ def disk(ended: CommandLine) -> Iterator[Path]:
 
 
 @pytest.mark.needs("mount")
-def test_on_a_disk_that_is_full_or_read_only_no_plan_goes_without_its_report(
-    ended: CommandLine, disk: Path
-) -> None:
+def test_on_a_disk_that_is_full_or_read_only_no_plan_goes_without_its_report(ended, disk):
     before = uuids(ended)
     with suppress(OSError), open(disk / "rest", "wb", buffering=0) as rest:
         while rest.write(b"\0" * 4096):
@@ -195,7 +193,7 @@ def test_on_a_disk_that_is_full_or_read_only_no_plan_goes_without_its_report(
     assert {path.stem for path in disk.iterdir()} == before
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_any_plan_goes(ended: CommandLine) -> None:
+def test_a_folder_that_cannot_be_made_is_told_before_any_plan_goes(ended):
     before = uuids(ended)
     for folder, why in (("plan.yaml", "File exists"), ("plan.yaml/kept", "Not a directory")):
         purged = ended(*KEEP, folder)

@@ -42,9 +42,7 @@ def names(value: dict[str, Any]) -> list[str]:
     return [a["name"] for a in value["actions"] if a["action_type"] != "join"]
 
 
-def test_a_part_is_chosen_by_nodes_and_tasks_and_completed(
-    actionplan: CommandLine, file: str
-) -> None:
+def test_a_part_is_chosen_by_nodes_and_tasks_and_completed(actionplan, file):
     assert names(created(actionplan, file, "--node", "2")) == ["2/netconfig", "2/keystone"]
     some = created(actionplan, file, "--node", "1,2", "--task", "keystone", "--task", "database")
     assert names(some) == ["1/database", "2/keystone"]
@@ -53,7 +51,7 @@ def test_a_part_is_chosen_by_nodes_and_tasks_and_completed(
     assert names(whole) == ["sync/begin", "1/netconfig", "1/database", "2/keystone"]
 
 
-def test_what_changed_since_a_plan_is_chosen(actionplan: CommandLine, file: str) -> None:
+def test_what_changed_since_a_plan_is_chosen(actionplan, file):
     first = created(actionplan, file, "--out", "first.json")
     tasks = [{**t, "parameters": {"manifest": "x"}} if t["id"] == "database" else t for t in TASKS]
     changed = written(actionplan, "changed.yaml", tasks=tasks)
@@ -65,7 +63,7 @@ def test_what_changed_since_a_plan_is_chosen(actionplan: CommandLine, file: str)
         }
 
 
-def test_what_there_is_not_is_told_with_the_option(actionplan: CommandLine, file: str) -> None:
+def test_what_there_is_not_is_told_with_the_option(actionplan, file):
     ended = actionplan("create", file, "--no-check-types", "--node", "7", "--task", "kystone")
     _, node, task = ended.err.splitlines()
     assert node.startswith("  --node 7: only.nodes[0]: ")
@@ -75,7 +73,7 @@ def test_what_there_is_not_is_told_with_the_option(actionplan: CommandLine, file
     assert (ended.code, actionplan.plans()) == (1, [])
 
 
-def test_strict_refuses_what_matches_nothing(actionplan: CommandLine) -> None:
+def test_strict_refuses_what_matches_nothing(actionplan):
     tasks = [{**TASKS[1], "requires": ["begn"]}]
     file = written(actionplan, "typo.yaml", tasks=tasks)
     assert "no task is called 'begn'" in created(actionplan, file)["warnings"][-1]
@@ -84,9 +82,7 @@ def test_strict_refuses_what_matches_nothing(actionplan: CommandLine) -> None:
     assert (ended.code, "'begn'" in ended.err) == (1, True)
 
 
-def test_parts_are_of_deployments_that_are_yet_to_be_made(
-    actionplan: CommandLine, file: str
-) -> None:
+def test_parts_are_of_deployments_that_are_yet_to_be_made(actionplan, file):
     created(actionplan, file, "--out", "plan.json")
     for words in (["apply", "last", "--yes"], ["create", "plan.json"], ["simulate", "last"]):
         ended = actionplan(*words, "--node", "1", "--node", "2")
@@ -96,7 +92,7 @@ def test_parts_are_of_deployments_that_are_yet_to_be_made(
     assert "--fetch-deps: only documents" in ended.err
 
 
-def test_the_message_of_a_plan_makes_the_same_plan(actionplan: CommandLine, file: str) -> None:
+def test_the_message_of_a_plan_makes_the_same_plan(actionplan, file):
     first = created(actionplan, file)
     told = actionplan.good("show", "last", "-f", "message")
     (actionplan.folder / "message.json").write_text(told, encoding="utf-8")

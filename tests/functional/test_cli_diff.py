@@ -36,7 +36,7 @@ def two(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_what_differs_is_told_in_lines_and_in_json_without_secrets(two: CommandLine) -> None:
+def test_what_differs_is_told_in_lines_and_in_json_without_secrets(two):
     ended = two("diff", "old.yaml", "new.yaml")
     check_golden("diff", ended.out)
     assert (ended.code, ended.err) == (1, "")
@@ -63,7 +63,7 @@ def test_what_differs_is_told_in_lines_and_in_json_without_secrets(two: CommandL
     assert value["makespan_s"]["old"] < value["makespan_s"]["new"]
 
 
-def test_the_same_document_gives_the_same_plan_before_and_after_a_run(two: CommandLine) -> None:
+def test_the_same_document_gives_the_same_plan_before_and_after_a_run(two):
     text = (two.folder / "old.yaml").read_text(encoding="utf-8")
     assert two("diff", "-", "old.yaml", stdin=text).code == 0
     assert two.plans() == []
@@ -76,7 +76,7 @@ def test_the_same_document_gives_the_same_plan_before_and_after_a_run(two: Comma
     assert two("diff", "last", "old.yaml").code == 0
 
 
-def test_a_refusal_is_no_difference(two: CommandLine) -> None:
+def test_a_refusal_is_no_difference(two):
     (two.folder / "bad.yaml").write_text("actions: [{}]\n", encoding="utf-8")
     two.good("create", "old.yaml", "--dry-run", "--out", "saved.json")
     text = (two.folder / "saved.json").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def test_a_refusal_is_no_difference(two: CommandLine) -> None:
     assert two("diff", "last", "old.yaml").code == 2
 
 
-def test_many_differences_are_a_screen_and_not_a_book(actionplan: CommandLine) -> None:
+def test_many_differences_are_a_screen_and_not_a_book(actionplan):
     for name in "ab":
         actions = ({"name": f"{name}{i}", "action_type": "nop"} for i in range(300))
         actionplan.document(f"{name}.yaml", *actions)
@@ -104,7 +104,7 @@ def test_many_differences_are_a_screen_and_not_a_book(actionplan: CommandLine) -
     assert len(lines) < 100
 
 
-def test_create_says_what_differs_from_the_last_plan_of_the_same_name(two: CommandLine) -> None:
+def test_create_says_what_differs_from_the_last_plan_of_the_same_name(two):
     assert "of the same name" not in two.good("create", "old.yaml")
     assert "same name" not in two.good("create", "new.yaml", "--dry-run")
     two.good("create", str(EXAMPLE))

@@ -56,9 +56,7 @@ def states(events: list[dict[str, Any]]) -> list[str]:
 # The run of this process
 
 
-def test_the_events_of_a_run_go_to_a_file_or_alone_to_standard_output(
-    actionplan: CommandLine,
-) -> None:
+def test_the_events_of_a_run_go_to_a_file_or_alone_to_standard_output(actionplan):
     actionplan.good("apply", str(EXAMPLE), "--yes", "--events", "events.jsonl")
     events = read((actionplan.folder / "events.jsonl").read_text(encoding="ascii"))
     plan = actionplan.plan()
@@ -71,9 +69,7 @@ def test_the_events_of_a_run_go_to_a_file_or_alone_to_standard_output(
     assert "SUCCEEDED" in ended.err
 
 
-def test_events_that_cannot_be_written_are_refused_before_anything_runs_or_told_once(
-    actionplan: CommandLine,
-) -> None:
+def test_events_that_cannot_be_written_are_refused_before_anything_runs_or_told_once(actionplan):
     actionplan.document("plan.yaml", {"action_type": "nop"})
     words = ("apply", "plan.yaml", "--yes", "--events")
     ended = actionplan(*words, "no/events.jsonl")
@@ -88,9 +84,7 @@ def test_events_that_cannot_be_written_are_refused_before_anything_runs_or_told_
     assert "RECAP" in ended.err
 
 
-def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything(
-    actionplan: CommandLine,
-) -> None:
+def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything(actionplan):
     names = [f"the action with the number {i}" for i in range(100)]
     actionplan.document("plan.yaml", *({"name": name, "action_type": "nop"} for name in names))
     reading, writing = os.pipe()
@@ -141,7 +135,7 @@ def following(actionplan: CommandLine, running: subprocess.Popen[str]) -> Iterat
         process.kill()
 
 
-def test_a_finished_run_is_told_as_it_was_told_to_the_file(recorded: CommandLine) -> None:
+def test_a_finished_run_is_told_as_it_was_told_to_the_file(recorded):
     recorded.configure(watcher_actions__shell={"retries": 1})
     fails = {"argv": ["sh", "-c", "echo no; exit 3"]}
     recorded.document(
@@ -161,16 +155,12 @@ def test_a_finished_run_is_told_as_it_was_told_to_the_file(recorded: CommandLine
         *("create", "start", "apply")
     ]
     with recorded.start(*FOLLOW) as process:
-        assert process.stdout is not None
         process.stdout.close()
         assert process.wait() == 141
-        assert process.stderr is not None
         assert process.stderr.read() == ""
 
 
-def test_a_plan_whose_applier_was_killed_ends_the_events(
-    actionplan: CommandLine, following: Following
-) -> None:
+def test_a_plan_whose_applier_was_killed_ends_the_events(actionplan, following):
     reader, run = following
     run.kill()
     run.wait()
@@ -181,11 +171,10 @@ def test_a_plan_whose_applier_was_killed_ends_the_events(
 
 
 def test_a_run_of_another_process_is_told_to_its_end_and_ctrl_c_ends_the_events_alone(
-    actionplan: CommandLine, following: Following
-) -> None:
+    actionplan, following
+):
     reader, run = following
     with actionplan.start(*FOLLOW) as other:
-        assert other.stdout is not None
         assert other.stdout.readline()
         other.send_signal(signal.SIGINT)
         out, err = other.communicate()

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, CommandLine
+from command_line import ROOT
 
 from applier.cli import examples
 from applier.errors import ConfigurationError
@@ -17,7 +17,7 @@ from applier.errors import ConfigurationError
 FIRST = "etc/examples/host-maintenance.yaml"
 
 
-def test_each_document_is_listed_with_what_it_is(actionplan: CommandLine) -> None:
+def test_each_document_is_listed_with_what_it_is(actionplan):
     ended = actionplan("example", "list", "-f", "json")
     about = {row["name"]: row["what it is"] for row in json.loads(ended.out)}
     assert about[FIRST] == "Rack r1 gets new power supplies tonight"
@@ -26,9 +26,7 @@ def test_each_document_is_listed_with_what_it_is(actionplan: CommandLine) -> Non
     assert all(text for name, text in about.items() if name.endswith((".yaml", ".service", ".sql")))
 
 
-def test_what_a_run_left_in_the_checkout_is_not_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_left_in_the_checkout_is_not_listed(tmp_path, monkeypatch):
     monkeypatch.setattr(examples, "__file__", str(tmp_path / "applier" / "cli" / "examples.py"))
     left = (
         "examples/events/site/made",
@@ -45,7 +43,7 @@ def test_what_a_run_left_in_the_checkout_is_not_listed(
     assert list(examples.files()) == ["etc/actionplan-applier.service", "etc/examples/a.yaml"]
 
 
-def test_what_is_listed_is_what_is_installed() -> None:
+def test_what_is_listed_is_what_is_installed():
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg", encoding="utf-8")
     patterns = {
@@ -60,15 +58,13 @@ def test_what_is_listed_is_what_is_installed() -> None:
     }
 
 
-def test_packages_without_their_files_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_without_their_files_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr(examples, "__file__", str(tmp_path / "applier" / "cli" / "examples.py"))
     with pytest.raises(ConfigurationError, match="the examples were not installed"):
         examples.files()
 
 
-def test_one_is_shown_by_its_name_or_its_path(actionplan: CommandLine) -> None:
+def test_one_is_shown_by_its_name_or_its_path(actionplan):
     for name in ("host-maintenance.yaml", "examples/host-maintenance.yaml", FIRST):
         assert actionplan.good("example", "show", name) == (ROOT / FIRST).read_text("utf-8")
     for words, sentence in (
@@ -81,7 +77,7 @@ def test_one_is_shown_by_its_name_or_its_path(actionplan: CommandLine) -> None:
         assert ended.err.startswith(f"Refused: {sentence}")
 
 
-def test_all_are_copied_to_the_paths_that_the_documentation_names(actionplan: CommandLine) -> None:
+def test_all_are_copied_to_the_paths_that_the_documentation_names(actionplan):
     ended = actionplan("example", "copy")
     assert ended.code == 0
     assert ended.err == f"Next: actionplan create {FIRST}\n"
@@ -91,14 +87,14 @@ def test_all_are_copied_to_the_paths_that_the_documentation_names(actionplan: Co
     assert os.access(actionplan.folder / "etc/examples/events/bring", os.X_OK)
 
 
-def test_a_folder_of_them_is_copied_below_the_folder_that_is_named(actionplan: CommandLine) -> None:
+def test_a_folder_of_them_is_copied_below_the_folder_that_is_named(actionplan):
     ended = actionplan("example", "copy", "events", "to try")
     copied = [n for n in examples.files() if n.startswith("etc/examples/events/")]
     assert ended.out.splitlines() == [f"to try/{name}" for name in copied]
     assert ended.err.startswith("Next: cd 'to try' && actionplan create ")
 
 
-def test_no_file_is_overwritten_and_then_none_is_copied(actionplan: CommandLine) -> None:
+def test_no_file_is_overwritten_and_then_none_is_copied(actionplan):
     own = actionplan.folder / "etc/examples/rolling-update.yaml"
     own.parent.mkdir(parents=True)
     own.write_text("mine", encoding="utf-8")

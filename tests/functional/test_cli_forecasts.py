@@ -35,9 +35,7 @@ def command(name: str, **fields: object) -> dict[str, object]:
     return {"name": name, "action_type": "shell", "input_parameters": given, **fields}
 
 
-def test_a_forecast_is_told_in_lines_and_in_json_and_nothing_is_kept(
-    actionplan: CommandLine,
-) -> None:
+def test_a_forecast_is_told_in_lines_and_in_json_and_nothing_is_kept(actionplan):
     check_golden("simulate", actionplan("simulate", str(EXAMPLE)).out)
     actions = ({"name": "a", "estimate_s": 30}, {"name": "b", "estimate_s": 10}, {"name": "c"})
     file = actionplan.document(
@@ -54,9 +52,7 @@ def test_a_forecast_is_told_in_lines_and_in_json_and_nothing_is_kept(
     assert actionplan.plans() == []
 
 
-def test_why_and_show_name_what_decides_the_start_and_what_a_failure_costs(
-    actionplan: CommandLine,
-) -> None:
+def test_why_and_show_name_what_decides_the_start_and_what_a_failure_costs(actionplan):
     actions = ({"name": n, "action_type": "stop", "resource_id": WEB} for n in "ab")
     actionplan.good("create", actionplan.document("plan.yaml", *actions))
     assert "It starts at once" in actionplan.good("why", "last", "a")
@@ -70,9 +66,7 @@ def test_why_and_show_name_what_decides_the_start_and_what_a_failure_costs(
     assert "All 1 workers are busy until then" in busy
 
 
-def test_a_rehearsal_heeds_guards_and_says_what_it_does_not_rehearse(
-    actionplan: CommandLine,
-) -> None:
+def test_a_rehearsal_heeds_guards_and_says_what_it_does_not_rehearse(actionplan):
     words = ("simulate", TEN_HOSTS, "--inject", "fail:node:host-1", "--times", "3")
     for settings, states, stopped_by in (
         ({}, {"FAILED": 3}, {}),
@@ -97,7 +91,7 @@ def test_a_rehearsal_heeds_guards_and_says_what_it_does_not_rehearse(
     assert "with no faults" in actionplan.good("simulate", "last", "--times", "5")
 
 
-def test_what_cannot_be_simulated_is_refused(actionplan: CommandLine) -> None:
+def test_what_cannot_be_simulated_is_refused(actionplan):
     agent = {"name": "agent", "action_type": "nop", "touches": ["node:agent"]}
     actionplan.document("plan.yaml", agent)
     actionplan.check_refusals(
@@ -114,9 +108,7 @@ def test_what_cannot_be_simulated_is_refused(actionplan: CommandLine) -> None:
     )
 
 
-def test_what_was_measured_elsewhere_and_here_tells_how_long_a_plan_takes(
-    actionplan: CommandLine,
-) -> None:
+def test_what_was_measured_elsewhere_and_here_tells_how_long_a_plan_takes(actionplan):
     lab = [
         {"action_type": "shell", "node": "old", "seconds": [60.0] * 20},
         {"action_type": "shell", "node": "new", "seconds": [10.0] * 60},
@@ -142,7 +134,7 @@ def test_what_was_measured_elsewhere_and_here_tells_how_long_a_plan_takes(
     assert (group["action_type"], len(group["seconds"])) == ("shell", 1)
 
 
-def test_every_mistake_in_a_file_is_told_and_nothing_is_imported(actionplan: CommandLine) -> None:
+def test_every_mistake_in_a_file_is_told_and_nothing_is_imported(actionplan):
     wrong = "durations:\n- action_type: shell\n  seconds: [1, -2]\n- node: c1\n  seconds: []\n"
     (actionplan.folder / "wrong.yaml").write_text(wrong, encoding="utf-8")
     many = {"durations": [{"action_type": "shell", "seconds": [1] * 501}]}

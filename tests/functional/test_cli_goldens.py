@@ -9,20 +9,20 @@ from pathlib import Path
 
 import jsonschema
 import yaml
-from command_line import EXAMPLE, ROOT, CommandLine, check_golden
+from command_line import EXAMPLE, ROOT, check_golden
 
 from applier.cli.help import GROUPS
 from planner.plan.states import PlanState
 
 
-def test_create_shows_the_plan(actionplan: CommandLine) -> None:
+def test_create_shows_the_plan(actionplan):
     ended = actionplan("create", str(EXAMPLE), "--set", "max_workers=4")
     check_golden("create", ended.out)
     check_golden("create_note", ended.err)
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-def test_apply_shows_the_plan_the_steps_and_the_recap(actionplan: CommandLine) -> None:
+def test_apply_shows_the_plan_the_steps_and_the_recap(actionplan):
     words = ("apply", str(EXAMPLE), "--yes", "--set", "max_workers=1")
     check_golden("apply", actionplan(*words).out)
     check_golden("show", actionplan.good("show", "last"))
@@ -32,7 +32,7 @@ def test_apply_shows_the_plan_the_steps_and_the_recap(actionplan: CommandLine) -
     check_golden("list", actionplan.good("list"))
 
 
-def test_a_failure_is_followed_to_what_was_not_run(actionplan: CommandLine) -> None:
+def test_a_failure_is_followed_to_what_was_not_run(actionplan):
     text = EXAMPLE.read_text(encoding="utf-8")
     wrong = text.replace("source_node: compute-1, destination_node: compute-3}", "WRONG", 1)
     wrong = wrong.replace("WRONG", "source_node: compute-1, destination_node: compute-4}")
@@ -42,19 +42,19 @@ def test_a_failure_is_followed_to_what_was_not_run(actionplan: CommandLine) -> N
     assert (ended.code, ended.err) == (3, "")
 
 
-def test_a_plan_of_many_waves_is_shown_in_few_lines(actionplan: CommandLine) -> None:
+def test_a_plan_of_many_waves_is_shown_in_few_lines(actionplan):
     actions = ({"name": f"a{i}", "action_type": "nop"} for i in range(100))
     actionplan.document("many.yaml", *actions, name="many")
     check_golden("create_many", actionplan.good("create", "many.yaml"))
 
 
-def test_the_program_explains_itself(actionplan: CommandLine) -> None:
+def test_the_program_explains_itself(actionplan):
     for words in (("--help",), ("help",), ()):
         check_golden("help", actionplan(*words).out)
     check_golden("help_all", actionplan("help", "--all").out)
 
 
-def test_no_line_is_wider_than_100_columns() -> None:
+def test_no_line_is_wider_than_100_columns():
     for name in ("create", "apply", "show", "action_list", "action_show", "help", "help_all"):
         lines = (ROOT / "tests/cases/cli" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
         assert 0 < max(map(len, lines)) <= 100
@@ -75,13 +75,13 @@ def stories() -> set[tuple[str, ...]]:
     return found
 
 
-def test_each_verb_has_a_story() -> None:
+def test_each_verb_has_a_story():
     told = {words[:n] for words in stories() for n in (1, 2, 3)}
     verbs = [name for names in GROUPS.values() for name in names]
     assert [verb for verb in verbs if tuple(verb.split()) not in told] == []
 
 
-def test_every_format_gives_the_same_plan(actionplan: CommandLine) -> None:
+def test_every_format_gives_the_same_plan(actionplan):
     actionplan.good("create", str(EXAMPLE), "--out", "plan.json")
     as_json = json.loads(actionplan.good("show", "last", "-f", "json"))
     as_yaml = yaml.safe_load(actionplan.good("show", "last", "-f", "yaml"))
@@ -92,7 +92,7 @@ def test_every_format_gives_the_same_plan(actionplan: CommandLine) -> None:
     assert {**as_json, "updated_at": None} == {**written, "updated_at": None}
 
 
-def test_the_schema_of_a_kind_is_one_that_an_example_fits(actionplan: CommandLine) -> None:
+def test_the_schema_of_a_kind_is_one_that_an_example_fits(actionplan):
     schema = json.loads(actionplan.good("schema", "solution"))
     example = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(example)

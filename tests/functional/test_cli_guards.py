@@ -9,7 +9,7 @@ import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from command_line import CommandLine, check_golden
+from command_line import check_golden
 
 from planner.plan.states import PlanState
 
@@ -17,9 +17,7 @@ NOP = {"name": "a", "action_type": "nop"}
 FAST = {"simulator_speed": 1000}
 
 
-def test_nothing_runs_before_its_approval_by_another_which_a_skip_makes_void(
-    actionplan: CommandLine,
-) -> None:
+def test_nothing_runs_before_its_approval_by_another_which_a_skip_makes_void(actionplan):
     guards = {"approvals": 1, "approval_by_another": True}
     actionplan.configure(actionplan=FAST, watcher_applier=guards)
     file = actionplan.document("plan.yaml", NOP)
@@ -45,7 +43,7 @@ def test_nothing_runs_before_its_approval_by_another_which_a_skip_makes_void(
     assert verbs == ["create", "approve", "skip", "approve", "start", "apply"]
 
 
-def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan: CommandLine) -> None:
+def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan):
     resource = "6a1f0001-0000-4000-8000-000000000001"
     actionplan.document("plan.yaml", {"action_type": "stop", "resource_id": resource})
     actionplan.good("create", "plan.yaml", "--set", "approvals=1", "--out", "plan.json")
@@ -64,7 +62,7 @@ def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan: CommandLine)
     assert actionplan.plans()[0].guards.to_dict() == {"approvals": 1}
 
 
-def test_a_guard_that_is_none_is_refused_at_start(actionplan: CommandLine) -> None:
+def test_a_guard_that_is_none_is_refused_at_start(actionplan):
     told = []
     for option, value in (
         ("approvals_for", "events=1"),
@@ -80,7 +78,7 @@ def test_a_guard_that_is_none_is_refused_at_start(actionplan: CommandLine) -> No
     assert all(text.endswith("[1]\n") for text in told)
 
 
-def test_a_plan_that_touches_too_much_is_refused(actionplan: CommandLine) -> None:
+def test_a_plan_that_touches_too_much_is_refused(actionplan):
     shown = actionplan.good("create", "-", stdin=actionplan.good("drain", "compute-1"))
     assert re.search("^Touches .* of 4 hosts, ", shown, re.MULTILINE)
     for bound, why in (("hosts=0", " and at most "), ("row=1", "it is not known which row")):
@@ -91,7 +89,7 @@ def test_a_plan_that_touches_too_much_is_refused(actionplan: CommandLine) -> Non
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
+def test_what_waits_for_a_window_says_so(actionplan):
     opens = datetime.now(UTC) + timedelta(days=2)
     day = f"{opens:%a}".lower()
     window = f"{day} {opens.hour:02}:00-{(opens.hour + 1) % 24:02}:00 UTC"
@@ -101,7 +99,6 @@ def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
     found = json.loads(actionplan.good("simulate", "last", "--split-by-window", "-f", "json"))
     assert [len(night["actions"]) for night in found["nights"]] == [1]
     with actionplan.start("apply", "last", "--yes") as process:
-        assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
         assert any(f"1 action waiting for the window {window}" in line for line in lines)
         assert f"for the window {window}, which opens at" in actionplan.good("why", "last", "a")
@@ -119,9 +116,7 @@ def test_what_waits_for_a_window_says_so(actionplan: CommandLine) -> None:
         ({"health_probe": "test ! -e b"}, "the health probe", "test ended with 1"),
     ],
 )
-def test_recap_history_timeline_and_report_say_what_paused_a_plan(
-    actionplan: CommandLine, settings: dict[str, str], who: str, why: str
-) -> None:
+def test_recap_history_timeline_and_report_say_what_paused_a_plan(actionplan, settings, who, why):
     actionplan.configure(watcher_applier=settings)
     commands = {"b": "touch b; exit 1", "c": "true"}
     shell = (

@@ -53,7 +53,7 @@ def destination(actionplan: CommandLine, move: str) -> str:
     return str(action.input_parameters["destination_node"])
 
 
-def test_facts_are_written_and_planned_with_or_refused(actionplan: CommandLine) -> None:
+def test_facts_are_written_and_planned_with_or_refused(actionplan):
     found = json.loads(actionplan.good("facts", "-f", "json"))
     assert found["hosts"]["compute-1"]["free"]["vcpus"] == 6
     assert actionplan.good("facts", "--out", "facts.yaml") == ""
@@ -76,9 +76,7 @@ def test_facts_are_written_and_planned_with_or_refused(actionplan: CommandLine) 
     assert {a.places[0].member for a in actionplan.plan().actions} == {"compute-1", "compute-2"}
 
 
-def test_a_host_is_drained_switched_off_and_taken_back(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_a_host_is_drained_switched_off_and_taken_back(actionplan, cloud):
     """The page about drains shows what is printed on the way."""
     assert "--yes" in actionplan("drain", "compute-1", "--apply").err
     assert actionplan.plans() == []
@@ -102,9 +100,7 @@ def test_a_host_is_drained_switched_off_and_taken_back(
     assert cloud.service("compute-1")["status"] == "enabled"
 
 
-def test_what_is_stopped_moves_cold_and_nothing_moves_onto_a_drained_host(
-    actionplan: CommandLine,
-) -> None:
+def test_what_is_stopped_moves_cold_and_nothing_moves_onto_a_drained_host(actionplan):
     document = yaml.safe_load(actionplan.good("drain", "compute-3", "compute-4"))
     moves = [a["input_parameters"] for a in document["actions"] if a["action_type"] == "migrate"]
     types = {move["resource_name"]: move["migration_type"] for move in moves}
@@ -112,7 +108,7 @@ def test_what_is_stopped_moves_cold_and_nothing_moves_onto_a_drained_host(
     assert {move["destination_node"] for move in moves} <= {"compute-1", "compute-2"}
 
 
-def test_hosts_and_labels_that_do_not_exist_are_all_named(actionplan: CommandLine) -> None:
+def test_hosts_and_labels_that_do_not_exist_are_all_named(actionplan):
     nodes = ("compute-7", "compute-1", "nowhere", "--out", "x.yaml")
     for words, *told in (
         (("drain", *nodes), "compute-7: there is no", "nowhere: there is no"),
@@ -129,9 +125,7 @@ def test_hosts_and_labels_that_do_not_exist_are_all_named(actionplan: CommandLin
     assert back["name"] == "undrain-3-hosts"
 
 
-def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(actionplan, cloud):
     created(actionplan, "compute-1", "compute-2")
     cloud.delete_instance("6a1f0005-0000-4000-8000-000000000001", Event())
     cloud.set_service_status("compute-4", "disabled", None, Event())
@@ -150,9 +144,7 @@ def test_a_host_is_not_safe_with_a_failed_move_or_one_that_may_enter(
     assert state["not_safe_because"] == ["1 instance on it"]
 
 
-def test_what_does_not_fit_stays_and_is_explained(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_what_does_not_fit_stays_and_is_explained(actionplan, cloud):
     room = {"vcpus": 4, "ram_mb": 4096, "disk_gb": 40}
     instance = {"host": "a", "flavor": "one"}
     world: dict[str, Any] = {
@@ -183,9 +175,7 @@ def test_what_does_not_fit_stays_and_is_explained(
     assert (ended.code, "as many of server group pair as it may" in ended.err) == (1, True)
 
 
-def test_a_drain_that_was_killed_halfway_ends_with_every_instance_moved_once(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_a_drain_that_was_killed_halfway_ends_with_every_instance_moved_once(actionplan, cloud):
     created(actionplan, "compute-1", "--power-off")
     pending = actionplan("action", "force-complete", "last", "move-web-1")
     assert (pending.code, "only ONGOING migrations" in pending.err) == (1, True)
@@ -204,9 +194,7 @@ def test_a_drain_that_was_killed_halfway_ends_with_every_instance_moved_once(
     assert state_of(actionplan, "compute-1")["safe_to_power_off"]
 
 
-def test_a_plan_that_the_cloud_does_not_fit_any_more_is_refused(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_a_plan_that_the_cloud_does_not_fit_any_more_is_refused(actionplan, cloud):
     created(actionplan, "compute-1")
     move(cloud, "web-1", "compute-4")
     cloud.delete_instance(WEB["web-2"], Event())
@@ -231,9 +219,7 @@ def test_a_plan_that_the_cloud_does_not_fit_any_more_is_refused(
     }
 
 
-def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(actionplan, cloud):
     cloud.set_service_status("compute-3", "disabled", None, Event())
     enable: dict[str, Any] = {
         "action_type": "change_nova_service_state",
@@ -255,7 +241,7 @@ def test_what_the_plan_itself_changes_is_no_drift_nor_is_what_is_there_already(
     assert [a.state for a in plan.actions if a.name == "move-web-1"] == [ActionState.SKIPPED]
 
 
-def test_a_dry_run_tells_what_is_to_do_and_changes_nothing(actionplan: CommandLine) -> None:
+def test_a_dry_run_tells_what_is_to_do_and_changes_nothing(actionplan):
     before = actionplan.good("simulator", "show")
     check_golden("dry_run", actionplan.good("apply", str(EXAMPLE), "--dry-run"))
     assert actionplan.plans() == []
@@ -265,9 +251,7 @@ def test_a_dry_run_tells_what_is_to_do_and_changes_nothing(actionplan: CommandLi
     assert (ended.code, "nothing of it is left to do" in ended.err) == (1, True)
 
 
-def test_a_dry_run_tells_what_is_done_what_moved_and_what_is_refused(
-    actionplan: CommandLine, cloud: SimulatedCloud
-) -> None:
+def test_a_dry_run_tells_what_is_done_what_moved_and_what_is_refused(actionplan, cloud):
     cloud.snapshot()  # It makes the file.
     world = json.loads(actionplan.simulator.read_text())
     named = {about["name"]: about for about in world["instances"].values()}
@@ -280,7 +264,7 @@ def test_a_dry_run_tells_what_is_done_what_moved_and_what_is_refused(
     assert (ended.code, actionplan.plans()) == (4, [])
 
 
-def test_the_cloud_says_to_which_instance_a_volume_is_attached(actionplan: CommandLine) -> None:
+def test_the_cloud_says_to_which_instance_a_volume_is_attached(actionplan):
     """Work on a volume and on its instance is kept apart, although the document has no facts."""
     retype = {
         "resource_id": "7b2e0001-0000-4000-8000-000000000001",

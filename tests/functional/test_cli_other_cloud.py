@@ -65,7 +65,7 @@ def refused(ended: Ended, own: str, configured: str) -> None:
     assert ended.err.count("\n") == 1
 
 
-def test_a_plan_of_a_third_partys_cloud_from_the_document_to_the_recap(toy: CommandLine) -> None:
+def test_a_plan_of_a_third_partys_cloud_from_the_document_to_the_recap(toy):
     toy.document("stop.yaml", STOP)
     made = toy.copied("create", "stop.yaml", "--out", "plan.json")
     assert "\nCloud: toy:east\n" in made.out, made
@@ -83,7 +83,7 @@ def test_a_plan_of_a_third_partys_cloud_from_the_document_to_the_recap(toy: Comm
     assert (toy.folder / "closed").read_text(encoding="utf-8").startswith("closed\n")
 
 
-def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLine) -> None:
+def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy):
     toy.document("stop.yaml", STOP)
     assert toy.copied("create", "stop.yaml", "--out", "plan.json").code == 0
     on(toy, "toy", region="west")
@@ -110,7 +110,7 @@ def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLi
     assert toy.plans()[0].cloud == "toy:east"
 
 
-def test_the_verbs_of_the_simulator_work_and_say_so(toy: CommandLine) -> None:
+def test_the_verbs_of_the_simulator_work_and_say_so(toy):
     note = "Note: plans run on another cloud: [actionplan] cloud is toy.\n"
     for words in (("simulator", "reset"), ("simulator", "show")):
         ended = toy.copied(*words)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from api_client import client_of, configured
-from command_line import EXAMPLE, CommandLine, Gate, wait_until
+from command_line import EXAMPLE, CommandLine, wait_until
 
 CHAIN = tuple({"name": n, "action_type": "nop"} for n in ("1/first", "1/second", "2/third"))
 FAILS = {
@@ -37,7 +37,7 @@ def titles(text: str) -> list[str]:
 # Graphs
 
 
-def test_a_graph_is_drawn_whole_and_in_part(chain: CommandLine) -> None:
+def test_a_graph_is_drawn_whole_and_in_part(chain):
     text = chain.good("graph", str(EXAMPLE), "-f", "svg")
     found = [e.text for e in ElementTree.fromstring(text).iter() if e.tag.endswith("}title")]  # noqa: S314
     assert found[0] == "host-maintenance: RECOMMENDED"
@@ -61,7 +61,7 @@ def test_a_graph_is_drawn_whole_and_in_part(chain: CommandLine) -> None:
     assert (ended.code, ended.err.startswith("Note: no action matches")) == (0, True)
 
 
-def test_a_picture_that_cannot_be_made_is_refused(chain: CommandLine) -> None:
+def test_a_picture_that_cannot_be_made_is_refused(chain):
     chain.check_refusals(
         "graph_refused",
         "graph chain.yaml --out nowhere/plan.dot",
@@ -75,7 +75,7 @@ def test_a_picture_that_cannot_be_made_is_refused(chain: CommandLine) -> None:
 # Timelines
 
 
-def test_timelines_and_reports_have_local_times(chain: CommandLine) -> None:
+def test_timelines_and_reports_have_local_times(chain):
     chain.document("fails.yaml", *CHAIN, {**FAILS, "name": "f"}, name="f")
     before = titles(chain.good("graph", "fails.yaml", "-f", "timeline", "--lanes", "type"))
     assert ["PENDING" in title and "expected" in title for title in before] == [True] * 4
@@ -99,9 +99,7 @@ def test_timelines_and_reports_have_local_times(chain: CommandLine) -> None:
     assert (len(first), first) == (1, second)
 
 
-def test_after_a_run_the_timeline_still_says_that_another_plan_was_waited_for(
-    actionplan: CommandLine, gate: Gate
-) -> None:
+def test_after_a_run_the_timeline_still_says_that_another_plan_was_waited_for(actionplan, gate):
     touches = {"touches": ["node:compute-1"]}
     actionplan.document("one.yaml", gate.action("gate") | touches, name="one")
     actionplan.document("two.yaml", {"name": "b", "action_type": "nop", **touches}, name="two")
@@ -151,9 +149,7 @@ def section(text: str, name: str) -> str:
     return found[0]
 
 
-def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(
-    chain: CommandLine,
-) -> None:
+def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(chain):
     chain.good("create", "chain.yaml")
     chain.document("night.yaml", *CHAIN, FAILS, name="chain")
     assert chain("apply", "night.yaml", "--yes").code == 3
@@ -187,7 +183,7 @@ def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(
     assert api.simulate_get("/v2/plans/nope/report.html").status_code == 404
 
 
-def test_a_report_of_a_file_is_a_forecast_that_names_each_guard(actionplan: CommandLine) -> None:
+def test_a_report_of_a_file_is_a_forecast_that_names_each_guard(actionplan):
     assert actionplan.good("report", str(EXAMPLE), "-o", "before.html") == ""
     text = (actionplan.folder / "before.html").read_text(encoding="utf-8")
     assert "11 actions, nothing has run." in Page(text).text

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from command_line import CommandLine
-
 EXAMPLE = Path(__file__).parents[2] / "etc/examples/my_actions.py"
 DOCUMENT = """\
 kind: rollout
@@ -20,7 +18,7 @@ steps:
 """
 
 
-def test_an_action_type_in_a_file_runs(actionplan: CommandLine) -> None:
+def test_an_action_type_in_a_file_runs(actionplan):
     folder = actionplan.folder
     (folder / "site").mkdir()
     shutil.copy(EXAMPLE, folder / "site")
@@ -36,7 +34,7 @@ def test_an_action_type_in_a_file_runs(actionplan: CommandLine) -> None:
     assert "restart haproxy" in shown
 
 
-def test_files_that_cannot_be_used_are_refused_all_at_once(actionplan: CommandLine) -> None:
+def test_files_that_cannot_be_used_are_refused_all_at_once(actionplan):
     folder = actionplan.folder
     files = {
         "broken.py": "x = (",
@@ -57,7 +55,7 @@ def test_files_that_cannot_be_used_are_refused_all_at_once(actionplan: CommandLi
     assert (refused.code, "not an absolute path" in refused.err) == (1, True)
 
 
-def test_one_name_in_two_files_is_an_error_that_names_both(actionplan: CommandLine) -> None:
+def test_one_name_in_two_files_is_an_error_that_names_both(actionplan):
     for name in ("one.py", "two.py"):
         shutil.copy(EXAMPLE, actionplan.folder / name)
     (actionplan.folder / "own.conf").write_text("[actionplan]\nplugins = one.py, two.py\n")
@@ -66,7 +64,7 @@ def test_one_name_in_two_files_is_an_error_that_names_both(actionplan: CommandLi
     assert "two.py:restart" in told
 
 
-def test_a_new_package_passes_its_tests(actionplan: CommandLine) -> None:
+def test_a_new_package_passes_its_tests(actionplan):
     assert actionplan("plugin", "new", "my_site").code == 0
     folder = actionplan.folder / "my_site"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]

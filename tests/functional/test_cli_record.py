@@ -39,7 +39,7 @@ def change(record: Path, statement: str) -> None:
         database.commit()
 
 
-def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandLine) -> None:
+def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept):
     change(kept.record, "UPDATE actionplan_plan SET state = 'BOGUS' WHERE number = 1")
     good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
     ended = kept("list")
@@ -53,7 +53,7 @@ def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandL
     kept.good("show", good)
 
 
-def test_a_damaged_plan_is_removed_once_the_question_is_answered(kept: CommandLine) -> None:
+def test_a_damaged_plan_is_removed_once_the_question_is_answered(kept):
     change(kept.record, "UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
     good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
     told = f"plan {bad[:8]} is damaged: its content was changed after it was saved"
@@ -67,7 +67,7 @@ def test_a_damaged_plan_is_removed_once_the_question_is_answered(kept: CommandLi
     assert kept("db", "check").code == 0
 
 
-def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept: CommandLine) -> None:
+def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept):
     bad = kept.good("list", "-f", "value", "-c", "uuid").split()[1]
     values = {"state": "ONGOING", "claim": "c", "claimant_host": socket.gethostname()}
     values |= {"claimant_pid": os.getpid(), "claimant_user": "ann", "limits": '{"x": 7}'}
@@ -96,9 +96,7 @@ def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept: CommandLine) -> 
     assert kept("list", "--state", "ONGOING").code == 0
 
 
-def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
-    kept: CommandLine,
-) -> None:
+def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(kept):
     change(kept.record, "DELETE FROM actionplan_alembic_version")
     for words in (["list"], ["db", "check"], ["db", "upgrade"]):
         ended = kept(*words)
@@ -107,7 +105,7 @@ def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
         assert "actionplan db backup" in ended.err
 
 
-def test_a_copy_takes_the_place_of_the_record(kept: CommandLine) -> None:
+def test_a_copy_takes_the_place_of_the_record(kept):
     copied = kept("db", "backup", "copy").out
     assert copied == f"The record in sqlite:///{kept.record} was copied to copy.\n"
     assert kept("delete", "last", "--yes").code == 0
@@ -127,9 +125,7 @@ def save_and_wait() -> None:
 
 
 @pytest.mark.parametrize("when", ["after a kill", "while a process writes"])
-def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
-    kept: CommandLine, when: str
-) -> None:
+def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(kept, when):
     reads = [["list"], ["show", "last"], ["action", "show", "last", "disable-compute-1"]]
     reads += [["db", "check"], ["event", "list"], ["db", "backup", "copy"]]
     writes = [["create", str(EXAMPLE)], ["event", "subscription", "remove", "ops"]]
@@ -138,8 +134,6 @@ def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
         store.subscribe("ops", now=datetime.now(UTC))
     folder = kept.record.parent
     with kept.start("--help", stdin=subprocess.PIPE, before=save_and_wait) as writer:
-        assert writer.stdin
-        assert writer.stdout
         assert writer.stdout.readline() == "saved\n"
         if when == "after a kill":
             writer.kill()
@@ -189,7 +183,7 @@ def full(kept: CommandLine) -> Iterator[CommandLine]:
 
 
 @pytest.mark.needs("mount")
-def test_a_full_disk_is_said_and_that_nothing_has_run(full: CommandLine) -> None:
+def test_a_full_disk_is_said_and_that_nothing_has_run(full):
     # Which of its two errors SQLite raises depends on the write that fails first.
     said = f"sqlite:///{full.record}: %s is full; free some space there"
     before = full.copied("list").out
@@ -208,9 +202,7 @@ def test_a_full_disk_is_said_and_that_nothing_has_run(full: CommandLine) -> None
 
 
 @pytest.mark.needs("mount")
-def test_a_log_whose_disk_becomes_full_is_said_once_and_goes_on_with_room(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_whose_disk_becomes_full_is_said_once_and_goes_on_with_room(tmp_path, capsys):
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")

@@ -23,7 +23,7 @@ from planner.plan.states import PlanState
 ROWS = yaml.safe_load((ROOT / "tests/cases/cli/bad_input.yaml").read_text(encoding="utf-8"))
 
 
-def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(actionplan: CommandLine) -> None:
+def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(actionplan):
     for row in ROWS:
         (actionplan.folder / "bad.yaml").write_text(row["document"], encoding="utf-8")
         ended = actionplan("create", "bad.yaml", *row.get("arguments", ()))
@@ -31,7 +31,7 @@ def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(actionplan: Com
     assert actionplan.plans() == []
 
 
-def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan: CommandLine) -> None:
+def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan):
     before = os.stat("/dev/full")
     (actionplan.folder / "link").symlink_to("/dev/full")
     for words in (("create", str(EXAMPLE), "--dry-run"), ("graph", str(EXAMPLE))):
@@ -42,9 +42,7 @@ def test_a_full_device_is_a_sentence_and_stays_a_device(actionplan: CommandLine)
     assert os.stat("/dev/full").st_ino == before.st_ino
 
 
-def test_files_that_people_asked_for_follow_their_umask_and_the_record_is_private(
-    actionplan: CommandLine,
-) -> None:
+def test_files_that_people_asked_for_follow_their_umask_and_the_record_is_private(actionplan):
     before = os.umask(0o022)
     try:
         actionplan.good("create", str(EXAMPLE), "--out", "plan.json")
@@ -55,9 +53,7 @@ def test_files_that_people_asked_for_follow_their_umask_and_the_record_is_privat
         assert stat.S_IMODE((actionplan.folder / path).stat().st_mode) == mode
 
 
-def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(
-    actionplan: CommandLine,
-) -> None:
+def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(actionplan):
     folder = actionplan.folder / "ein Ordner mit Grüßen"
     folder.mkdir()
     file = f"{folder.name}/漢字 plan.yaml"
@@ -71,7 +67,7 @@ def test_names_with_blanks_and_letters_of_any_script_are_read_and_shown(
     assert "gr\\xf6\\xdfe \\xe4ndern" in ascii_only.out
 
 
-def test_long_words_are_answered_with_a_short_sentence(actionplan: CommandLine) -> None:
+def test_long_words_are_answered_with_a_short_sentence(actionplan):
     actionplan.good("create", str(EXAMPLE))
     for words in (
         ("x" * 5000,),
@@ -85,9 +81,7 @@ def test_long_words_are_answered_with_a_short_sentence(actionplan: CommandLine) 
         assert 0 < len(ended.err) < 600
 
 
-def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
-    actionplan: CommandLine,
-) -> None:
+def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(actionplan):
     actionplan.document("a.yaml", {"name": "a", "action_type": "levitate"})
     ended = actionplan("apply", "a.yaml", "--yes", "--no-check-types")
     assert ended.code == 1
@@ -101,7 +95,7 @@ def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
     )
 
 
-def test_a_state_folder_that_cannot_be_used_is_named(actionplan: CommandLine) -> None:
+def test_a_state_folder_that_cannot_be_used_is_named(actionplan):
     (actionplan.folder / "state").write_text("in the way", encoding="utf-8")
     for words in (("list",), ("create", str(EXAMPLE)), ("show", "last")):
         ended = actionplan(*words)
@@ -122,7 +116,7 @@ def broken(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_a_broken_plugin_hides_no_other_and_is_named_by_who_needs_it(broken: CommandLine) -> None:
+def test_a_broken_plugin_hides_no_other_and_is_named_by_who_needs_it(broken):
     out = broken.program("action", "type", "list").out
     for text in ("shaky", "nothing_of_this_name", "migrate"):
         assert text in out
@@ -134,7 +128,7 @@ def test_a_broken_plugin_hides_no_other_and_is_named_by_who_needs_it(broken: Com
     assert broken.plans() == []
 
 
-def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandLine) -> None:
+def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan):
     site = actionplan.folder / "site"
     site.mkdir()
     # As if the verb itself were wrong.
@@ -149,14 +143,14 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
     assert "Traceback" in actionplan.program("--debug", "list").err
 
 
-def test_standard_input_is_read_like_a_file(actionplan: CommandLine) -> None:
+def test_standard_input_is_read_like_a_file(actionplan):
     ended = actionplan("create", "-", stdin=b"\xff\xfe")
     assert (ended.code, ended.err.startswith("Refused: standard input:1: not UTF-8 ")) == (1, True)
     out = actionplan.good("apply", "-", "--yes", stdin="actions: []\n")
     assert "Nothing to do: the plan has no actions." in out
 
 
-def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: CommandLine) -> None:
+def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan):
     byte = os.fsdecode(b"\xe9")
     for words, name in (
         (("stop", "last", "--reason", f"caf{byte}"), "--reason: b'caf\\xe9'"),
@@ -171,7 +165,7 @@ def test_bytes_that_are_no_text_are_refused_but_in_names_of_files(actionplan: Co
     assert (actionplan.folder / f"{byte}.json").is_file()
 
 
-def test_a_wrong_command_line_is_answered_with_a_right_one(actionplan: CommandLine) -> None:
+def test_a_wrong_command_line_is_answered_with_a_right_one(actionplan):
     actionplan.check_refusals(
         "usage",
         "lst",
@@ -194,7 +188,7 @@ def test_a_wrong_command_line_is_answered_with_a_right_one(actionplan: CommandLi
     assert not actionplan.record.exists()
 
 
-def test_who_reads_only_the_first_line_gets_no_complaint(actionplan: CommandLine) -> None:
+def test_who_reads_only_the_first_line_gets_no_complaint(actionplan):
     actions = ({"name": f"a{i}" + "x" * 60, "action_type": "nop"} for i in range(2000))
     actionplan.document("many.yaml", *actions)
     actionplan.good("create", "many.yaml", "--no-check-types")
@@ -203,9 +197,7 @@ def test_who_reads_only_the_first_line_gets_no_complaint(actionplan: CommandLine
         assert (len(ended.out.splitlines()), ended.err) == (1, "")
 
 
-def test_streams_that_the_shell_closed_or_that_are_full_break_nothing(
-    actionplan: CommandLine,
-) -> None:
+def test_streams_that_the_shell_closed_or_that_are_full_break_nothing(actionplan):
     for words, code in (("list >&-", 0), ("create - <&-", 1), ("nonsense 2>&-", 2)):
         ended = actionplan.shell(f"actionplan {words}")
         assert ended.code == code
@@ -220,7 +212,7 @@ def unread(pipe: IO[str]) -> int:
     return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0])
 
 
-def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine) -> None:
+def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan):
     with subprocess.Popen(
         [PROGRAM, "-v", "create", "-"],
         env=actionplan.environment,
@@ -228,19 +220,17 @@ def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdin is not None
         process.stdin.write("name: x\n")
         process.stdin.flush()
         # Before it reads, Python itself may still be starting, which has a word of its own.
         wait_until(lambda: not unread(process.stdin))
         process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
         told = process.stderr.read()
     assert process.returncode in (130, -signal.SIGINT)
     assert "bug" not in told
 
 
-def test_what_libraries_log_goes_to_a_file_when_asked(actionplan: CommandLine) -> None:
+def test_what_libraries_log_goes_to_a_file_when_asked(actionplan):
     bad = {"name": "bad", "action_type": "shell", "input_parameters": {"argv": ["/no/such"]}}
     actionplan.document("plan.yaml", bad)
     ended = actionplan("--log-file", "log.txt", "apply", "plan.yaml", "--yes")
@@ -251,7 +241,7 @@ def test_what_libraries_log_goes_to_a_file_when_asked(actionplan: CommandLine) -
     assert (refused.code, os.strerror(errno.ENOENT) in refused.err) == (1, True)
 
 
-def test_rows_come_in_every_format(actionplan: CommandLine) -> None:
+def test_rows_come_in_every_format(actionplan):
     actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"}, name="web")
     actionplan.good("create", "plan.yaml")
     for form in ("json", "yaml", "csv", "value", "table"):

@@ -66,7 +66,7 @@ def broken(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_a_failure_holds_it_and_resume_does_only_what_is_left(broken: CommandLine) -> None:
+def test_a_failure_holds_it_and_resume_does_only_what_is_left(broken):
     plan = broken.plan()
     assert plan.state is PlanState.PAUSED
     states = {a.label.partition("/")[2]: a.state for a in plan.actions}
@@ -85,7 +85,7 @@ def test_a_failure_holds_it_and_resume_does_only_what_is_left(broken: CommandLin
     assert not jobs(broken) & OLD
 
 
-def test_rollback_brings_back_the_members_that_were_changed(broken: CommandLine) -> None:
+def test_rollback_brings_back_the_members_that_were_changed(broken):
     gone = OLD - jobs(broken)
     broken.good("rollback", "last")
     ended = broken("apply", "last", "--yes")
@@ -99,7 +99,7 @@ def test_rollback_brings_back_the_members_that_were_changed(broken: CommandLine)
     assert back.on_failure == "pause"
 
 
-def test_a_hidden_parameter_is_told_nowhere(actionplan: CommandLine) -> None:
+def test_a_hidden_parameter_is_told_nowhere(actionplan):
     (actionplan.folder / "roll.yaml").write_text(HIDDEN, encoding="utf-8")
     created = actionplan("create", "roll.yaml", "--out", "plan.json", "--debug")
     assert "because UserData of config changed" in created.out, created
@@ -115,9 +115,7 @@ def test_a_hidden_parameter_is_told_nowhere(actionplan: CommandLine) -> None:
     assert not any(b"-secret" in content for content in kept)
 
 
-def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_called(
-    actionplan: CommandLine,
-) -> None:
+def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_called(actionplan):
     assert actionplan("apply", EXAMPLE, "--yes").code == 0
     assert len(jobs(actionplan) - OLD) == len(jobs(actionplan)) == 10
     rolled = [{"id": i} for i in servers(actionplan)]

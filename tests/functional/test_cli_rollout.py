@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -70,9 +69,7 @@ def most_under_way(actionplan: CommandLine) -> int:
     return most
 
 
-def test_the_plan_pauses_after_the_canary_and_goes_on_when_somebody_looked(
-    actionplan: CommandLine,
-) -> None:
+def test_the_plan_pauses_after_the_canary_and_goes_on_when_somebody_looked(actionplan):
     file = written(actionplan, canary={}, steps=[{"nop": "x"}, {"name": "y", "nop": "y"}])
     out = actionplan("apply", file, "--yes").out
     assert "the plan pauses after 1" in out
@@ -89,9 +86,7 @@ def test_the_plan_pauses_after_the_canary_and_goes_on_when_somebody_looked(
 
 @pytest.mark.long
 @pytest.mark.parametrize("write", [written, deployed])
-def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(
-    actionplan: CommandLine, write: Callable[[CommandLine], str]
-) -> None:
+def test_after_a_kill_half_done_nodes_are_finished_first_and_the_number_is_kept(actionplan, write):
     actionplan.configure(actionplan={"simulator_speed": 1})
     actionplan.good("create", write(actionplan))
 

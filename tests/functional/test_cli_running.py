@@ -10,7 +10,7 @@ import signal
 import subprocess
 from typing import Any
 
-from command_line import EXAMPLE, CommandLine, Gate
+from command_line import EXAMPLE, CommandLine
 
 from planner.plan.states import ActionState, PlanState
 
@@ -38,9 +38,7 @@ def history(actionplan: CommandLine, *words: str) -> list[dict[str, Any]]:
 # A plan under way
 
 
-def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
-) -> None:
+def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(actionplan, running, gate):
     out = actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
     assert "has been asked to skip third." in out
     lines = actionplan.good("show", "last").splitlines()
@@ -72,9 +70,7 @@ def test_a_plan_under_way_says_who_runs_it_and_is_left_to_that_process(
     assert "moved by hand" in row["status_message"]
 
 
-def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
-) -> None:
+def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(actionplan, running, gate):
     actionplan.good("set", "last", "--limit", "node:*=1", "--max-workers", "2")
     assert "limits: node:* 1 (planned: none)" in actionplan.good("show", "last")
     value = json.loads(actionplan.good("show", "last", "-f", "json"))
@@ -94,7 +90,7 @@ def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(
     assert "planned: none" not in actionplan.good("show", "last")
 
 
-def test_of_two_that_start_at_once_one_runs_the_plan(actionplan: CommandLine, gate: Gate) -> None:
+def test_of_two_that_start_at_once_one_runs_the_plan(actionplan, gate):
     actionplan.document("plan.yaml", gate.action("first"))
     actionplan.good("create", "plan.yaml")
     started = (actionplan.start("apply", "last", "--yes") for _ in range(2))
@@ -114,10 +110,9 @@ def test_of_two_that_start_at_once_one_runs_the_plan(actionplan: CommandLine, ga
 
 
 def test_a_watch_that_is_interrupted_leaves_the_plan_alone_until_an_action_is_aborted(
-    actionplan: CommandLine, running: subprocess.Popen[str]
-) -> None:
+    actionplan, running
+):
     with actionplan.start("watch", "last") as watching:
-        assert watching.stdout
         watching.stdout.readline()
         watching.stdout.readline()
         watching.send_signal(signal.SIGINT)
@@ -135,11 +130,8 @@ def test_a_watch_that_is_interrupted_leaves_the_plan_alone_until_an_action_is_ab
 # A process that was killed
 
 
-def test_a_process_that_was_killed_is_told_from_one_that_runs(
-    actionplan: CommandLine, running: subprocess.Popen[str]
-) -> None:
+def test_a_process_that_was_killed_is_told_from_one_that_runs(actionplan, running):
     with actionplan.start("watch", "last") as watching:
-        assert watching.stdout
         watching.stdout.readline()
         running.kill()
         running.wait()
@@ -157,9 +149,7 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
     assert actionplan.plan().state is PlanState.CANCELLED
 
 
-def test_apply_goes_on_with_a_plan_whose_applier_was_killed(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
-) -> None:
+def test_apply_goes_on_with_a_plan_whose_applier_was_killed(actionplan, running, gate):
     running.kill()
     running.wait()
     gate.let_go()
@@ -171,9 +161,7 @@ def test_apply_goes_on_with_a_plan_whose_applier_was_killed(
     assert ran["why"].startswith("after the crash; process ")
 
 
-def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
-) -> None:
+def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(actionplan, running, gate):
     running.kill()
     running.wait()
     out = actionplan.good("resume", "last", "--dry-run").splitlines()
@@ -200,7 +188,7 @@ def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(
 # A plan that nobody runs
 
 
-def test_each_change_is_in_the_history_with_who_and_why(actionplan: CommandLine) -> None:
+def test_each_change_is_in_the_history_with_who_and_why(actionplan):
     assert actionplan.good("history").startswith("No changes are on record.")
     actionplan.good("create", str(EXAMPLE))
     actionplan.good("action", "skip", "last", "move-db-1", "--reason", "by hand\u202e")
@@ -215,7 +203,7 @@ def test_each_change_is_in_the_history_with_who_and_why(actionplan: CommandLine)
     assert history(actionplan, "--limit", "1") == found[3:]
 
 
-def test_every_try_is_shown_with_what_it_printed(actionplan: CommandLine) -> None:
+def test_every_try_is_shown_with_what_it_printed(actionplan):
     tried = "test -e there && echo found || { echo missing; exit 3; }"
     shell = {"action_type": "shell", "input_parameters": {"command": tried}}
     retried = {"command": "test -e again || { touch again; exit 3; }"}
@@ -234,9 +222,7 @@ def test_every_try_is_shown_with_what_it_printed(actionplan: CommandLine) -> Non
     assert [t["state"] for t in tries["attempts_made"]] == ["FAILED", "SUCCEEDED"]
 
 
-def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(
-    actionplan: CommandLine,
-) -> None:
+def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(actionplan):
     actionplan.good("apply", actionplan.document("plan.yaml", {"name": "halt", **STOP}), "--yes")
     done = actionplan.plan().uuid
     assert actionplan("resume", done).code == 1
@@ -257,7 +243,7 @@ def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(
     assert (plan.state, plan.actions[0].state) == (PlanState.SUCCEEDED, DONE)
 
 
-def test_what_makes_no_sense_is_refused_with_a_sentence(actionplan: CommandLine) -> None:
+def test_what_makes_no_sense_is_refused_with_a_sentence(actionplan):
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
     actionplan.check_refusals(
         "steering_refused",

@@ -38,7 +38,7 @@ def kept(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_no_verb_no_log_and_no_record_shows_a_value(kept: CommandLine) -> None:
+def test_no_verb_no_log_and_no_record_shows_a_value(kept):
     said = [
         kept("create", "p.yaml"),
         kept("create", "p.yaml", "--dry-run", "-f", "json"),
@@ -62,7 +62,7 @@ def test_no_verb_no_log_and_no_record_shows_a_value(kept: CommandLine) -> None:
     assert (attempt["state"], attempt["output"]) == ("FAILED", "***\n***\n")
 
 
-def test_a_value_that_a_failing_command_prints_as_json_is_nowhere(actionplan: CommandLine) -> None:
+def test_a_value_that_a_failing_command_prints_as_json_is_nowhere(actionplan):
     value = 'sword"fish\\7'
     script = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(1)"
     document = shell(argv=["python3", "-c", script], env={"P": {"secret": "env P"}})
@@ -76,7 +76,7 @@ def test_a_value_that_a_failing_command_prints_as_json_is_nowhere(actionplan: Co
         assert "fish" not in text
 
 
-def test_the_action_gets_the_values(actionplan: CommandLine) -> None:
+def test_the_action_gets_the_values(actionplan):
     (actionplan.folder / "password").write_text(f"{VALUE}\n", encoding="utf-8")
     for name, parameters in {
         "upload_file": {"path": "copy", "data": {"secret": f"file {actionplan.folder}/password"}},
@@ -90,7 +90,7 @@ def test_the_action_gets_the_values(actionplan: CommandLine) -> None:
         assert (actionplan.folder / name).read_text(encoding="utf-8") == VALUE
 
 
-def test_a_plan_that_was_shown_without_its_values_is_refused_as_a_plan(kept: CommandLine) -> None:
+def test_a_plan_that_was_shown_without_its_values_is_refused_as_a_plan(kept):
     kept.good("create", "p.yaml", "--out", "plan.json")
     shown = kept.good("show", "last", "-f", "json")
     (kept.folder / "shown.json").write_text(shown, encoding="utf-8")

@@ -23,7 +23,7 @@ def most_at_once(output: str) -> int:
     return most
 
 
-def test_max_workers_bounds_what_runs_at_once_and_is_not_kept(actionplan: CommandLine) -> None:
+def test_max_workers_bounds_what_runs_at_once_and_is_not_kept(actionplan):
     sleep = {"action_type": "sleep", "input_parameters": {"duration": 0.05}}
     actions = ({"name": name, **sleep} for name in "abcdef")
     wide = actionplan.document("wide.yaml", *actions, planner="workload_stabilization")
@@ -36,9 +36,7 @@ def test_max_workers_bounds_what_runs_at_once_and_is_not_kept(actionplan: Comman
         assert (f"at most {most} at once" in out, most_at_once(out)) == (True, most)
 
 
-def test_a_plan_that_is_made_takes_no_other_settings_and_no_other_content(
-    actionplan: CommandLine,
-) -> None:
+def test_a_plan_that_is_made_takes_no_other_settings_and_no_other_content(actionplan):
     actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
     actionplan.good("create", "plan.yaml", "--set", "on_failure=continue", "--out", "plan.json")
     assert actionplan.plan().on_failure == "continue"
@@ -60,9 +58,7 @@ def test_a_plan_that_is_made_takes_no_other_settings_and_no_other_content(
         assert (ended.code, told in ended.err) == (code, True), ended
 
 
-def test_by_a_rule_of_its_strategy_the_next_action_runs_only_after_a_failure(
-    actionplan: CommandLine,
-) -> None:
+def test_by_a_rule_of_its_strategy_the_next_action_runs_only_after_a_failure(actionplan):
     def step(name: str, command: str, *needs: str) -> dict[str, object]:
         parameters = {"command": command}
         known = {"action_type": "shell", "input_parameters": parameters}
@@ -88,7 +84,7 @@ def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:
     return {f"{r['section']}.{r['option']}": (r["value"], r["from"]) for r in rows}
 
 
-def test_config_show_names_file_and_environment_of_each_option(actionplan: CommandLine) -> None:
+def test_config_show_names_file_and_environment_of_each_option(actionplan):
     one, two = actionplan.folder / "one.conf", actionplan.folder / "two.conf"
     one.write_text("[actionplan]\nsimulator_speed = 5\n[ssh]\nknown_hosts = /k\n", encoding="utf-8")
     two.write_text("[actionplan]\nsimulator_speed = 6\n", encoding="utf-8")
@@ -103,7 +99,7 @@ def test_config_show_names_file_and_environment_of_each_option(actionplan: Comma
     assert found["actionplan.connection"] == (f"sqlite:///{actionplan.record}", "default")
 
 
-def test_what_may_hold_a_secret_is_shown_nowhere(actionplan: CommandLine) -> None:
+def test_what_may_hold_a_secret_is_shown_nowhere(actionplan):
     """Addresses and command lines have passwords and tokens in them."""
     planted = {
         ("actionplan", "connection"): "postgresql://me:pl4nted@db/plans",
@@ -130,7 +126,7 @@ def test_what_may_hold_a_secret_is_shown_nowhere(actionplan: CommandLine) -> Non
     assert "pl4nted" not in asked("/nowhere --token pl4nted")
 
 
-def test_config_show_hides_a_password_with_a_dollar_sign(actionplan: CommandLine) -> None:
+def test_config_show_hides_a_password_with_a_dollar_sign(actionplan):
     """Its rest looks like the name of an option, which messages of oslo.config repeat."""
     actionplan.configure(
         actionplan={"connection": "postgresql://me:pa$swordfish@h/db"},
@@ -142,7 +138,7 @@ def test_config_show_hides_a_password_with_a_dollar_sign(actionplan: CommandLine
     assert not re.search("swordfish|tunafish", ended.out + ended.err)
 
 
-def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
+def test_config_show_shows_what_cannot_be_used(actionplan):
     actionplan.configure(
         actionplan={"connection": "nowhere", "simulator_speed": "fast"},
         watcher_workflow_engines__taskflow={"max_workers": "many"},
@@ -155,7 +151,7 @@ def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
     assert (ended.code, ended.err.count("Mistake: ")) == (1, 3)
 
 
-def test_a_configuration_file_that_cannot_be_read_is_named(actionplan: CommandLine) -> None:
+def test_a_configuration_file_that_cannot_be_read_is_named(actionplan):
     (actionplan.folder / "folder").mkdir()
     (actionplan.folder / "binary").write_bytes(b"\xff\xfe")
     (actionplan.folder / "nonsense").write_text("nonsense\n", encoding="utf-8")

@@ -29,7 +29,7 @@ def started_soon(actionplan: CommandLine) -> datetime:
     raise AssertionError(ended)
 
 
-def test_a_plan_that_waits_says_so_and_its_time_can_be_changed(actionplan: CommandLine) -> None:
+def test_a_plan_that_waits_says_so_and_its_time_can_be_changed(actionplan):
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
     assert "one has to run then" in actionplan.good("start", "last", "--at", "2902-01-01")
     told = actionplan.good("start", "last", "--at", "2901-11-28T22:00+01:00")
@@ -48,9 +48,7 @@ def test_a_plan_that_waits_says_so_and_its_time_can_be_changed(actionplan: Comma
     assert actionplan.plan().state is PlanState.SUCCEEDED
 
 
-def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(
-    actionplan: CommandLine,
-) -> None:
+def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(actionplan):
     opens = (datetime.now(UTC) + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
     window = f"{opens:%a}".lower() + f" {opens.hour:02}:00-{(opens.hour + 1) % 24:02}:00 UTC"
     for windows, start_at in ((window, opens), (ALWAYS, None)):
@@ -62,7 +60,7 @@ def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(
 
 
 @pytest.mark.long
-def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan: CommandLine) -> None:
+def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan):
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
     at = started_soon(actionplan)
     program = PROGRAM.with_name("actionplan-applier")
@@ -73,12 +71,11 @@ def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan: CommandL
         finally:
             process.terminate()
     (action,) = plan.actions
-    assert action.started_at is not None
     assert action.started_at >= at
     assert plan.start_at is None
 
 
-def test_a_plan_is_started_at_a_time_over_http(actionplan: CommandLine) -> None:
+def test_a_plan_is_started_at_a_time_over_http(actionplan):
     actionplan.good("create", actionplan.document("plan.yaml", NOP, guards={"windows": [ALWAYS]}))
     api, uuid = client_of(configured(actionplan)), actionplan.plan().uuid
 

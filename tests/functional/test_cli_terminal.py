@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 
 import pytest
 from command_line import CommandLine, Gate, plain, wait_until
@@ -26,9 +25,7 @@ def two_steps(actionplan: CommandLine, gate: Gate) -> str:
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\x04", "\x03"])
-def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(
-    actionplan: CommandLine, two_steps: str, answer: str
-) -> None:
+def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(actionplan, two_steps, answer):
     with actionplan.on_terminal("apply", two_steps) as terminal:
         terminal.wait_for("[y/N]")
         wait_until(terminal.waits)
@@ -40,9 +37,7 @@ def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-def test_the_question_names_what_will_be_touched_and_yes_runs_the_plan(
-    actionplan: CommandLine,
-) -> None:
+def test_the_question_names_what_will_be_touched_and_yes_runs_the_plan(actionplan):
     actions = ({**nop(f"a{i}"), "touches": [f"node:host-{i}", f"instance:{i}"]} for i in range(8))
     actionplan.document("many.yaml", *actions)
     with actionplan.on_terminal("apply", "many.yaml", "--set", "max_workers=3") as terminal:
@@ -55,18 +50,14 @@ def test_the_question_names_what_will_be_touched_and_yes_runs_the_plan(
     assert actionplan.plan().state is PlanState.SUCCEEDED
 
 
-def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(
-    actionplan: CommandLine, two_steps: str
-) -> None:
+def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(actionplan, two_steps):
     ended = actionplan("apply", two_steps, stdin="y\n")
     assert ended.code == 1
     assert "no terminal to ask on; add --yes" in ended.err
     assert actionplan.plans() == []
 
 
-def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
+def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(actionplan, two_steps, gate):
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         gate.wait()
         terminal.type("\x03")
@@ -83,9 +74,7 @@ def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(
     assert actionplan.plan().state is PlanState.SUCCEEDED
 
 
-def test_the_second_ctrl_c_cancels_and_stops_what_runs(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
+def test_the_second_ctrl_c_cancels_and_stops_what_runs(actionplan, two_steps, gate):
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         gate.wait()
         terminal.type("\x03")
@@ -99,9 +88,7 @@ def test_the_second_ctrl_c_cancels_and_stops_what_runs(
     actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled)
 
 
-def test_a_terminal_that_hangs_up_pauses_the_plan_and_loses_nothing(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
+def test_a_terminal_that_hangs_up_pauses_the_plan_and_loses_nothing(actionplan, two_steps, gate):
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         gate.wait()
         terminal.wait_for("running")
@@ -116,9 +103,7 @@ def test_a_terminal_that_hangs_up_pauses_the_plan_and_loses_nothing(
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_a_simple_terminal_gets_no_colours(
-    actionplan: CommandLine, two_steps: str, gate: Gate, variable: str
-) -> None:
+def test_a_simple_terminal_gets_no_colours(actionplan, two_steps, gate, variable):
     actionplan.environment[variable] = "dumb" if variable == "TERM" else "1"
     gate.leave_open()
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
@@ -128,25 +113,19 @@ def test_a_simple_terminal_gets_no_colours(
         assert "start      first" in terminal.seen
 
 
-def test_a_reader_that_leaves_does_not_disturb_the_run(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
+def test_a_reader_that_leaves_does_not_disturb_the_run(actionplan, two_steps, gate):
     process = actionplan.start("apply", two_steps, "--yes", "--set", "max_workers=1")
-    assert process.stdout is not None
     assert process.stdout.readline().startswith("Plan ")
     process.stdout.close()
     gate.wait()
     gate.let_go()
     assert process.wait() == 0
-    assert process.stderr is not None
     assert process.stderr.read() == ""
     process.stderr.close()
     actionplan.wait_for(PlanState.SUCCEEDED)
 
 
-def test_what_is_typed_below_the_block_leaves_no_trace(
-    actionplan: CommandLine, two_steps: str, gate: Gate
-) -> None:
+def test_what_is_typed_below_the_block_leaves_no_trace(actionplan, two_steps, gate):
     """Neither on the terminal, nor for the shell that reads from it afterwards."""
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         terminal.wait_for("running")
@@ -163,9 +142,7 @@ def test_what_is_typed_below_the_block_leaves_no_trace(
                 assert one.echoes
 
 
-def test_the_terminal_echoes_again_when_a_signal_ends_the_command(
-    actionplan: CommandLine, running: subprocess.Popen[str]
-) -> None:
+def test_the_terminal_echoes_again_when_a_signal_ends_the_command(actionplan, running):
     for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGINT):
         with actionplan.on_terminal("watch", "last") as watching:
             watching.wait_for("running")

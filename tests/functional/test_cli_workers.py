@@ -42,7 +42,7 @@ def store(actionplan: CommandLine) -> Iterator[SqlStore]:
     opened.close()
 
 
-def test_workers_are_listed_with_what_they_serve(actionplan: CommandLine, store: SqlStore) -> None:
+def test_workers_are_listed_with_what_they_serve(actionplan, store):
     assert store.workers()
     table = actionplan.good("worker", "list")
     assert "nop puppet shell +2" in table
@@ -58,9 +58,7 @@ def test_workers_are_listed_with_what_they_serve(actionplan: CommandLine, store:
     assert (first["running"], first["places"], first["draining"]) == (2, 8, False)
 
 
-def test_a_worker_is_drained_once_and_the_history_says_by_whom(
-    actionplan: CommandLine, store: SqlStore
-) -> None:
+def test_a_worker_is_drained_once_and_the_history_says_by_whom(actionplan, store):
     ended = actionplan("worker", "drain", "site-b-3")
     told = ("there is no worker 'site-b-3'", "site-b-1")
     assert (ended.code, all(text in ended.err for text in told)) == (1, True)
@@ -75,7 +73,7 @@ def test_a_worker_is_drained_once_and_the_history_says_by_whom(
     assert (entry["verb"], entry["who"], entry["why"]) == ("worker drain", "operator", "site-b-1")
 
 
-def test_the_same_over_http(actionplan: CommandLine, store: SqlStore) -> None:
+def test_the_same_over_http(actionplan, store):
     api = client_of(configured(actionplan))
     first, _ = api.simulate_get("/v2/workers").json["workers"]
     assert (first["name"], first["types"][0], first["silent_s"] < 60) == ("site-b-1", "nop", True)
@@ -90,7 +88,7 @@ def test_the_same_over_http(actionplan: CommandLine, store: SqlStore) -> None:
     assert (answer.status_code, answer.json["title"]) == (404, "Worker not found")
 
 
-def test_without_workers_it_is_said_where_actions_run(actionplan: CommandLine) -> None:
+def test_without_workers_it_is_said_where_actions_run(actionplan):
     assert "actions run in the appliers themselves" in actionplan.good("worker", "list")
     ended = actionplan("worker", "drain", "w1")
     assert (ended.code, "none is registered" in ended.err) == (1, True)

@@ -84,9 +84,7 @@ def actions(site: str) -> Iterator[Action]:
         yield Action(uuid=str(uuid4()), name=f"a{number}", action_type="nop", tokens=tokens)
 
 
-def test_two_appliers_and_three_workers_run_the_actions_of_a_plan(
-    composed: dict[str, Any], broker: str, tmp_path: Path
-) -> None:
+def test_two_appliers_and_three_workers_run_the_actions_of_a_plan(composed, broker, tmp_path):
     default = ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
     with contextmanager(database_for_tests)(*default) as record:
         local = Local(tmp_path, composed, record, broker)
@@ -116,7 +114,7 @@ def test_two_appliers_and_three_workers_run_the_actions_of_a_plan(
             connection.default_channel.queue_delete(f"actionplan.{local.site}")
 
 
-def test_each_service_waits_for_what_it_needs(composed: dict[str, Any]) -> None:
+def test_each_service_waits_for_what_it_needs(composed):
     services = composed["services"]
     programs = {
         name: str(about.get("command", "")).split(" ")[0] for name, about in services.items()

@@ -55,7 +55,7 @@ def damaged(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
-def test_whatever_needs_it_ends_in_one_sentence_that_names_it(damaged: CommandLine) -> None:
+def test_whatever_needs_it_ends_in_one_sentence_that_names_it(damaged):
     for words, named in (
         (("history", "last"), "entry 3 of the history is damaged: at "),
         (("event", "list"), "is damaged: data "),
@@ -72,7 +72,7 @@ def test_whatever_needs_it_ends_in_one_sentence_that_names_it(damaged: CommandLi
         assert named in told
 
 
-def test_an_export_has_all_the_rest(damaged: CommandLine) -> None:
+def test_an_export_has_all_the_rest(damaged):
     ended = damaged("export", "last")
     found = json.loads(ended.out)
     assert [len(found[part]) for part in ("attempts", "requests", "damaged")] == [1, 1, 3]
@@ -82,7 +82,7 @@ def test_an_export_has_all_the_rest(damaged: CommandLine) -> None:
     assert told[1:] == ["entry 3 of the history", "request 2"]
 
 
-def test_the_api_names_it_in_one_sentence(damaged: CommandLine) -> None:
+def test_the_api_names_it_in_one_sentence(damaged):
     api = client_of(damaged)
     for path, named in (
         (f"/v2/plans/{PLAN}/history", "entry 3 of the history is damaged: at "),

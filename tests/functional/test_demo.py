@@ -53,7 +53,7 @@ def ended(checkout: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_demo_runs_its_commands_in_order(ended: subprocess.CompletedProcess[str]) -> None:
+def test_the_demo_runs_its_commands_in_order(ended):
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.findall(r"^\$ actionplan (.*)$", ended.stdout, re.MULTILINE) == [
         "simulator show",
@@ -64,16 +64,14 @@ def test_the_demo_runs_its_commands_in_order(ended: subprocess.CompletedProcess[
     assert "SUCCEEDED  took" in ended.stdout
 
 
-def test_the_demo_leaves_everything_in_its_folder(
-    ended: subprocess.CompletedProcess[str], checkout: Path
-) -> None:
+def test_the_demo_leaves_everything_in_its_folder(ended, checkout):
     assert ended.returncode == 0
     kept = {path.name for path in (checkout / "demo-out").iterdir()}
     assert {"watcher.conf", "actionplan.sqlite", "simulator.json"} <= kept
     assert not (checkout / ".local").exists()
 
 
-def test_its_last_three_lines_work(ended: subprocess.CompletedProcess[str], checkout: Path) -> None:
+def test_its_last_three_lines_work(ended, checkout):
     lines = [line.strip() for line in ended.stdout.splitlines()[-3:]]
     assert all(line.startswith(".venv/bin/actionplan ") for line in lines)
     for line in lines:
@@ -84,7 +82,7 @@ def test_its_last_three_lines_work(ended: subprocess.CompletedProcess[str], chec
         assert told.stdout
 
 
-def test_an_argument_that_does_not_exist_is_refused(checkout: Path) -> None:
+def test_an_argument_that_does_not_exist_is_refused(checkout):
     told = subprocess.run(
         ["./demo", "--openstak"], cwd=checkout, capture_output=True, text=True, check=False
     )
@@ -105,9 +103,7 @@ CORE, EVERYTHING = "--editable .", "--editable .[test,doc,postgresql,mysql]"
         (("complete",), "", None),
     ],
 )
-def test_only_what_is_missing_is_installed(
-    tmp_path: Path, made: tuple[str, ...], asked: str, installed: str | None
-) -> None:
+def test_only_what_is_missing_is_installed(tmp_path, made, asked, installed):
     """The interpreter is a script that notes its arguments."""
     for name in ("setup.cfg", "pyproject.toml"):
         shutil.copy2(ROOT / name, tmp_path)

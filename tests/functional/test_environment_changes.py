@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from api_client import api_process, configured
-from command_line import EXAMPLE, CommandLine
+from command_line import EXAMPLE
 from scratch_database import database_for_tests
 from test_worker_fleet import DATABASES, broker_url
 from worker_processes import Fleet, fleet
@@ -45,7 +45,7 @@ def processes(tmp_path: Path) -> Iterator[Fleet]:
 
 
 @pytest.mark.server
-def test_a_worker_and_an_applier(processes: Fleet) -> None:
+def test_a_worker_and_an_applier(processes):
     """Celery sets variables when a worker starts."""
     processes.workers(1, **watched(processes.folder))
     processes.start("actionplan-applier", **watched(processes.folder))
@@ -57,7 +57,7 @@ def test_a_worker_and_an_applier(processes: Fleet) -> None:
 
 
 @pytest.mark.long
-def test_a_command_and_the_api(actionplan: CommandLine) -> None:
+def test_a_command_and_the_api(actionplan):
     configured(actionplan, port=0)
     actionplan.environment |= watched(actionplan.folder)
     assert actionplan("apply", str(EXAMPLE), "--yes").code == 0

@@ -96,16 +96,14 @@ def document(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_its_own_tests_pass(run: Run, environment: Path) -> None:
+def test_its_own_tests_pass(run, environment):
     tests = environment.parents[2] / "source" / "tests"
     ended = run("-m", "pytest", "-q", "-W", "error", str(tests))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert " passed" in ended.stdout
 
 
-def test_watcher_conf_chooses_its_planner_and_the_options_of_both(
-    run: Run, document: str, tmp_path: Path
-) -> None:
+def test_watcher_conf_chooses_its_planner_and_the_options_of_both(run, document, tmp_path):
     for words, name in (
         (("planner", "list"), "rack_by_rack"),
         (("action", "type", "list"), "announce"),

@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "etc" / "examples"
 DOCUMENTS = sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("events/*.yaml")])
 
 
-def test_an_example_fits_its_schema_and_says_what_it_is() -> None:
+def test_an_example_fits_its_schema_and_says_what_it_is():
     kinds = {
         planner.KIND: planner.SCHEMA
         for planner in map(registry.planner, registry.names(registry.PLANNERS))
@@ -31,7 +31,7 @@ def test_an_example_fits_its_schema_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("example", DOCUMENTS, ids=lambda path: path.name)
-def test_an_example_is_planned_without_a_warning(example: Path) -> None:
+def test_an_example_is_planned_without_a_warning(example):
     document = documents.read(example).value
     types = {task["type"] for task in document.get("tasks", ())} & set(RUNNABLE)
     missing = types - set(registry.names(registry.ACTIONS))
@@ -49,7 +49,7 @@ def needs_by_name(plan: ActionPlan) -> dict[str, set[str]]:
     return {action.label: {names[uuid] for uuid in action.needs} for action in plan.actions}
 
 
-def test_the_maintenance_switches_a_host_off_only_once_it_is_empty() -> None:
+def test_the_maintenance_switches_a_host_off_only_once_it_is_empty():
     needs = needs_by_name(make_plan(EXAMPLES / "host-maintenance.yaml"))
     assert needs["switch-off-compute-1"] == {"move-web-1", "move-web-2", "move-web-3"}
     assert needs["switch-off-compute-2"] >= {"move-db-1", "move-db-2", "move-app-1"}
@@ -57,7 +57,7 @@ def test_the_maintenance_switches_a_host_off_only_once_it_is_empty() -> None:
     assert needs["grow-app-1"] == {"move-app-1"}
 
 
-def test_what_the_maintenance_says_of_the_small_cloud_is_true(tmp_path: Path) -> None:
+def test_what_the_maintenance_says_of_the_small_cloud_is_true(tmp_path):
     document = documents.read(EXAMPLES / "host-maintenance.yaml").value
     cloud = SimulatedCloud(tmp_path / "simulator.json").snapshot()
     facts = document["facts"]

@@ -18,7 +18,7 @@ PAGE = ROOT / "doc" / "actionplan.1"
 # The manual page
 
 
-def test_the_manual_page_says_what_the_verbs_say() -> None:
+def test_the_manual_page_says_what_the_verbs_say():
     spec = importlib.util.spec_from_file_location("man_page", ROOT / "tools" / "man_page.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -28,7 +28,7 @@ def test_the_manual_page_says_what_the_verbs_say() -> None:
 
 
 @pytest.mark.needs("groff")
-def test_man_reads_it_without_a_warning() -> None:
+def test_man_reads_it_without_a_warning():
     read = ["groff", "-man", "-Tutf8", "-ww", "-z", str(PAGE)]
     ended = subprocess.run(read, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -37,7 +37,7 @@ def test_man_reads_it_without_a_warning() -> None:
 # The hooks
 
 
-def test_each_step_of_check_is_a_hook_and_no_hook_is_another_command() -> None:
+def test_each_step_of_check_is_a_hook_and_no_hook_is_another_command():
     # What --all adds takes longer than a push should.
     text = (ROOT / "check").read_text(encoding="utf-8").partition("\nelse\n")[0]
     steps = [
@@ -54,7 +54,7 @@ def test_each_step_of_check_is_a_hook_and_no_hook_is_another_command() -> None:
         assert hook["language"] == "system"
 
 
-def test_a_step_that_does_not_exist_is_refused() -> None:
+def test_a_step_that_does_not_exist_is_refused():
     ended = subprocess.run(
         [ROOT / "check", "--step", "Nope"], capture_output=True, text=True, check=False
     )

@@ -234,12 +234,12 @@ def bad(ended: Ended) -> list[str]:
 VERBS = sorted(e.name.replace("_", " ") for e in entry_points(group="actionplan.cli"))
 
 
-def test_each_verb_has_its_lines() -> None:
+def test_each_verb_has_its_lines():
     assert sorted(LINES) == VERBS
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> None:
+def test_a_verb_shows_no_hidden_character(hostile, verb):
     wrong = ((HOSTILE,), (HOSTILE,) * 3, (f"--{HOSTILE}",), ("-f", HOSTILE))
     for line in (*lines_of(verb), *([*verb.split(), *words] for words in wrong)):
         ended = hostile(*line)
@@ -247,7 +247,7 @@ def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> No
         assert ended.code in (0, 1, 2, 3, 4, 5), line
 
 
-def test_what_is_no_verb_shows_no_hidden_character(hostile: CommandLine) -> None:
+def test_what_is_no_verb_shows_no_hidden_character(hostile):
     for words in (
         (HOSTILE,),
         ("help", HOSTILE),
@@ -259,14 +259,14 @@ def test_what_is_no_verb_shows_no_hidden_character(hostile: CommandLine) -> None
         assert not bad(hostile(*words)), words
 
 
-def test_a_log_shows_no_hidden_character(hostile: CommandLine) -> None:
+def test_a_log_shows_no_hidden_character(hostile):
     ended = hostile("-vv", "--log-file", "log", "apply", "hostile.json", "--yes")
     assert (ended.code, bad(ended)) == (0, [])
     assert not HIDDEN.findall((hostile.folder / "log").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
-def test_json_and_yaml_keep_the_text_as_it_is(hostile: CommandLine, form: str, read: Any) -> None:
+def test_json_and_yaml_keep_the_text_as_it_is(hostile, form, read):
     plan = read(hostile.good("show", PLAN, "-f", form))
     assert plan["actions"][0]["name"] == plan["warnings"][0] == HOSTILE
     action = read(hostile.good("action", "show", RAN, HOSTILE, "-f", form))
@@ -276,7 +276,7 @@ def test_json_and_yaml_keep_the_text_as_it_is(hostile: CommandLine, form: str, r
     assert HOSTILE in {event["data"].get("name") for event in events}
 
 
-def test_a_terminal_gets_only_what_the_program_itself_draws(hostile: CommandLine) -> None:
+def test_a_terminal_gets_only_what_the_program_itself_draws(hostile):
     plan = make_plan({"name": HOSTILE, "actions": [{"name": HOSTILE, "action_type": "nop"}] * 1})
     store = SqlStore(f"sqlite:///{hostile.record}")
     store.save_plan(plan)

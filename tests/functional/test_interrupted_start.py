@@ -9,7 +9,6 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
 
 #: Interrupts import number N of each copy of a program, for every N that is asked for. The first
 #: two are those of ``applier`` and of the module of the entry point, before any of our code runs.
@@ -41,9 +40,7 @@ PROGRAMS = sorted(distribution("actionplan").entry_points.select(group="console_
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_an_interrupt_during_any_import_is_told_as_such(
-    program: str, actionplan: CommandLine
-) -> None:
+def test_an_interrupt_during_any_import_is_told_as_such(program, actionplan):
     later = range(12, 300, 29 if program == "actionplan" else 144)
     numbers = [str(number) for number in (*range(3, 12), *later)]
     script = Path(sys.executable).with_name(program)

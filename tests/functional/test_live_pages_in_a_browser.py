@@ -86,9 +86,7 @@ def opened(browser: Any, address: str) -> None:
     wait_until(lambda: connection(browser) == "live")
 
 
-def test_a_refusal_is_told_in_the_dialog(
-    browser: Any, site: CommandLine, api: Process, gate: Gate
-) -> None:
+def test_a_refusal_is_told_in_the_dialog(browser, site, api, gate):
     uuid = planned(site, gate)
     opened(browser, f"{api.url}/plans/{uuid}")
     browser.find_element("xpath", "//button[starts-with(., 'Start ')]").click()
@@ -101,9 +99,7 @@ def test_a_refusal_is_told_in_the_dialog(
     assert not browser.find_element("id", "ask").get_attribute("open")
 
 
-def test_a_plan_is_started_on_a_cloud_that_has_changed_by_a_second_click(
-    browser: Any, site: CommandLine, api: Process
-) -> None:
+def test_a_plan_is_started_on_a_cloud_that_has_changed_by_a_second_click(browser, site, api):
     created(site, "compute-1")
     move(SimulatedCloud(site.simulator, speed=1000), "web-1", "compute-4")
     opened(browser, f"{api.url}/plans/{site.plan().uuid}")
@@ -148,9 +144,7 @@ def rows_of_history(browser: Any) -> list[list[str]]:
 
 
 @pytest.mark.long
-def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
-    browser: Any, site: CommandLine, api: Process, gate: Gate
-) -> None:
+def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(browser, site, api, gate):
     uuid = planned(site, gate)
     with site.start("apply", uuid, "--yes") as run:
         gate.wait()
@@ -173,9 +167,7 @@ def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
 
 
 @pytest.mark.long
-def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
-    browser: Any, site: CommandLine, api: Process, gate: Gate
-) -> None:
+def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(browser, site, api, gate):
     uuid = planned(site, gate, after=30)
     top = (
         "return document.querySelector('#rows tbody tr:nth-child(20)').getBoundingClientRect().top"
@@ -207,9 +199,7 @@ def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
 
 
 @pytest.mark.long
-def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(
-    browser: Any, site: CommandLine, gate: Gate
-) -> None:
+def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(browser, site, gate):
     uuid = planned(site, gate)
     with site.start("apply", uuid, "--yes") as run:
         with api_process(site) as first:
@@ -226,9 +216,7 @@ def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(
 
 
 @pytest.mark.long
-def test_the_list_of_plans_goes_on_by_itself(
-    browser: Any, site: CommandLine, api: Process, gate: Gate
-) -> None:
+def test_the_list_of_plans_goes_on_by_itself(browser, site, api, gate):
     planned(site, gate)
     for theme in ("light", "dark"):
         for width in (400, 1000, 1600):
@@ -245,10 +233,9 @@ def test_the_list_of_plans_goes_on_by_itself(
 
 
 @pytest.mark.long
-def test_a_page_of_watch_needs_no_service(browser: Any, site: CommandLine, gate: Gate) -> None:
+def test_a_page_of_watch_needs_no_service(browser, site, gate):
     uuid = planned(site, gate)
     with site.start("watch", uuid, "--web") as served:
-        assert served.stdout is not None
         opened(browser, served.stdout.readline().removeprefix("Open ").strip())
         browser.find_element("xpath", "//button[starts-with(., 'Approve ')]").click()
         browser.find_element("id", "ask-why").send_keys("looks right", Keys.ENTER)

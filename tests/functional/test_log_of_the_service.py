@@ -93,7 +93,6 @@ def test_the_end_of_a_plan_says_what_was_planned_and_what_it_took(actionplan):
     with service(actionplan) as process:
         actionplan.good("start", "last")
         uuid = actionplan.wait_for(PlanState.SUCCEEDED).uuid
-        assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
         assert any(f"Plan {uuid} is SUCCEEDED: planned 1m00s, took " in line for line in lines)
     assert "\nPlanned 1m00s, took " in actionplan.good("watch", "last")

@@ -60,9 +60,7 @@ def stored(actionplan: CommandLine) -> None:
     actionplan.good("create", str(document))
 
 
-def test_metrics_count_plans_and_actions_of_the_record(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_metrics_count_plans_and_actions_of_the_record(api, actionplan):
     stored(actionplan)
     actionplan.good("start", "last")
     answer = api.simulate_get("/metrics")
@@ -77,7 +75,7 @@ def test_metrics_count_plans_and_actions_of_the_record(
     assert values(api.simulate_get("/metrics").text)["actionplan_plans", "PENDING"] == 1
 
 
-def test_health_needs_no_record_and_no_password(actionplan: CommandLine) -> None:
+def test_health_needs_no_record_and_no_password(actionplan):
     users = actionplan.folder / "htpasswd"
     users.write_text("")
     configured(actionplan, auth_strategy="http_basic", http_basic_auth_user_file=users)
@@ -89,7 +87,7 @@ def test_health_needs_no_record_and_no_password(actionplan: CommandLine) -> None
         assert api.simulate_get("/metrics").status_code == 401
 
 
-def test_a_dead_record_is_told(api: TestClient, actionplan: CommandLine) -> None:
+def test_a_dead_record_is_told(api, actionplan):
     actionplan.record.write_text("no database at all " * 100)
     answer = api.simulate_get("/readyz")
     assert (answer.status_code, answer.json["status"]) == (503, "dead")
@@ -125,9 +123,7 @@ def require_ready(api: TestClient) -> None:
 
 
 @pytest.mark.long
-def test_a_file_that_another_process_has_locked_is_slow(
-    api: TestClient, actionplan: CommandLine
-) -> None:
+def test_a_file_that_another_process_has_locked_is_slow(api, actionplan):
     SqlStore(f"sqlite:///{actionplan.record}").close()
     with closing(sqlite3.connect(actionplan.record, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
@@ -138,9 +134,7 @@ def test_a_file_that_another_process_has_locked_is_slow(
 
 
 @pytest.mark.server
-def test_a_table_of_a_server_that_another_has_locked_is_slow(
-    actionplan: CommandLine, postgresql_url: str
-) -> None:
+def test_a_table_of_a_server_that_another_has_locked_is_slow(actionplan, postgresql_url):
     empty_record_on(postgresql_url)
     actionplan.configure(actionplan={"connection": postgresql_url}, api={})
     with asked(actionplan) as api:
@@ -155,14 +149,13 @@ def test_a_table_of_a_server_that_another_has_locked_is_slow(
 
 
 @pytest.mark.long
-def test_the_program_is_scraped(actionplan: CommandLine) -> None:
+def test_the_program_is_scraped(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         stored(actionplan)
         found = values(api("/metrics").body.decode())
         assert found["actionplan_plans", "RECOMMENDED"] == 1
         assert wait_until(lambda: api("/readyz").status == 200)
         assert api("/healthz").status == 200
-    assert api.process.stderr is not None
     api.process.stderr.close()
 
 
@@ -180,7 +173,7 @@ def applier_process(actionplan: CommandLine) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_the_applier_shows_what_its_runs_cost(actionplan: CommandLine) -> None:
+def test_the_applier_shows_what_its_runs_cost(actionplan):
     configured(actionplan)
     stored(actionplan)
     actionplan.good("start", "last")

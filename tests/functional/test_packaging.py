@@ -195,14 +195,12 @@ def run(installed: Path, tmp_path: Path) -> Run:
 # The source distribution
 
 
-def test_a_source_distribution_holds_the_checkout_and_nothing_else(
-    unpacked: Path, files: set[str]
-) -> None:
+def test_a_source_distribution_holds_the_checkout_and_nothing_else(unpacked, files):
     assert files_in(unpacked) == files | WRITTEN
     assert (unpacked / "demo").stat().st_mode & 0o111
 
 
-def test_without_git_it_holds_the_same(bare: Path, files: set[str], tmp_path: Path) -> None:
+def test_without_git_it_holds_the_same(bare, files, tmp_path):
     copy = shutil.copytree(bare, tmp_path / "copy")
     (tmp_path / "out").mkdir()
     assert files_in(source_distribution(copy, tmp_path / "out")) == files | WRITTEN
@@ -211,7 +209,7 @@ def test_without_git_it_holds_the_same(bare: Path, files: set[str], tmp_path: Pa
 # The version
 
 
-def test_the_version_of_a_release_is_its_tag(tagged: Path, unpacked: Path, wheel: Path) -> None:
+def test_the_version_of_a_release_is_its_tag(tagged, unpacked, wheel):
     assert version_of(tagged) == TAG
     assert unpacked.name == f"actionplan-{TAG}"
     assert wheel.name == f"actionplan-{TAG}-py3-none-any.whl"
@@ -224,21 +222,21 @@ def archived(clone: Path, into: Path) -> Path:
     return into / "all"
 
 
-def test_what_git_archive_packs_knows_its_tag(tagged: Path, tmp_path: Path) -> None:
+def test_what_git_archive_packs_knows_its_tag(tagged, tmp_path):
     assert version_of(archived(tagged, tmp_path)) == TAG
 
 
-def test_without_git_the_version_is_the_one_before_any_release(bare: Path) -> None:
+def test_without_git_the_version_is_the_one_before_any_release(bare):
     assert version_of(bare) == "0.1.0.dev0"
 
 
-def test_without_a_tag_the_version_counts_the_commits(tagged: Path, tmp_path: Path) -> None:
+def test_without_a_tag_the_version_counts_the_commits(tagged, tmp_path):
     git(tmp_path, "clone", "--quiet", "--no-tags", str(tagged), "clone")
     assert version_of(tmp_path / "clone").startswith("0.1.0.dev1+g")
     assert version_of(archived(tmp_path / "clone", tmp_path)) == "0.1.0.dev0"
 
 
-def test_only_a_tag_like_a_version_is_one(tagged: Path, tmp_path: Path) -> None:
+def test_only_a_tag_like_a_version_is_one(tagged, tmp_path):
     git(tmp_path, "clone", "--quiet", str(tagged), "clone")
     clone = tmp_path / "clone"
     for tag in ("release-candidate-2", "1.2.3-try-4", "v2", "2026-11-25", "seen.1.2.3"):
@@ -250,7 +248,7 @@ def test_only_a_tag_like_a_version_is_one(tagged: Path, tmp_path: Path) -> None:
     assert version_of(clone) == "10.0.1"
 
 
-def test_an_old_python_is_refused_in_a_sentence() -> None:
+def test_an_old_python_is_refused_in_a_sentence():
     old = "import runpy, sys; sys.version_info = (3, 10, 13); sys.version = '3.10.13 (main)'; "
     ended = subprocess.run(
         [sys.executable, "-c", old + "runpy.run_path('setup.py')"],
@@ -273,9 +271,7 @@ def metadata_of(wheel: Path) -> Message:
     return Parser().parsestr(text)
 
 
-def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(
-    wheel: Path, files: set[str]
-) -> None:
+def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(wheel, files):
     data, about = f"actionplan-{TAG}.data/data/share", f"actionplan-{TAG}.dist-info"
     packages = {name for name in files if PurePosixPath(name).parts[0] in ("planner", "applier")}
     etc = {name.removeprefix("etc/") for name in files if name.startswith("etc/")}
@@ -290,7 +286,7 @@ def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(
         }
 
 
-def test_the_metadata_make_pip_refuse_an_old_python_and_name_the_licence(wheel: Path) -> None:
+def test_the_metadata_make_pip_refuse_an_old_python_and_name_the_licence(wheel):
     about = metadata_of(wheel)
     assert about["Requires-Python"] == ">=3.11"
     assert about["License-Expression"] == "Apache-2.0"
@@ -301,7 +297,7 @@ def test_the_metadata_make_pip_refuse_an_old_python_and_name_the_licence(wheel: 
 # What is installed
 
 
-def test_every_entry_point_loads(run: Run) -> None:
+def test_every_entry_point_loads(run):
     """Those for use inside Watcher are loaded by the tests with Watcher."""
     load = """
 import importlib.metadata, applier
@@ -317,20 +313,20 @@ print(len(own), applier.__file__)
     assert not Path(place).is_relative_to(ROOT)
 
 
-def test_the_first_example_runs_from_an_empty_folder(run: Run) -> None:
+def test_the_first_example_runs_from_an_empty_folder(run):
     assert run("actionplan", "--version") == f"actionplan {TAG}\n"
     assert "etc/examples/host-maintenance.yaml" in run("actionplan", "example", "copy")
     run("actionplan", "create", "etc/examples/host-maintenance.yaml")
     assert "SUCCEEDED  took" in run("actionplan", "apply", "last", "--yes")
 
 
-def test_an_example_with_programs_of_its_own_runs_too(run: Run) -> None:
+def test_an_example_with_programs_of_its_own_runs_too(run):
     run("actionplan", "example", "copy", "events")
     told = run("actionplan", "apply", "etc/examples/events/keystone.yaml", "--yes")
     assert "SUCCEEDED  took" in told
 
 
-def test_the_files_beside_the_packages_are_those_of_the_checkout(run: Run, installed: Path) -> None:
+def test_the_files_beside_the_packages_are_those_of_the_checkout(run, installed):
     for name in ("watcher.conf.sample", "actionplan-applier.service", "solution.yaml"):
         (source,) = (ROOT / "etc").rglob(name)
         assert run("actionplan", "example", "show", name) == source.read_text(encoding="utf-8")

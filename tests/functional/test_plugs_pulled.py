@@ -55,7 +55,7 @@ class Site:
         text += f"{broker.options}[api]\nport = {port}\nrequests_per_second = 100000\n"
         (folder / "watcher.conf").write_text(text, encoding="utf-8")
         self.api, self.service = self.services.start(API), self.services.start(PROGRAM)
-        self.ask = Process(self.api, f"http://127.0.0.1:{port}")  # type: ignore[arg-type]
+        self.ask = Process(self.api, f"http://127.0.0.1:{port}")
         self.listen()
 
     def listen(self) -> None:
@@ -148,7 +148,7 @@ class Reader(threading.Thread):
             self.last = page["last"]
 
 
-def test_no_event_is_missing(site: Site, tmp_path: Path) -> None:
+def test_no_event_is_missing(site, tmp_path):
     reader = Reader(site)
     with closing(SqlStore(site.url)) as store, ThreadPoolExecutor() as automation:
         site.insist("/v2/events?wait_s=0")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
-from command_line import CommandLine, Gate
+from command_line import CommandLine
 
 from applier.storage import lock_holders
 from applier.storage.schema_version import LONGEST_S
@@ -99,8 +99,8 @@ KEPT_OUT = (
 @pytest.mark.usefixtures("plan")
 @pytest.mark.parametrize(("program", "words"), KEPT_OUT)
 def test_who_is_kept_out_is_told_who_is_stopped_and_how_it_goes_on(
-    actionplan: CommandLine, holds: Holds, program: str, words: tuple[str, ...]
-) -> None:
+    actionplan, holds, program, words
+):
     """A process that is not stopped is waited for for 30 s."""
     with closing(sqlite3.connect(actionplan.record)) as keeps_the_index:
         if program is PUBLISHER:
@@ -123,9 +123,7 @@ def test_who_is_kept_out_is_told_who_is_stopped_and_how_it_goes_on(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("plan")
-def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(
-    actionplan: CommandLine,
-) -> None:
+def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(actionplan):
     with ExitStack() as writing:
         writing.enter_context(actionplan.locked())
         with actionplan.start("db", "upgrade") as upgrading:
@@ -135,12 +133,9 @@ def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(
             assert upgrading.wait() == 0
 
 
-def test_an_applier_that_runs_a_plan_names_it_and_keeps_trying(
-    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate, holds: Holds
-) -> None:
+def test_an_applier_that_runs_a_plan_names_it_and_keeps_trying(actionplan, running, gate, holds):
     holder = holds(WRITER)
     gate.let_go()
-    assert running.stderr
     told = running.stderr.readline()
     assert "cannot be reached; retrying for" in told
     assert f"process {holder.pid} (" in told

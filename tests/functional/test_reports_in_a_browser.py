@@ -45,7 +45,7 @@ def rows(browser: Any) -> list[str]:
     return list(browser.execute_script(script))
 
 
-def test_a_report_excludes_nobody_and_fits_on_any_screen(browser: Any, report: Path) -> None:
+def test_a_report_excludes_nobody_and_fits_on_any_screen(browser, report):
     for theme in THEMES:
         for width in WIDTHS:
             look(browser, theme, width)
@@ -58,9 +58,7 @@ def test_a_report_excludes_nobody_and_fits_on_any_screen(browser: Any, report: P
     assert complaints(browser) == []
 
 
-def test_the_table_is_filtered_and_sorted_by_keyboard(
-    browser: Any, actionplan: CommandLine
-) -> None:
+def test_the_table_is_filtered_and_sorted_by_keyboard(browser, actionplan):
     from selenium.webdriver.common.keys import Keys
 
     ended = actionplan.inside("apply", document(actionplan, 11), "--yes")
@@ -86,9 +84,7 @@ def test_the_table_is_filtered_and_sorted_by_keyboard(
     assert head.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
 
 
-def test_without_a_script_everything_is_there_but_controls(
-    browser: Any, actionplan: CommandLine
-) -> None:
+def test_without_a_script_everything_is_there_but_controls(browser, actionplan):
     actionplan.good("report", document(actionplan, 11), "-o", "report.html")
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

@@ -35,7 +35,7 @@ def values(file: Path) -> dict[tuple[str, str], Any]:
     return found
 
 
-def test_the_sample_says_what_the_options_say_on_any_machine(tmp_path: Path) -> None:
+def test_the_sample_says_what_the_options_say_on_any_machine(tmp_path):
     arguments = ["--config-file", str(GENERATOR), "--output-file", str(tmp_path / "sample")]
     subprocess.run(
         [sys.executable, "-c", ELSEWHERE, *arguments],
@@ -47,19 +47,19 @@ def test_the_sample_says_what_the_options_say_on_any_machine(tmp_path: Path) -> 
     ), "if the options are right, write the sample anew: ./check --step 'Sample configuration'"
 
 
-def test_every_option_has_a_help_that_is_a_sentence() -> None:
+def test_every_option_has_a_help_that_is_a_sentence():
     for _, options in configuration.list_opts():
         for option in options:
             assert re.fullmatch(r"[A-Z].*\.", option.help or "", re.DOTALL), option.name
 
 
-def test_the_sample_as_it_is_changes_nothing(tmp_path: Path) -> None:
+def test_the_sample_as_it_is_changes_nothing(tmp_path):
     empty = tmp_path / "empty.conf"
     empty.touch()
     assert values(SAMPLE) == values(empty)
 
 
-def test_the_sample_with_every_line_uncommented_loads(tmp_path: Path) -> None:
+def test_the_sample_with_every_line_uncommented_loads(tmp_path):
     text = re.sub(r"^#(?=\w+ =)", "", SAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     file = tmp_path / "watcher.conf"
     file.write_text(text, encoding="utf-8")

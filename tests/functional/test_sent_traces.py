@@ -100,9 +100,7 @@ PRINTED = "swordfish"
 COMMAND = "printf 'sword%s\\n' fish; echo bye; test -e there || { touch there; exit 7; }"
 
 
-def test_a_collector_gets_plan_actions_and_attempts(
-    actionplan: CommandLine, collector: Collector
-) -> None:
+def test_a_collector_gets_plan_actions_and_attempts(actionplan, collector):
     shell = {
         "name": "second try",
         "action_type": "shell",
@@ -137,9 +135,7 @@ def test_a_collector_gets_plan_actions_and_attempts(
 
 
 @pytest.mark.long
-def test_without_the_option_nothing_of_it_is_imported(
-    actionplan: CommandLine, collector: Collector
-) -> None:
+def test_without_the_option_nothing_of_it_is_imported(actionplan, collector):
     file = actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
     actionplan.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
     ended = actionplan.program("apply", file, "--yes", PYTHONPROFILEIMPORTTIME="1")
@@ -151,9 +147,7 @@ def test_without_the_option_nothing_of_it_is_imported(
 
 
 @pytest.mark.long
-def test_the_service_sends_traces_and_what_is_left_at_its_end(
-    actionplan: CommandLine, collector: Collector
-) -> None:
+def test_the_service_sends_traces_and_what_is_left_at_its_end(actionplan, collector):
     file = actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
     # So that only the end sends.
     actionplan.environment["OTEL_BSP_SCHEDULE_DELAY"] = "100000000"

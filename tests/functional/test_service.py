@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -72,9 +72,7 @@ def states(store: SqlStore, uuid: str) -> list[ActionState]:
 
 
 @pytest.mark.long
-def test_two_services_run_each_of_ten_plans_once(
-    tmp_path: Path, store: SqlStore, services: Processes
-) -> None:
+def test_two_services_run_each_of_ten_plans_once(tmp_path, store, services):
     effects = tmp_path / "effects"
     for i in range(10):
         names = [f"{i}-{letter}" for letter in "abc"]
@@ -103,12 +101,7 @@ def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize(
     "tell", [subprocess.Popen.terminate, pytest.param(press_ctrl_c, marks=pytest.mark.long)]
 )
-def test_a_service_that_is_told_to_end_lets_another_go_on(
-    tmp_path: Path,
-    store: SqlStore,
-    services: Processes,
-    tell: Callable[[subprocess.Popen[bytes]], None],
-) -> None:
+def test_a_service_that_is_told_to_end_lets_another_go_on(tmp_path, store, services, tell):
     effects, go = tmp_path / "effects", tmp_path / "go"
     wait = f"echo a >> {effects}; while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done"
     pending(store, "plan", shell("a", wait), shell("b", f"echo b >> {effects}", "a"))
@@ -128,9 +121,7 @@ def test_a_service_that_is_told_to_end_lets_another_go_on(
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
-    tmp_path: Path, store: SqlStore, services: Processes, first: signal.Signals
-) -> None:
+def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(tmp_path, store, services, first):
     go = tmp_path / "go"
     pending(
         store, "plan", shell("a", f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done")
@@ -149,9 +140,7 @@ def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
 
 
 @pytest.mark.long
-def test_what_a_killed_service_left_is_finished_by_the_next(
-    tmp_path: Path, store: SqlStore, services: Processes
-) -> None:
+def test_what_a_killed_service_left_is_finished_by_the_next(tmp_path, store, services):
     effects = tmp_path / "effects"
     running = Action(
         uuid="b",
@@ -172,7 +161,7 @@ def test_what_a_killed_service_left_is_finished_by_the_next(
     assert [action.attempts for action in store.load_plan("plan").actions] == [1, 2, 1]
 
 
-def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_path: Path) -> None:
+def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_path):
     def told(program: str, *words: str | Path) -> tuple[int, str]:
         command = [PROGRAMS / program, *words]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -124,7 +124,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_a_verb_imports_nothing_heavy_that_it_does_not_need(home: Path) -> None:
+def test_a_verb_imports_nothing_heavy_that_it_does_not_need(home):
     names = [module for modules in HEAVY.values() for module in modules]
     for shared in ((), ("oslo.config",)):
         lines = [line for line in ALLOWED if set(shared) == {*ALLOWED[line]} & set(SHARED)]
@@ -136,7 +136,7 @@ def test_a_verb_imports_nothing_heavy_that_it_does_not_need(home: Path) -> None:
             assert found[line] <= allowed, line
 
 
-def test_importing_planner_imports_no_networkx() -> None:
+def test_importing_planner_imports_no_networkx():
     script = """
 import sys
 import planner
@@ -147,7 +147,7 @@ assert "networkx" in sys.modules
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_each_verb_that_only_reads_is_looked_at() -> None:
+def test_each_verb_that_only_reads_is_looked_at():
     read = {*GROUPS["Look"], *GROUPS["What there is"], "config show", "simulator show", "db check"}
     # They write files.
     read -= {"example copy", "plugin new"}
@@ -155,7 +155,7 @@ def test_each_verb_that_only_reads_is_looked_at() -> None:
     assert read <= lines
 
 
-def test_what_a_verb_needs_is_seen(home: Path) -> None:
+def test_what_a_verb_needs_is_seen(home):
     """The check above would be worth nothing if it saw no import at all."""
     names = ["sqlite3", "networkx", "cliff.app"]
     assert imported(["list"], names, home) == {"list": {"sqlite3", "cliff.app"}}

@@ -52,16 +52,13 @@ def applied(actionplan: CommandLine, gate: Gate, clock: str, interval_s: float):
 @pytest.mark.long
 @pytest.mark.needs("faketime")
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
-    actionplan: CommandLine, gate: Gate, clock: str
-) -> None:
+def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(actionplan, gate, clock):
     # Six of its intervals without a heartbeat would be its death, on a machine however slow.
     with applied(actionplan, gate, clock, 2.0) as process:
         ended = actionplan("resume", "last")
         assert ended.code == 1
         assert "which was heard of just now" in ended.err
         with actionplan.start("watch", "last") as watching:
-            assert watching.stdout
             assert watching.stdout.readline().startswith("Cloud: simulated")
             assert "plan ONGOING" in watching.stdout.readline()
             gate.let_go()
@@ -75,8 +72,8 @@ def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
 @pytest.mark.needs("faketime")
 @pytest.mark.parametrize("clock", ["+0s", "+3600s"])
 def test_an_applier_that_is_frozen_loses_its_plan_after_six_of_its_own_intervals(
-    actionplan: CommandLine, gate: Gate, clock: str
-) -> None:
+    actionplan, gate, clock
+):
     with applied(actionplan, gate, clock, 0.5) as process:
         claimant = actionplan.claimant()
         freeze(process, claimant.pid, actionplan)
@@ -104,7 +101,7 @@ def freeze(process: subprocess.Popen[str], pid: int, actionplan: CommandLine) ->
 
 @pytest.mark.long
 @pytest.mark.needs("faketime")
-def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> None:
+def test_a_long_interval_is_waited_for(actionplan, gate):
     """The last heartbeat looks an hour old, and the next comes only after two minutes.
 
     ``resume`` says at once whom it waits for, and for how long at most.
@@ -113,7 +110,6 @@ def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> N
         applied(actionplan, gate, "-3600s", 120.0),
         actionplan.start("resume", "last") as resuming,
     ):
-        assert resuming.stderr
         claimant = actionplan.claimant()
         told = resuming.stderr.readline()
         assert told.startswith(f"Process {claimant.pid} on {claimant.host} may be alive: ")
@@ -125,7 +121,7 @@ def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> N
         assert "This is a bug" not in resuming.stderr.read()
 
 
-def test_a_duration_over_which_the_clock_was_set_back_is_not_known(actionplan: CommandLine) -> None:
+def test_a_duration_over_which_the_clock_was_set_back_is_not_known(actionplan):
     """It is no negative number anywhere: in lists, details and reports."""
     actionplan.good("create", actionplan.document("plan.yaml", NOP))
     uuid = actionplan.plan().uuid

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -152,7 +151,7 @@ def refusals(url: str, *given: str) -> list[str]:
     return found
 
 
-def test_the_account_of_a_worker_takes_renews_and_ends_its_jobs(setting: Setting) -> None:
+def test_the_account_of_a_worker_takes_renews_and_ends_its_jobs(setting):
     token, worker = str(uuid4()), Worker("w1", queues=["site-b"], types=["nop"], **HOSTS)
     with closing(SqlStore(setting.url)) as store:
         assert not store.report_worker(worker)
@@ -170,7 +169,7 @@ def test_the_account_of_a_worker_takes_renews_and_ends_its_jobs(setting: Setting
     assert setting.owner.workers() == []
 
 
-def test_the_program_needs_no_more_than_its_account_may(setting: Setting, tmp_path: Path) -> None:
+def test_the_program_needs_no_more_than_its_account_may(setting, tmp_path):
     """It starts, finds its job by a message, and writes how it ended."""
     queue = f"site-{uuid4().hex[:12]}"
     rights = "actionplan_rights"
@@ -199,7 +198,7 @@ def test_the_program_needs_no_more_than_its_account_may(setting: Setting, tmp_pa
         connection.default_channel.queue_delete(f"actionplan.{queue}")
 
 
-def test_the_account_of_a_worker_finds_no_job_of_another_queue(setting: Setting) -> None:
+def test_the_account_of_a_worker_finds_no_job_of_another_queue(setting):
     for name, queue in (("w1", "site-b"), ("w2", "site-c")):
         setting.owner.report_worker(Worker(name, queues=[queue], types=[], **HOSTS))
     with closing(SqlStore(setting.url)) as store:
@@ -212,7 +211,7 @@ def test_the_account_of_a_worker_finds_no_job_of_another_queue(setting: Setting)
     assert [worker.name for worker in setting.owner.workers()] == ["w1", "w2"]
 
 
-def test_what_was_fenced_no_account_of_a_worker_changes(setting: Setting) -> None:
+def test_what_was_fenced_no_account_of_a_worker_changes(setting):
     token = str(uuid4())
     with closing(SqlStore(setting.url)) as store:
         assert store.take_job(setting.own, worker="w1", token=token, lease_s=-1)
@@ -223,7 +222,7 @@ def test_what_was_fenced_no_account_of_a_worker_changes(setting: Setting) -> Non
     assert {job.state for job in setting.owner.jobs_of(setting.plan)} == {"lost", "todo"}
 
 
-def test_the_account_of_a_worker_is_refused_all_other_tables(setting: Setting) -> None:
+def test_the_account_of_a_worker_is_refused_all_other_tables(setting):
     database = parse(setting.owners_url).database
     where = "public" if "postgresql" in setting.url else database
     others = {*TABLES} - {"actionplan_worker_job", "actionplan_worker"}
@@ -232,7 +231,7 @@ def test_the_account_of_a_worker_is_refused_all_other_tables(setting: Setting) -
     assert all("denied" in text for text in told), told
 
 
-def test_the_account_of_a_worker_changes_nothing_but_what_its_work_needs(setting: Setting) -> None:
+def test_the_account_of_a_worker_changes_nothing_but_what_its_work_needs(setting):
     rights = (
         "actionplan_rights.served_queue"
         if "postgresql" in setting.url
@@ -252,7 +251,7 @@ def test_the_account_of_a_worker_changes_nothing_but_what_its_work_needs(setting
     assert all("denied" in text for text in told), told
 
 
-def test_what_an_account_of_a_worker_writes_hinders_nobody_else(setting: Setting) -> None:
+def test_what_an_account_of_a_worker_writes_hinders_nobody_else(setting):
     """Rows that no worker writes are refused, or are read without harm."""
     is_postgresql = "postgresql" in setting.url
     user = '"user"' if is_postgresql else "`user`"
@@ -292,7 +291,7 @@ def test_what_an_account_of_a_worker_writes_hinders_nobody_else(setting: Setting
     assert found == {"site-b": {}, "site-c": None}
 
 
-def test_no_account_of_a_worker_is_taken_for_another(setting: Setting) -> None:
+def test_no_account_of_a_worker_is_taken_for_another(setting):
     if "postgresql" not in setting.url:
         pytest.skip("MariaDB has no session authorization")
     own = "SELECT 1 / count(*) FROM actionplan_worker_job WHERE queue = 'site-c'"
@@ -310,7 +309,7 @@ def test_no_account_of_a_worker_is_taken_for_another(setting: Setting) -> None:
     assert not any("told" in text for text in told[2:]), told
 
 
-def test_accounts_that_are_no_workers_see_all_jobs(setting: Setting) -> None:
+def test_accounts_that_are_no_workers_see_all_jobs(setting):
     """The applier need not own the tables."""
     assert {job.queue for job in setting.owner.jobs_of(setting.plan)} == {"site-b", "site-c"}
     if "postgresql" not in setting.url:

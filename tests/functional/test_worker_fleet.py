@@ -84,7 +84,7 @@ def fleet_on(folder: Path, database: str, broker: str, lease_s: float = LEASE_S)
 @pytest.mark.parametrize(
     "processes", [("postgresql", "rabbitmq"), ("mysql", "redis")], indirect=True, ids="-".join
 )
-def test_several_workers_do_each_action_of_a_plan_once(processes: Fleet) -> None:
+def test_several_workers_do_each_action_of_a_plan_once(processes):
     processes.workers(2)
     processes.start("actionplan-applier")
     plan = processes.ended(processes.shells(16, 0.2))
@@ -99,9 +99,7 @@ def test_several_workers_do_each_action_of_a_plan_once(processes: Fleet) -> None
     assert at <= {worker.name for worker in processes.store.workers()}
 
 
-def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(
-    mortal: Fleet,
-) -> None:
+def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(mortal):
     """The commands go on; whoever comes next follows them, and starts none again."""
     first, *_ = mortal.workers(3)
     applier = mortal.start("actionplan-applier")
@@ -127,9 +125,7 @@ sys.exit(main())
 """
 
 
-def test_what_a_worker_took_and_did_not_begin_before_it_was_killed_runs_again(
-    mortal: Fleet,
-) -> None:
+def test_what_a_worker_took_and_did_not_begin_before_it_was_killed_runs_again(mortal):
     script = mortal.folder / "actionplan-worker-killed"
     script.write_text(KILLED.format(python=sys.executable), encoding="utf-8")
     script.chmod(0o700)
@@ -169,7 +165,7 @@ sys.exit(main())
 """
 
 
-def test_what_a_frozen_worker_is_in_the_middle_of_is_begun_at_no_other(mortal: Fleet) -> None:
+def test_what_a_frozen_worker_is_in_the_middle_of_is_begun_at_no_other(mortal):
     """Nobody can tell it from work that was never done, until the worker is back."""
 
     def deaf(name: str, module: str) -> subprocess.Popen[bytes]:
@@ -198,9 +194,7 @@ def test_what_a_frozen_worker_is_in_the_middle_of_is_begun_at_no_other(mortal: F
     assert mortal.effects() == (Counter(deaf=1), Counter(deaf=1))
 
 
-def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
-    processes: Fleet,
-) -> None:
+def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(processes):
     first, _ = processes.workers(2)
     processes.start("actionplan-applier")
     plan = processes.shells(24, 0.5)
@@ -213,7 +207,7 @@ def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
     assert len(processes.store.workers()) == 1
 
 
-def test_a_secret_is_read_at_the_worker_and_is_nowhere_else(processes: Fleet) -> None:
+def test_a_secret_is_read_at_the_worker_and_is_nowhere_else(processes):
     """Not in the row of the job, not in a log, and not in the output of its action."""
     secret, own = f"tell-nobody-{uuid4().hex}", processes.folder / "own"
     processes.workers(1, SITE_PASSWORD=secret)
@@ -243,9 +237,7 @@ def lost_with_their_worker(processes: Fleet, plan: ActionPlan) -> set[str]:
 
 
 @pytest.mark.needs("redis-server")
-def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(
-    tmp_path: Path,
-) -> None:
+def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(tmp_path):
     """A task is done once, unless its worker was killed.
 
     A simulated node does not remember a task that was done but is not on record yet.

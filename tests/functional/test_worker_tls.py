@@ -52,7 +52,6 @@ def with_tls(broker: str, certificate: tuple[Path, Path]) -> Iterator[str]:
     parts = urlsplit(broker)
     command = [sys.executable, PROXY, *certificate, str(parts.hostname), str(parts.port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
-        assert proxy.stdout is not None
         try:
             port = int(proxy.stdout.readline())
             user = f"{parts.username}:{parts.password}@" if parts.username else ""
@@ -75,9 +74,7 @@ def certificates(tmp_path: Path) -> Certificates:
     return Certificates(folder)
 
 
-def test_a_plan_runs_over_a_broker_that_is_known_by_its_authority(
-    broker: str, certificates: Certificates, tmp_path: Path
-) -> None:
+def test_a_plan_runs_over_a_broker_that_is_known_by_its_authority(broker, certificates, tmp_path):
     own = certificates.of("broker", "IP:127.0.0.1")
     default = ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
     with (
@@ -104,14 +101,8 @@ def test_a_plan_runs_over_a_broker_that_is_known_by_its_authority(
     ],
 )
 def test_a_broker_with_another_certificate_is_not_reached(
-    broker: str,
-    certificates: Certificates,
-    caplog: pytest.LogCaptureFixture,
-    scheme: str,
-    host: str,
-    knows_authority: bool,
-    why: str,
-) -> None:
+    broker, certificates, caplog, scheme, host, knows_authority, why
+):
     ca_file = str(certificates.authority) if knows_authority else None
     with with_tls(broker, certificates.of("broker", host)) as url:
         app = celery_app(url.replace("amqps", scheme).removesuffix("//"), ["q"], ca_file)
