@@ -12,9 +12,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from command_line import PATIENCE_S, wait_until
 from programs import find
+
+from applier.machines.settings import SshSettings
 
 #: sshd of root wants this folder, which is made when a machine starts.
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
@@ -57,19 +60,22 @@ def state_of(pid: int) -> str:
 class Sshd:
     """One server; ``environment`` is what sessions find in theirs. A context manager.
 
-    ``more`` are further lines of its configuration; an empty ``sftp`` is a server without SFTP.
+    It lets in who has ``key``, or one of its own. ``more`` are further lines of its configuration;
+    an empty ``sftp`` is a server without SFTP.
     """
 
     def __init__(
         self,
         folder: Path,
-        client_key: Path,
         host: str = "127.0.0.1",
+        key: Path | None = None,
         environment: Mapping[str, str] | None = None,
         more: str = "",
         sftp: str = SFTP,
     ) -> None:
-        self.folder, self.host = folder, host
+        self.folder, self.host, self.key = folder, host, key or folder / "id"
+        #: Where the jobs of its user lie.
+        self.jobs = folder / ".local/state/actionplan/jobs"
         folder.mkdir()
         # It never listens: it keeps the port from all but the server, which may bind it as well.
         self._kept = socket.socket()
@@ -77,7 +83,11 @@ class Sshd:
         self._kept.bind((host, 0))
         self.port = int(self._kept.getsockname()[1])
         make_key(folder / "host_key")
-        shutil.copy(client_key.with_suffix(".pub"), folder / "authorized_keys")
+        if key is None:
+            make_key(self.key)
+        shutil.copy(self.key.with_suffix(".pub"), folder / "authorized_keys")
+        self.known_hosts = folder / "known_hosts"
+        self.known_hosts.write_text(self.known())
         # A home with nothing in it: a shell would read the start-up files of whoever runs this.
         known = {"HOME": str(folder), **(environment or {})}
         pairs = [f'{name}="{value}"' for name, value in known.items()]
@@ -94,6 +104,16 @@ class Sshd:
     @property
     def address(self) -> str:
         return f"{self.host}:{self.port}"
+
+    def settings(self, **others: Any) -> SshSettings:
+        """Return what a client needs to reach it, with other settings if wanted."""
+        own = {"known_hosts": str(self.known_hosts), "keys": (str(self.key),)}
+        return SshSettings(**{**own, "connect_timeout_s": PATIENCE_S, **others})
+
+    def options(self) -> dict[str, Any]:
+        """Return the same as options of the section ssh."""
+        own = {"known_hosts": self.known_hosts, "key_files": self.key}
+        return {**own, "connect_timeout_s": PATIENCE_S}
 
     @property
     def accepted(self) -> int:

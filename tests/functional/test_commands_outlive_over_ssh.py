@@ -15,14 +15,13 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine, wait_until
-from sshd import Sshd, make_key
+from sshd import Sshd
 
 from applier.actions.node_commands import Puppet
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines
 from applier.machines.job_names import REMOVED, AttemptName
-from applier.machines.settings import SshSettings
 from applier.run.interrupted_actions import end_commands, verify_all
 from planner.plan.model import Action
 from planner.plan.states import ActionState
@@ -41,24 +40,20 @@ echo end >> effects; echo last; exit 7
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Sshd]:
-    make_key(tmp_path / "id")
-    with Sshd(tmp_path / "node", tmp_path / "id") as server:
+    with Sshd(tmp_path / "node") as server:
         yield server
 
 
 def address_of(node: Sshd, actionplan: CommandLine) -> str:
     """Let the command line connect to the node; return its address."""
-    folder = actionplan.folder
-    (folder / "known_hosts").write_text(node.known())
-    files = {"known_hosts": folder / "known_hosts", "key_files": folder / "id"}
-    actionplan.configure(ssh={**files, "connect_timeout_s": 120})
+    actionplan.configure(ssh=node.options())
     return f"{getpass.getuser()}@{node.address}"
 
 
 def test_what_an_interrupted_removal_has_left_on_a_node_is_removed(actionplan, node):
     """Also if the node has no leftover besides."""
     address = address_of(node, actionplan)
-    jobs = node.folder / ".local/state/actionplan/jobs"
+    jobs = node.jobs
     (jobs / f"{REMOVED}0-1-2").mkdir(parents=True)
     assert actionplan.good("job", "clean", address) == "0 leftovers removed, 0 kept.\n"
     assert list(jobs.iterdir()) == []
@@ -100,53 +95,20 @@ def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(
     shown = actionplan.good("action", "show", "last", "long").splitlines()
     assert shown[-2:] == ["  | first", "  | last"]
     # In the background: the end of a run waits two seconds for it, and no longer.
-    place = node.folder / ".local/state/actionplan/jobs"
+    place = node.jobs
     wait_until(lambda: list(place.iterdir()) == [])
-
-
-@pytest.mark.long
-def test_a_command_of_which_the_job_is_in_another_home_of_the_node_is_not_begun_again(
-    actionplan, node
-):
-    """As after a change of the user who logs in there."""
-    folder, address = actionplan.folder, address_of(node, actionplan)
-    command = COMMAND.format(folder=folder)
-    given = {"node": "1", "address": address, "command": command, "changed_exit_codes": [7]}
-    actionplan.document(
-        "plan.yaml", {"name": "long", "action_type": "shell", "input_parameters": given}
-    )
-    with actionplan.start("apply", "plan.yaml", "--yes") as applier:
-        wait_until((folder / "effects").exists)
-        applier.kill()
-        applier.communicate()
-    home = node.folder / ".local"
-    home.rename(node.folder / "of-another-user")
-    actionplan.good("resume", "last")
-    assert actionplan("apply", "last", "--yes").code == 5
-    (action,) = actionplan.plan().actions
-    assert action.state is ActionState.UNKNOWN
-    assert "whose job is in another folder" in action.status_message
-    assert (folder / "effects").read_text() == "begin\n"
-    (node.folder / "of-another-user").rename(home)
-    (folder / "go").touch()
-    actionplan.good("resume", "last")
-    assert actionplan("apply", "last", "--yes").code == 0
-    assert (folder / "effects").read_text() == "begin\nend\n"
 
 
 Open = Callable[[Sshd], OpenMachines]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+def opened() -> Iterator[Open]:
     """Open the machines of a run that knows the host key of a node; patience is short."""
-    known, made = tmp_path / "known", []
+    made = []
 
     def open_to(node: Sshd) -> OpenMachines:
-        known.write_text(node.known())
-        files = {"known_hosts": str(known), "keys": (str(tmp_path / "id"),)}
-        settings = SshSettings(**files, connect_timeout_s=120, reconnect_timeout_s=0.2)
-        made.append(OpenMachines(settings))
+        made.append(OpenMachines(node.settings(reconnect_timeout_s=0.2)))
         return made[-1]
 
     yield open_to
@@ -157,16 +119,15 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 @contextmanager
 def forced(folder: Path, line: str) -> Iterator[Sshd]:
     """A node that runs a line of shell instead of what it is given, which is on its input."""
-    make_key(folder / "id")
     (folder / "force").write_text(f"#!/bin/sh\n{line}\n")
     (folder / "force").chmod(0o755)
-    with Sshd(folder / "node", folder / "id", more=f"ForceCommand {folder / 'force'}") as node:
+    with Sshd(folder / "node", more=f"ForceCommand {folder / 'force'}") as node:
         yield node
 
 
 def left_running(node: Sshd, pid: int) -> None:
     """Let a process be the shell of the first command of attempt 1 of the action "a"."""
-    jobs = node.folder / ".local/state/actionplan/jobs"
+    jobs = node.jobs
     folder = jobs / AttemptName("p", "a", 1).job(1).folder
     folder.mkdir(parents=True)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from command_line import PATIENCE_S, wait_until
+from command_line import wait_until
 from sshd import Sshd, make_key
 
 from applier.actions.markers import Anchor, Skipped
@@ -40,21 +40,15 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Sshd
     folder = tmp_path_factory.mktemp("ten")
     make_key(folder / "id")
     with ExitStack() as stack:
-        servers = {
-            n: stack.enter_context(Sshd(folder / str(n), folder / "id", host=f"127.0.0.{n}"))
-            for n in NODES
-        }
-        (folder / "known_hosts").write_text("".join(s.known() for s in servers.values()))
-        yield servers
+        made = (Sshd(folder / str(n), f"127.0.0.{n}", folder / "id") for n in NODES)
+        yield dict(zip(NODES, map(stack.enter_context, made), strict=True))
 
 
 @pytest.fixture
-def settings(servers) -> SshSettings:
-    folder = servers[1].folder.parent
-    known, key = str(folder / "known_hosts"), str(folder / "id")
-    return SshSettings(
-        known_hosts=known, keys=(key,), connect_timeout_s=PATIENCE_S, reconnect_timeout_s=0.5
-    )
+def settings(servers, tmp_path) -> SshSettings:
+    known = tmp_path / "known_hosts"
+    known.write_text("".join(server.known() for server in servers.values()))
+    return servers[1].settings(known_hosts=str(known), reconnect_timeout_s=0.5)
 
 
 @pytest.fixture

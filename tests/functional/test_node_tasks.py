@@ -8,13 +8,13 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from command_line import PATIENCE_S
 from hurried_clock import HOUR_S, hurry
 from programs import require
-from sshd import Sshd, make_key
+from sshd import Sshd
 
 from applier.actions import node_commands
 from applier.actions.node_commands import Puppet, Reboot, Shell
@@ -22,7 +22,6 @@ from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, local_jobs
-from applier.machines.settings import SshSettings
 from planner.plan.states import Outcome
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -44,21 +43,15 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator[Sshd]:
-    folder = tmp_path_factory.mktemp("node")
-    make_key(folder / "id")
     environment = {"PATH": f"{programs}:{os.environ['PATH']}"}
-    with Sshd(folder / "sshd", folder / "id", environment=environment) as server:
-        (folder / "known_hosts").write_text(server.known())
+    with Sshd(tmp_path_factory.mktemp("node") / "sshd", environment=environment) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def machines(server: Sshd) -> Iterator[OpenMachines]:
-    folder = server.folder.parent
-    known, key = str(folder / "known_hosts"), str(folder / "id")
-    opened = OpenMachines(SshSettings(known_hosts=known, keys=(key,), connect_timeout_s=PATIENCE_S))
-    yield opened
-    opened.close()
+    with closing(OpenMachines(server.settings())) as opened:
+        yield opened
 
 
 @pytest.fixture

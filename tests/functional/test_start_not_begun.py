@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine, wait_until
-from sshd import Sshd, make_key
+from sshd import Sshd, state_of
 
 from applier.engines.attempts import AttemptsInProgress
 from applier.machines.attempt_jobs import AttemptJobs
@@ -32,16 +32,15 @@ from planner.plan.states import ActionState, PlanState
 RECORDED, REACHED = "the start is recorded", "its command is reached"
 ABOUT, USED = "the command is about to begin", "the permit is used"
 LOOKED = "interrupted actions were looked at"
-
-
 #: The points: an object, its function, and whether the point is after it.
 POINTS: dict[str, tuple[Any, str, bool]] = {
-    "the start is recorded": (AttemptsInProgress, "start", False),
-    "its command is reached": (LocalJob, "_begin", False),
-    "the command is about to begin": (AttemptJobs, "begin", False),
-    "the permit is used": (Permit, "use", True),
-    "interrupted actions were looked at": (runner, "verify_all", True),
+    RECORDED: (AttemptsInProgress, "start", False),
+    REACHED: (LocalJob, "_begin", False),
+    ABOUT: (AttemptJobs, "begin", False),
+    USED: (Permit, "use", True),
+    LOOKED: (runner, "verify_all", True),
 }
+HERE, NODE = "here", "on a node over SSH"
 
 
 def stop_at(point: str, stop: Callable[[], None]) -> None:
@@ -117,26 +116,73 @@ def resumed(actionplan: CommandLine) -> int:
     return actionplan("apply", "last", "--yes").code
 
 
-def messages(actionplan: CommandLine) -> str:
-    return actionplan.good("action", "show", "last", "once", "-f", "json")
+def frozen(
+    actionplan: CommandLine, point: str, *words: str, then: Callable[[], object] = bool
+) -> str:
+    """Freeze an applier at a point, until another has ended its plan; return what it said."""
+    with stopped(actionplan, point, "hold", *words) as process:
+        wait_until((actionplan.folder / "held").exists)
+        with actionplan.locked():
+            os.kill(process.pid, signal.SIGSTOP)
+            wait_until(lambda: state_of(process.pid) == "T")
+        then()
+        assert resumed(actionplan) == 0
+        (actionplan.folder / "let-it-go-on").touch()
+        process.send_signal(signal.SIGCONT)
+        out, _ = process.communicate()
+    assert process.returncode == 1, out
+    assert "Traceback" not in out
+    return str(out)
 
 
-@pytest.mark.parametrize("point", [RECORDED, REACHED, ABOUT])
-def test_one_whose_applier_was_killed_before_its_command_runs_as_a_new_attempt(actionplan, point):
-    saved(actionplan)
+@pytest.fixture
+def where(request, actionplan, tmp_path) -> Iterator[Mapping[str, str]]:
+    """Parameters of a command here, or on a node that is reached over SSH."""
+    beats = {"heartbeat_interval_s": 0.5}
+    if request.param == HERE:
+        actionplan.configure(watcher_applier=beats)
+        yield {}
+        return
+    pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
+    with Sshd(tmp_path / "node") as server:
+        actionplan.configure(ssh=server.options(), watcher_applier=beats)
+        yield {"node": "1", "address": f"{getpass.getuser()}@{server.address}"}
+
+
+def at(*points: tuple[str, str], is_long: bool = False) -> pytest.MarkDecorator:
+    """Run a test for commands at a place, stopped at a point."""
+    marks = {HERE: [pytest.mark.long] * is_long}
+    marks[NODE] = [pytest.mark.long, pytest.mark.needs("sshd", "ssh-keygen")]
+    rows = [pytest.param(place, point, marks=marks[place]) for place, point in points]
+    return pytest.mark.parametrize(("where", "point"), rows, indirect=["where"])
+
+
+@at((HERE, RECORDED), (HERE, REACHED), (HERE, ABOUT), (NODE, RECORDED), (NODE, ABOUT))
+def test_one_whose_applier_was_killed_before_its_command_runs_as_a_new_attempt(
+    actionplan, where, point
+):
+    saved(actionplan, **where)
     killed(actionplan, point, "apply", "plan.yaml", "--yes")
     assert actionplan.plan().actions[0].state is ActionState.ONGOING
     assert resumed(actionplan) == 0
     assert ended(actionplan) == ("SUCCEEDED", 2)
     assert effects(actionplan) == "ran\n"
-    assert "it had not begun: it runs again" in messages(actionplan)
+    told = actionplan.good("action", "show", "last", "once", "-f", "json")
+    assert "it had not begun: it runs again" in told
     assert folders(actionplan) == []
 
 
-def test_one_that_had_begun_goes_on_as_the_same_attempt(actionplan):
+@at((HERE, USED), (NODE, USED))
+def test_one_that_had_begun_goes_on_as_the_same_attempt_and_is_in_doubt_if_it_may_have_been_sent(
+    actionplan, where, point
+):
     """Its applier was killed after that, and before the shell of its command."""
-    saved(actionplan)
-    killed(actionplan, USED, "apply", "plan.yaml", "--yes")
+    saved(actionplan, **where)
+    killed(actionplan, point, "apply", "plan.yaml", "--yes")
+    if where:
+        assert resumed(actionplan) == 5
+        assert ended(actionplan) == ("UNKNOWN", 1)
+        return
     assert resumed(actionplan) == 0
     assert ended(actionplan) == ("SUCCEEDED", 1)
     assert effects(actionplan) == "ran\n"
@@ -172,24 +218,12 @@ def test_it_is_in_doubt_if_its_permit_may_have_been_lost_with_a_restart(actionpl
     assert effects(actionplan) == ""
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("point", [RECORDED, REACHED, ABOUT, USED])
-def test_a_frozen_applier_that_wakes_does_not_start_it_a_second_time(actionplan, point):
+@at(*((HERE, point) for point in (RECORDED, REACHED, ABOUT, USED)), (NODE, ABOUT), is_long=True)
+def test_a_frozen_applier_that_wakes_does_not_start_it_a_second_time(actionplan, where, point):
     """It runs once, whether the frozen one had begun it or not."""
-    actionplan.configure(watcher_applier={"heartbeat_interval_s": 0.5})
-    saved(actionplan)
-    with stopped(actionplan, point, "hold", "apply", "plan.yaml", "--yes") as frozen:
-        wait_until((actionplan.folder / "held").exists)
-        with actionplan.locked():
-            os.kill(frozen.pid, signal.SIGSTOP)
-            wait_until(lambda: _is_stopped(frozen.pid))
-        assert resumed(actionplan) == 0
-        (actionplan.folder / "let-it-go-on").touch()
-        frozen.send_signal(signal.SIGCONT)
-        out, _ = frozen.communicate()
-    assert frozen.returncode == 1, out
+    saved(actionplan, **where)
+    out = frozen(actionplan, point, "apply", "plan.yaml", "--yes")
     assert "this run's claim has ended" in out
-    assert "Traceback" not in out
     assert effects(actionplan) == "ran\n"
     assert ended(actionplan) == ("SUCCEEDED", 1 if point == USED else 2)
     assert folders(actionplan) == []
@@ -208,37 +242,17 @@ def left_running(actionplan: CommandLine, **given: Any) -> None:
         applying.kill()
 
 
-def frozen_follower(actionplan: CommandLine, point: str) -> str:
-    """Freeze whoever has taken the plan over, until another has ended it; return what it said."""
-    actionplan.good("resume", "last")
-    with stopped(actionplan, point, "hold", "apply", "last", "--yes") as frozen:
-        wait_until((actionplan.folder / "held").exists)
-        with actionplan.locked():
-            os.kill(frozen.pid, signal.SIGSTOP)
-            wait_until(lambda: _is_stopped(frozen.pid))
-        (actionplan.folder / "gate").touch()
-        assert resumed(actionplan) == 0
-        (actionplan.folder / "let-it-go-on").touch()
-        frozen.send_signal(signal.SIGCONT)
-        out, _ = frozen.communicate()
-    assert frozen.returncode == 1, out
-    return str(out)
-
-
-@pytest.mark.long
-def test_a_frozen_one_that_had_taken_a_command_over_does_not_start_it_again(actionplan):
+@at((HERE, REACHED), (NODE, ABOUT), is_long=True)
+def test_a_frozen_one_that_had_taken_a_command_over_does_not_start_it_again(
+    actionplan, where, point
+):
     """Meanwhile the command has ended, its end is on record, and its folder is removed."""
-    actionplan.configure(watcher_applier={"heartbeat_interval_s": 0.5})
-    left_running(actionplan)
-    out = frozen_follower(actionplan, REACHED)
-    assert "Traceback" not in out
+    left_running(actionplan, **where)
+    actionplan.good("resume", "last")
+    frozen(actionplan, point, "apply", "last", "--yes", then=(actionplan.folder / "gate").touch)
     assert effects(actionplan) == "ran\n"
     assert ended(actionplan) == ("SUCCEEDED", 1)
     assert folders(actionplan) == []
-
-
-def _is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T"
 
 
 def test_a_cancel_without_an_applier_leaves_no_doubt_of_it(actionplan):
@@ -254,69 +268,3 @@ def test_a_cancel_without_an_applier_leaves_no_doubt_of_it(actionplan):
     assert "leftover" in actionplan.good("job", "list")
     assert actionplan.good("job", "clean") == "1 leftover removed, 0 kept.\n"
     assert folders(actionplan) == []
-
-
-@pytest.fixture
-def on_node(actionplan: CommandLine, tmp_path: Path) -> Iterator[Mapping[str, str]]:
-    """Parameters of a command on a node that is reached over SSH."""
-    pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
-    make_key(tmp_path / "id")
-    with Sshd(tmp_path / "node", tmp_path / "id") as server:
-        (actionplan.folder / "known_hosts").write_text(server.known())
-        actionplan.configure(
-            ssh={
-                "known_hosts": actionplan.folder / "known_hosts",
-                "key_files": actionplan.folder / "id",
-                "connect_timeout_s": 120,
-            },
-            watcher_applier={"heartbeat_interval_s": 0.5},
-        )
-        yield {"node": "1", "address": f"{getpass.getuser()}@{server.address}"}
-
-
-@pytest.mark.long
-@pytest.mark.needs("sshd", "ssh-keygen")
-@pytest.mark.parametrize("point", [RECORDED, ABOUT])
-def test_a_command_for_a_node_that_was_not_sent_runs_as_a_new_attempt(actionplan, on_node, point):
-    saved(actionplan, **on_node)
-    killed(actionplan, point, "apply", "plan.yaml", "--yes")
-    assert resumed(actionplan) == 0
-    assert ended(actionplan) == ("SUCCEEDED", 2)
-    assert effects(actionplan) == "ran\n"
-
-
-@pytest.mark.long
-@pytest.mark.needs("sshd", "ssh-keygen")
-def test_one_that_may_have_been_sent_is_in_doubt(actionplan, on_node):
-    saved(actionplan, **on_node)
-    killed(actionplan, USED, "apply", "plan.yaml", "--yes")
-    assert resumed(actionplan) == 5
-    assert ended(actionplan) == ("UNKNOWN", 1)
-
-
-@pytest.mark.long
-@pytest.mark.needs("sshd", "ssh-keygen")
-def test_a_frozen_applier_that_wakes_does_not_send_it(actionplan, on_node):
-    saved(actionplan, **on_node)
-    with stopped(actionplan, ABOUT, "hold", "apply", "plan.yaml", "--yes") as frozen:
-        wait_until((actionplan.folder / "held").exists)
-        with actionplan.locked():
-            os.kill(frozen.pid, signal.SIGSTOP)
-            wait_until(lambda: _is_stopped(frozen.pid))
-        assert resumed(actionplan) == 0
-        (actionplan.folder / "let-it-go-on").touch()
-        frozen.send_signal(signal.SIGCONT)
-        out, _ = frozen.communicate()
-    assert "Traceback" not in out
-    assert effects(actionplan) == "ran\n"
-    assert ended(actionplan) == ("SUCCEEDED", 2)
-
-
-@pytest.mark.long
-@pytest.mark.needs("sshd", "ssh-keygen")
-def test_a_frozen_one_that_had_taken_it_over_does_not_send_it_again(actionplan, on_node):
-    left_running(actionplan, **on_node)
-    out = frozen_follower(actionplan, ABOUT)
-    assert "Traceback" not in out
-    assert effects(actionplan) == "ran\n"
-    assert ended(actionplan) == ("SUCCEEDED", 1)
