@@ -96,17 +96,19 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def postgresql_url() -> Iterator[str]:
     """Return the URL of an empty database of PostgreSQL."""
-    from scratch_database import POSTGRESQL, database_for_tests
+    from scratch_database import database_for_tests
 
-    yield from database_for_tests("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
+    with database_for_tests("postgresql") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
 def mysql_url() -> Iterator[str]:
     """Return the URL of an empty database of MySQL or MariaDB."""
-    from scratch_database import MYSQL, database_for_tests
+    from scratch_database import database_for_tests
 
-    yield from database_for_tests("ACTIONPLAN_TEST_MYSQL", MYSQL)
+    with database_for_tests("mysql") as url:
+        yield url
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RabbitMQ for tests, with an exchange and queues of their own: named at random, deleted again.
+"""A broker for tests, with an exchange and queues of their own: named at random, deleted again.
 
-``ACTIONPLAN_TEST_RABBITMQ`` holds the URL of a server. One that is not there skips the test, and
-fails it where ``CI`` is set.
+``ACTIONPLAN_TEST_RABBITMQ`` holds the URL of a server, ``ACTIONPLAN_TEST_REDIS`` of another kind.
+One that is not there skips the test, and fails it where ``CI`` is set.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ import pytest
 from tcp_proxy import Proxy, proxy
 
 RABBITMQ = "amqp://guest:guest@127.0.0.1:5672//"
+#: The variable that names a server, and the server without it, by kind.
+SERVERS = {
+    "rabbitmq": ("ACTIONPLAN_TEST_RABBITMQ", RABBITMQ),
+    "redis": ("ACTIONPLAN_TEST_REDIS", "redis://127.0.0.1:6379/0"),
+}
 #: For how long a server may be slow to answer. One that is not there refuses at once.
 PATIENCE_S = 120
 
@@ -51,17 +56,18 @@ class Broker:
         self._channel.exchange_delete(self._name)
 
 
-def rabbitmq_url() -> str:
-    """Return the URL of the server for tests, or skip the test if it is not there."""
+def broker_for_tests(kind: str = "rabbitmq") -> str:
+    """Return the URL of a server of a kind, or skip the test if it is not there."""
     import kombu
 
-    url = os.environ.get("ACTIONPLAN_TEST_RABBITMQ", RABBITMQ)
+    variable, default = SERVERS[kind]
+    url = os.environ.get(variable, default)
     try:
         with kombu.Connection(url, connect_timeout=PATIENCE_S) as connection:
             connection.ensure_connection(max_retries=1, timeout=PATIENCE_S)
     except (OSError, kombu.exceptions.OperationalError) as reason:
         say = pytest.fail if os.environ.get("CI") else pytest.skip
-        say(f"RabbitMQ: {reason} (set ACTIONPLAN_TEST_RABBITMQ)")
+        say(f"{kind}: {reason} (set {variable})")
     return url
 
 

@@ -22,6 +22,11 @@ from applier.storage.schema import TABLES
 
 POSTGRESQL = "postgresql://postgres@127.0.0.1/postgres"
 MYSQL = "mysql://root@127.0.0.1/test"
+#: The variable that names a server, and the server without it, by kind.
+SERVERS = {
+    "postgresql": ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL),
+    "mysql": ("ACTIONPLAN_TEST_MYSQL", MYSQL),
+}
 #: Lets a connection delete and insert rows to which others refer.
 ALONE = {
     "sqlite": "PRAGMA foreign_keys = OFF",
@@ -64,8 +69,10 @@ def scratch_database(server: str) -> Iterator[str]:
         run(server, f"DROP DATABASE {name}{force}")
 
 
-def database_for_tests(variable: str, default: str) -> Iterator[str]:
-    """Yield the URL of a new database on the server that a variable names, or skip the test."""
+@contextmanager
+def database_for_tests(kind: str = "postgresql") -> Iterator[str]:
+    """Yield the URL of a new database on a server of a kind, or skip the test."""
+    variable, default = SERVERS[kind]
     with ExitStack() as scratch:
         try:
             url = scratch.enter_context(scratch_database(os.environ.get(variable, default)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,8 +15,8 @@ import kombu
 import pytest
 import yaml
 from command_line import ROOT
-from scratch_broker import rabbitmq_url
-from scratch_database import POSTGRESQL, database_for_tests
+from scratch_broker import broker_for_tests
+from scratch_database import database_for_tests
 from worker_processes import Processes, until
 
 from applier.storage.sql import SqlStore
@@ -33,12 +33,6 @@ def composed() -> dict[str, Any]:
     text = (ROOT / "etc" / "compose.yaml").read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
-
-
-@pytest.fixture
-def broker() -> str:
-    """Return the URL of a broker, or skip the test."""
-    return rabbitmq_url()
 
 
 class Local:
@@ -84,9 +78,9 @@ def actions(site: str) -> Iterator[Action]:
         yield Action(uuid=str(uuid4()), name=f"a{number}", action_type="nop", tokens=tokens)
 
 
-def test_two_appliers_and_three_workers_run_the_actions_of_a_plan(composed, broker, tmp_path):
-    default = ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
-    with contextmanager(database_for_tests)(*default) as record:
+def test_two_appliers_and_three_workers_run_the_actions_of_a_plan(composed, tmp_path):
+    broker = broker_for_tests()
+    with database_for_tests() as record:
         local = Local(tmp_path, composed, record, broker)
         with closing(local):
             assert local.start("tables").wait(timeout=120) == 0, local.told()

@@ -7,16 +7,12 @@ databases do when they connect (getenv(3)).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from api_client import api_process, configured
 from command_line import EXAMPLE
-from scratch_database import database_for_tests
-from test_worker_fleet import DATABASES, broker_url
-from worker_processes import Fleet, fleet
+from worker_processes import fleet_for_tests
 
 from planner.plan.states import PlanState
 
@@ -36,22 +32,15 @@ def changes(folder: Path, *programs: str) -> list[str]:
     return [line for line in found if not line.endswith(" starts")]
 
 
-@pytest.fixture
-def processes(tmp_path: Path) -> Iterator[Fleet]:
-    """A fleet on PostgreSQL and Redis."""
-    broker, scratch = broker_url("redis"), contextmanager(database_for_tests)
-    with scratch(*DATABASES["postgresql"]) as record, fleet(tmp_path, record, broker) as made:
-        yield made
-
-
 @pytest.mark.server
-def test_a_worker_and_an_applier(processes):
+def test_a_worker_and_an_applier(tmp_path):
     """Celery sets variables when a worker starts."""
-    processes.workers(1, **watched(processes.folder))
-    processes.start("actionplan-applier", **watched(processes.folder))
-    plan = processes.ended(processes.shells(4, 0.1))
+    with fleet_for_tests(tmp_path, broker="redis") as processes:
+        processes.workers(1, **watched(tmp_path))
+        processes.start("actionplan-applier", **watched(tmp_path))
+        plan = processes.ended(processes.shells(4, 0.1))
     assert plan.state is PlanState.SUCCEEDED
-    found = changes(processes.folder, "actionplan-worker", "actionplan-applier")
+    found = changes(tmp_path, "actionplan-worker", "actionplan-applier")
     assert any(line.startswith("actionplan-worker b'CELERY_LOG_LEVEL'") for line in found)
     assert [line for line in found if not line.endswith(" beside nothing")] == []
 

@@ -24,7 +24,7 @@ from api_client import Process
 from command_line import wait_until
 from reserved_port import ReservedPort
 from scratch_broker import Broker, scratch_broker
-from scratch_database import POSTGRESQL, database_for_tests, run
+from scratch_database import database_for_tests, run
 from worker_processes import Processes
 
 from applier.delivery.messaging import message_of
@@ -124,8 +124,7 @@ class Site:
 def site(tmp_path: Path) -> Iterator[Site]:
     """A site with a database and a broker of its own."""
     with ExitStack() as scratch:
-        database = contextmanager(database_for_tests)
-        url = scratch.enter_context(database("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL))
+        url = scratch.enter_context(database_for_tests())
         schema_version.upgrade(url)
         made = Site(tmp_path, url, scratch.enter_context(scratch_broker()))
         scratch.callback(made.end)

@@ -8,11 +8,11 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from scratch_database import POSTGRESQL, database_for_tests
+from scratch_database import database_for_tests
 from worker_processes import PATIENCE_S, PROGRAMS, Processes, until
 
 from applier.storage import schema_version
@@ -38,8 +38,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     with ExitStack() as scratch:
         url = f"sqlite:///{tmp_path}/record.sqlite"
         if request.param == "postgresql":
-            database = contextmanager(database_for_tests)
-            url = scratch.enter_context(database("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL))
+            url = scratch.enter_context(database_for_tests())
             schema_version.upgrade(url)
         configuration = CONFIGURATION.format(folder=tmp_path, url=url)
         (tmp_path / "watcher.conf").write_text(configuration, encoding="utf-8")

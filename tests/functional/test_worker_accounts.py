@@ -14,8 +14,8 @@ from uuid import uuid4
 import kombu
 import pytest
 from command_line import ROOT
-from scratch_broker import rabbitmq_url
-from scratch_database import MYSQL, POSTGRESQL, connected, database_for_tests
+from scratch_broker import broker_for_tests
+from scratch_database import connected, database_for_tests
 from store_checks.running_plans import NOW, claimed, starts
 from worker_processes import fleet, until
 
@@ -58,12 +58,8 @@ class Setting(NamedTuple):
 def accounts(request: pytest.FixtureRequest) -> Iterator[Accounts]:
     """Yield a record, prepared by the file in etc/ as its comment says."""
     kind, account = request.param, f"worker_{uuid4().hex[:12]}"
-    variable, default = {
-        "postgresql": ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL),
-        "mysql": ("ACTIONPLAN_TEST_MYSQL", MYSQL),
-    }[kind]
     prepare = {"postgresql": on_postgresql, "mysql": on_mariadb}[kind]
-    for url in database_for_tests(variable, default):
+    with database_for_tests(kind) as url:
         upgrade(url)
         drop, workers_url = prepare(url, account)
         try:
@@ -181,7 +177,7 @@ def test_the_program_needs_no_more_than_its_account_may(setting, tmp_path):
         setting.owners_url,
         f"UPDATE actionplan_worker_job SET queue = '{queue}' WHERE queue = 'site-b'",
     )
-    broker = rabbitmq_url()
+    broker = broker_for_tests()
     with fleet(tmp_path, setting.owners_url, broker) as made:
         text = made.configuration.read_text(encoding="utf-8").replace(made.site, queue)
         text = text.replace(setting.owners_url, setting.url.replace("%", "%%"))

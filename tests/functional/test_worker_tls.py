@@ -11,9 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from scratch_broker import rabbitmq_url
-from scratch_database import POSTGRESQL, database_for_tests
-from worker_processes import fleet, until
+from scratch_broker import broker_for_tests
+from worker_processes import fleet_for_tests, until
 
 from applier.store.worker_jobs import AttemptKey
 from applier.workers.celery_app import CeleryDelivery, celery_app
@@ -63,7 +62,7 @@ def with_tls(broker: str, certificate: tuple[Path, Path]) -> Iterator[str]:
 @pytest.fixture
 def broker() -> str:
     """Return the URL of a broker without TLS, or skip the test."""
-    return rabbitmq_url()
+    return broker_for_tests()
 
 
 @pytest.fixture
@@ -76,12 +75,7 @@ def certificates(tmp_path: Path) -> Certificates:
 
 def test_a_plan_runs_over_a_broker_that_is_known_by_its_authority(broker, certificates, tmp_path):
     own = certificates.of("broker", "IP:127.0.0.1")
-    default = ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
-    with (
-        with_tls(broker, own) as url,
-        contextmanager(database_for_tests)(*default) as record,
-        fleet(tmp_path, record, broker) as processes,
-    ):
+    with with_tls(broker, own) as url, fleet_for_tests(tmp_path) as processes:
         text = processes.configuration.read_text(encoding="utf-8")
         tls = f"broker = {url}\nbroker_ca_file = {certificates.authority}"
         processes.configuration.write_text(text.replace(f"broker = {broker}", tls))

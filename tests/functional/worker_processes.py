@@ -20,7 +20,8 @@ from uuid import uuid4
 
 import kombu
 from reserved_port import ReservedPort
-from scratch_database import run
+from scratch_broker import broker_for_tests
+from scratch_database import database_for_tests
 
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
@@ -45,8 +46,6 @@ broker = {broker}
 queues = {site}
 route = region
 lease_s = {lease_s}
-[simulated_nodes]
-log = {folder}/nodes.log
 """
 #: Writes a line at its begin and at its end: what really happened.
 SHELL = 'echo "B {name}" >> {log}; sleep {seconds}; echo "E {name}" >> {log}'
@@ -108,10 +107,6 @@ class Fleet(Processes):
         self.configuration.write_text(text, encoding="utf-8")
         self.url, self.store = url, SqlStore(url)
 
-    def selected(self, statement: str) -> list[Any]:
-        """Return the first value of each row that a statement finds in the record."""
-        return run(self.url, statement)
-
     def workers(self, number: int, **environment: str) -> list[subprocess.Popen[bytes]]:
         """Start workers, and wait until the record knows them."""
         before = len(self.store.workers())
@@ -134,36 +129,6 @@ class Fleet(Processes):
             tokens=(f"region:{self.site}",),
             input_parameters={"command": command},
         )
-
-    def nodes(self, number: int, seconds: float) -> ActionPlan:
-        """Save a PENDING plan of two tasks on each of so many simulated nodes."""
-        actions = []
-        for i in range(number):
-            before: tuple[str, ...] = ()
-            for task in ("prepare", "deploy"):
-                actions.append(
-                    Action(
-                        uuid=str(uuid4()),
-                        name=f"{task}/{i}",
-                        action_type="shell",
-                        tokens=(f"node:{i}", f"region:{self.site}"),
-                        needs=before,
-                        parents=before,
-                        input_parameters={
-                            "node": str(i),
-                            "command": task,
-                            "duration_s": seconds,
-                        },
-                    )
-                )
-                before = (actions[-1].uuid,)
-        return self.pending(actions)
-
-    def done_on_nodes(self) -> list[str]:
-        """Return the lines of simulated tasks that did their work."""
-        log = self.folder / "nodes.log"
-        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-        return [" ".join(line.split()[2:]) for line in lines if line.split()[1] == "changed"]
 
     def pending(self, actions: Sequence[Action]) -> ActionPlan:
         """Save a PENDING plan."""
@@ -237,6 +202,16 @@ def fleet(
         yield made
     with kombu.Connection(broker, connect_timeout=5) as connection:
         connection.default_channel.queue_delete(f"actionplan.{made.site}")
+
+
+@contextmanager
+def fleet_for_tests(
+    folder: Path, database: str = "postgresql", broker: str = "rabbitmq", **options: Any
+) -> Iterator[Fleet]:
+    """Yield a fleet on a new database of a kind of server, or skip the test."""
+    url = broker_for_tests(broker)
+    with database_for_tests(database) as record, fleet(folder, record, url, **options) as made:
+        yield made
 
 
 def until(what: Callable[[], object], told: Callable[[], str] = str) -> None:

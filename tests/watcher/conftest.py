@@ -10,7 +10,7 @@ import programs
 import pytest
 from environments import Environment
 from lab_servers import Servers
-from scratch_database import MYSQL, database_for_tests
+from scratch_database import database_for_tests
 from watcher_lab import WatcherLab
 
 #: Programs for the Pythons of the environments.
@@ -26,7 +26,8 @@ def watcher_environment() -> Environment:
 @pytest.fixture(scope="session")
 def watcher_database() -> Iterator[str]:
     """Return the URL of an empty database for a lab."""
-    yield from database_for_tests("ACTIONPLAN_TEST_MYSQL", MYSQL)
+    with database_for_tests("mysql") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
