@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from command_line import PATIENCE_S, CommandLine
-from falcon import testing
+from falcon.testing import Result, TestClient
 
 from applier import configuration
 from applier.api import routing
@@ -30,6 +30,16 @@ JSON = {"Content-Type": "application/json"}
 _LISTENING = re.compile(r"Listening on (http[^\s,]+)")
 
 
+DOCUMENT = {
+    "name": "night",
+    "actions": [
+        {"name": "first", "action_type": "nop", "touches": ["node:a"]},
+        {"name": "second", "action_type": "nop", "touches": ["node:a"]},
+    ],
+}
+SHELL = {"actions": [{"name": "s", "action_type": "shell", "input_parameters": {"command": "id"}}]}
+
+
 def configured(actionplan: CommandLine, **api: Any) -> CommandLine:
     """Configure a command line whose record and simulated cloud need no environment."""
     own = {"connection": f"sqlite:///{actionplan.record}", "simulator": actionplan.simulator}
@@ -38,11 +48,46 @@ def configured(actionplan: CommandLine, **api: Any) -> CommandLine:
     return actionplan
 
 
-def client_of(actionplan: CommandLine) -> testing.TestClient:
+def client_of(actionplan: CommandLine) -> TestClient:
     """Return a client of the application, with the record of a command line."""
     conf = configuration.load([str(actionplan.configuration)])
     application = routing.make(Assembly(conf))
-    return testing.TestClient(application, headers={"Host": HOST})
+    return TestClient(application, headers={"Host": HOST})
+
+
+def administrators(actionplan: CommandLine, **api: Any) -> TestClient:
+    """Return a client whose callers may administer the record."""
+    policy = actionplan.folder / "policy.yaml"
+    rules = ("record:administer", "event:administer")
+    policy.write_text("".join(f"{rule}: role:operator\n" for rule in rules), encoding="utf-8")
+    configured(actionplan, **api)
+    with actionplan.configuration.open("a", encoding="utf-8") as file:
+        file.write(f"[oslo_policy]\npolicy_file = {policy}\n")
+    return client_of(actionplan)
+
+
+def post(api: TestClient, path: str, value: Any = None, **headers: str) -> Result:
+    """Send JSON."""
+    body = "" if value is None else json.dumps(value)
+    return api.simulate_post(path, body=body, headers={**JSON, **headers})
+
+
+def stored(api: TestClient, document: Any = DOCUMENT) -> str:
+    """Store a plan of a document; return its uuid."""
+    made = post(api, "/v2/plans", document)
+    assert made.status_code == 201, made.text
+    return str(made.json["uuid"])
+
+
+def is_problem(answer: Result, status: int, text: str) -> bool:
+    """Check that an answer is a problem document that says something."""
+    problem = answer.json
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert problem["instance"] == answer.headers["x-openstack-request-id"]
+    assert text in problem["detail"], problem
+    return True
 
 
 class Answer(NamedTuple):

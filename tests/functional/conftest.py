@@ -32,6 +32,14 @@ def actionplan(
 
 
 @pytest.fixture
+def api(actionplan: CommandLine) -> Any:
+    """Return a client of the API with an empty record."""
+    from api_client import client_of, configured
+
+    return client_of(configured(actionplan))
+
+
+@pytest.fixture
 def gate(actionplan: CommandLine) -> Iterator[Gate]:
     """Return what the first action waits for."""
     made = Gate(actionplan.folder)

@@ -12,79 +12,57 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from api_client import JSON, api_process, client_of, configured
-from command_line import EXAMPLE, PATIENCE_S, CommandLine
-from falcon.testing import TestClient
+from api_client import (
+    JSON,
+    administrators,
+    api_process,
+    client_of,
+    configured,
+    is_problem,
+    post,
+    stored,
+)
+from command_line import EXAMPLE, PATIENCE_S
 from reserved_port import ReservedPort
-from test_api_archives import administrators
-from test_api_v2 import is_problem, post, stored
 from test_cli_hosts import WEB, created, destination, move
 
 from applier.clouds.simulated import SimulatedCloud
 
 
 @pytest.fixture
-def api(actionplan: CommandLine) -> TestClient:
-    """Return a client of the API."""
-    return client_of(configured(actionplan))
+def admin(actionplan):
+    """Return a client whose callers may administer the record."""
+    return administrators(actionplan)
 
 
-def test_head_answers_as_get_without_a_body(actionplan):
-    api = administrators(actionplan)
-    uuid = stored(api)
-    paths = api.simulate_get("/v2/openapi.json").json["paths"]
+def test_head_answers_as_get_without_a_body(admin):
+    uuid = stored(admin)
+    paths = admin.simulate_get("/v2/openapi.json").json["paths"]
     names = {"plan": uuid, "new": uuid, "action": "first", "name": "migrate", "worker": "w"}
     asked = [path.format(**names) for path, methods in paths.items() if "get" in methods]
     asked += ["/", "/v1", "/v1/action_plans", f"/plans/{uuid}", "/metrics", "/healthz", "/nope"]
     for path in asked:
-        get, head = api.simulate_get(path), api.simulate_head(path)
-        assert head.status_code == get.status_code, path
-        assert head.content == b"", path
+        get, head = admin.simulate_get(path), admin.simulate_head(path)
+        assert (head.status_code, head.content) == (get.status_code, b""), path
         same = {"content-type", "etag"} & get.headers.keys()
         assert {n: head.headers[n] for n in same} == {n: get.headers[n] for n in same}, path
-    assert api.simulate_head("/v2/purge").status_code == 405
+    assert admin.simulate_head("/v2/purge").status_code == 405
 
 
-def test_times_without_an_offset_are_refused(actionplan):
-    api = administrators(actionplan)
-    uuid, time = stored(api), "2999-08-01T00:00:00"
-    asked: list[tuple[str, str, Any]] = [
+def test_times_without_an_offset_are_refused(admin):
+    uuid, time = stored(admin), "2999-08-01T00:00:00"
+    for method, path, body in (
         ("POST", f"/v2/plans/{uuid}/start", {"at": time}),
         ("POST", "/v2/purge", {"before": time}),
         ("GET", f"/v2/plans?since={time}", None),
         ("GET", f"/v2/plans?until={time}", None),
-    ]
-    for method, path, body in asked:
-        for good in (False, True):
-            given = json.dumps(body).replace(time, f"{time}Z" if good else time)
-            answer = api.simulate_request(
-                method,
-                f"{path}Z" if good and body is None else path,
-                body=given if body else "",
-                headers={"Content-Type": "application/json"},
-            )
-            if good:
-                assert answer.status_code == 200, answer.text
-            else:
-                assert is_problem(answer, 400, "has no offset"), path
-
-
-def test_what_watcher_has_and_actionplan_has_not_is_named(api):
-    for path, text in (
-        ("/v1/audits", "no audits"),
-        ("/v1/audit_templates/detail", "no audit templates"),
-        ("/v1/nope", "no such path"),
     ):
-        answer = api.simulate_get(path)
-        fault = json.loads(answer.json["error_message"])
-        assert (answer.status_code, text in fault["faultstring"]) == (404, True)
-
-
-def test_a_plan_that_has_not_run_cannot_be_rolled_back_yet(api):
-    uuid = stored(api)
-    assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "")
-    post(api, f"/v2/plans/{uuid}/start")
-    assert is_problem(post(api, f"/v2/plans/{uuid}/rollback"), 409, "it is PENDING")
+        sent = json.dumps(body) if body else ""
+        wrong = admin.simulate_request(method, path, body=sent, headers=JSON)
+        assert is_problem(wrong, 400, "has no offset"), path
+        path, sent = (text.replace(time, f"{time}Z") for text in (path, sent))
+        right = admin.simulate_request(method, path, body=sent, headers=JSON)
+        assert right.status_code == 200, right.text
 
 
 def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(api, actionplan):
@@ -156,17 +134,16 @@ def test_answers_name_fields_of_the_api_and_no_options(api):
 
 
 HEAD = b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 #: Requests that are malformed below the application.
 MALFORMED = [
     HEAD + b"Content-Length: -5\r\n\r\n{}",
     HEAD + b"Content-Length: +2\r\n\r\n{}",
     HEAD + b"Content-Length: two\r\n\r\n{}",
-    CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n",
-    CHUNKED + b"2\r\n{}XX0\r\n\r\n",
-    CHUNKED + b"5\r\n{}\r\n0\r\n\r\n",
+    HEAD + CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n",
+    HEAD + CHUNKED + b"2\r\n{}XX0\r\n\r\n",
+    HEAD + CHUNKED + b"5\r\n{}\r\n0\r\n\r\n",
 ]
 
 
@@ -181,27 +158,6 @@ def test_wrong_lengths_and_chunks_are_refused(actionplan):
                 answer.begin()
                 assert (answer.status, answer.read() != b"") == (400, True), request
         assert api("/v2/plans").json == {"plans": [], "total": 0}
-
-
-def test_a_start_in_a_window_needs_windows(api):
-    answer = post(api, f"/v2/plans/{stored(api)}/start", {"in_window": True})
-    assert is_problem(answer, 400, "in_window")
-
-
-def test_facts_of_a_cloud_that_is_not_configured_are_refused(api):
-    document = {"kind": "solution", "actions": []}
-    for cloud in ("openstack", "nope"):
-        answer = api.simulate_post(
-            "/v2/plans", body=json.dumps(document), headers=JSON, params={"facts_from": cloud}
-        )
-        assert answer.status_code in (400, 422), answer.text
-
-
-def test_a_host_or_an_origin_that_is_none_is_refused(api):
-    for path in ("/v2/plans", "/v1/action_plans", "/plans"):
-        for name, value in (("Host", "127.0.0.1:abc"), ("Origin", "http://[::1")):
-            answer = api.simulate_get(path, headers={name: value})
-            assert (answer.status_code, name in answer.text) == (400, True)
 
 
 def test_a_rehearsal_tells_what_the_command_line_tells(api, actionplan):
@@ -236,3 +192,47 @@ def test_a_dry_run_asks_and_changes_nothing_and_tells_what_a_guard_refuses(api, 
     plan = stored(api)
     found = client_of(actionplan).simulate_get(f"/v2/plans/{plan}/dry-run").json
     assert (found["refused"], found["moved"], "approv" in found["guard"]) == (True, None, True)
+
+
+# What administrators do: export, import, purge
+
+
+def test_a_plan_goes_to_another_record_with_its_history(admin, actionplan):
+    uuid = stored(admin)
+    exported = admin.simulate_get(f"/v2/plans/{uuid}/export")
+    assert exported.json == json.loads(actionplan.good("export", uuid))
+    assert is_problem(post(admin, "/v2/imports", exported.json), 409, "already in the record")
+    actionplan.record.unlink()
+    other = administrators(actionplan)
+    made = post(other, "/v2/imports", exported.json)
+    assert (made.status_code, made.json["uuid"]) == (201, uuid)
+    verbs = [entry["verb"] for entry in other.simulate_get("/v2/history").json["history"]]
+    assert sorted(verbs) == ["create", "import"]
+    broken = {**exported.json, "version": "9", "more": 1}
+    assert is_problem(post(other, "/v2/imports", broken), 400, "version")
+
+
+def test_durations_are_listed_exported_and_imported(admin):
+    document = {"durations": [{"action_type": "migrate", "seconds": [60, 90]}]}
+    told = post(admin, "/v2/durations", document).json["messages"]
+    assert ["2 durations" in text for text in told] == [True]
+    [known] = admin.simulate_get("/v2/durations").json["durations"]
+    assert (known["action_type"], known["imported"]) == ("migrate", 2)
+    assert admin.simulate_get("/v2/durations/export").json == {"durations": []}
+    wrong = post(admin, "/v2/durations", {"durations": [{"action_type": "migrate"}]})
+    assert is_problem(wrong, 400, "seconds")
+
+
+def test_old_plans_are_purged(admin):
+    uuid = stored(admin)
+    assert admin.simulate_delete(f"/v2/plans/{uuid}").status_code == 204
+    for year, told in ((2020, "0 plans deleted for good."), (2999, "1 plan deleted for good.")):
+        purged = post(admin, "/v2/purge", {"before": f"{year}-01-01T00:00:00Z"})
+        assert purged.json == {"more": False, "messages": [told]}
+    assert admin.simulate_get(f"/v2/plans/{uuid}").status_code == 404
+
+
+def test_only_an_administrator_may(api):
+    refused = [api.simulate_get(f"/v2/plans/{stored(api)}/export")]
+    refused += [post(api, f"/v2/{path}", {}) for path in ("imports", "purge", "durations")]
+    assert [answer.status_code for answer in refused] == [403] * 4

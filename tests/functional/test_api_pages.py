@@ -131,16 +131,6 @@ def test_a_page_says_what_its_reader_may_do(kept):
         assert answer.status_code == (200 if may else 403)
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_a_browser_sends_for_another_site_changes_nothing(api, kept, site):
-    path = f"/v2/plans/{kept.plan().uuid}/start"
-    answer = api.simulate_post(path, headers={**JSON, "Sec-Fetch-Site": site}, body="{}")
-    assert answer.status_code == 403
-    assert answer.json["title"] == "Other site"
-    own = {**JSON, "Sec-Fetch-Site": "same-origin", "Origin": f"http://{HOST}"}
-    assert api.simulate_post(path, headers=own, body="{}").status_code == 200
-
-
 def test_a_token_in_the_address_lets_its_user_in(kept):
     client, uuid = made(kept, AddressWithToken(TOKEN, "ada")), kept.plan().uuid
     for query in ({}, {"token": "another"}, {"token": [TOKEN, TOKEN]}):

@@ -13,12 +13,19 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from api_client import HOST, client_of, configured
+from api_client import (
+    DOCUMENT,
+    HOST,
+    administrators,
+    client_of,
+    configured,
+    is_problem,
+    post,
+    stored,
+)
 from command_line import CommandLine
 from falcon.testing import Result, TestClient
 from scratch_database import empty_record_on, run
-from test_api_archives import administrators
-from test_api_v2 import DOCUMENT, is_problem, post, stored
 
 from applier import configuration
 from applier.api import routing
