@@ -22,6 +22,7 @@ from falcon.testing import Result, TestClient
 from applier import configuration
 from applier.api import routing
 from applier.assembly import Assembly
+from applier.storage.sql import SqlStore
 
 PROGRAM = Path(sys.executable).with_name("actionplan-api")
 #: The name by which requests in this process ask.
@@ -88,6 +89,52 @@ def is_problem(answer: Result, status: int, text: str) -> bool:
     assert problem["instance"] == answer.headers["x-openstack-request-id"]
     assert text in problem["detail"], problem
     return True
+
+
+class WatcherClient:
+    """Asks as Watcher's client does; paths are below /v1 if they begin with no slash."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+        self._client = TestClient(routing.make(assembly))
+
+    @property
+    def store(self) -> SqlStore:
+        """The record that the application uses."""
+        return self.assembly.store
+
+    def ask(
+        self, path: str, *, method: str = "GET", version: str | None = "1.5", **options: Any
+    ) -> Result:
+        """Send a request; return the answer, whatever it is."""
+        headers = {"OpenStack-API-Version": f"infra-optim {version}"} if version else {}
+        path, _, query = path.partition("?")
+        return self._client.simulate_request(
+            method,
+            path if path.startswith("/") else f"/v1/{path}",
+            host="127.0.0.1",
+            query_string=query,
+            headers={**headers, **options.pop("headers", {})},
+            **options,
+        )
+
+    def get(self, path: str, **options: Any) -> Any:
+        """Return the document at a path, which must be there."""
+        answer = self.ask(path, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json
+
+    def refused(self, path: str, **options: Any) -> tuple[int, str]:
+        """Return status and text of a refusal, from JSON in a text of JSON."""
+        answer = self.ask(path, **options)
+        fault = json.loads(answer.json["error_message"])
+        assert set(fault) == {"faultcode", "faultstring", "debuginfo"}
+        return answer.status_code, fault["faultstring"]
+
+    def patch(self, path: str, **fields: Any) -> dict[str, Any]:
+        """Return the options of a request that replaces fields."""
+        steps = [{"op": "replace", "path": f"/{k}", "value": v} for k, v in fields.items()]
+        return {"path": path, "method": "PATCH", "json": steps}
 
 
 class Answer(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,19 @@ def api(actionplan: CommandLine) -> Any:
     from api_client import client_of, configured
 
     return client_of(configured(actionplan))
+
+
+@pytest.fixture
+def v1(actionplan: CommandLine) -> Iterator[Any]:
+    """Return a client of Watcher's API with an empty record."""
+    from api_client import WatcherClient, configured
+
+    from applier import configuration
+    from applier.assembly import Assembly
+
+    conf = configuration.load([str(configured(actionplan).configuration)])
+    with closing(Assembly(conf)) as assembly:
+        yield WatcherClient(assembly)
 
 
 @pytest.fixture

@@ -16,26 +16,10 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
-from api_client import JSON, api_process, client_of, configured
-from command_line import PATIENCE_S, CommandLine, wait_until
-from falcon.testing import TestClient
+from api_client import DOCUMENT, JSON, api_process, client_of, configured, stored
+from command_line import PATIENCE_S, wait_until
 
 from applier.notifications.schema import SCHEMA
-
-DOCUMENT = json.dumps(
-    {"actions": [{"name": n, "action_type": "nop"} for n in ("one", "two")]}
-).encode()
-
-
-@pytest.fixture
-def api(actionplan: CommandLine) -> TestClient:
-    """Return a client with an empty record."""
-    return client_of(configured(actionplan))
-
-
-def made(api: TestClient) -> str:
-    """Make a plan, and return its uuid."""
-    return str(api.simulate_post("/v2/plans", body=DOCUMENT, headers=JSON).json["uuid"])
 
 
 def kinds(events: list[Any]) -> list[tuple[str, str]]:
@@ -44,10 +28,10 @@ def kinds(events: list[Any]) -> list[tuple[str, str]]:
 
 
 def test_events_are_recorded_from_the_first_request_on(api):
-    made(api)
+    stored(api)
     first = api.simulate_get("/v2/events").json
     assert first == {"events": [], "last": 0, "newest": 0}
-    plan = made(api)
+    plan = stored(api)
     found = api.simulate_get("/v2/events", params={"after": 0, "wait_s": 0}).json
     assert kinds(found["events"]) == [("plan.history", "create"), ("plan.state", "RECOMMENDED")]
     assert {e["plan"] for e in found["events"]} == {plan}
@@ -59,7 +43,7 @@ def test_events_are_recorded_from_the_first_request_on(api):
 
 def test_a_run_of_the_command_line_is_told(api, actionplan):
     api.simulate_get("/v2/events")
-    plan, other = made(api), made(api)
+    plan, other = stored(api), stored(api)
     actionplan.good("apply", plan, "--yes")
     found = api.simulate_get("/v2/events", params={"plan": plan, "limit": 1000}).json["events"]
     assert ("action.state", "SUCCEEDED") in kinds(found)
@@ -72,7 +56,7 @@ def test_pages_follow_each_other_and_a_gap_is_told(actionplan):
     api = client_of(configured(actionplan))
     api.simulate_get("/v2/events")
     for _ in range(3):
-        made(api)
+        stored(api)
     numbers: list[int] = []
     after = 0
     while after < 6:
@@ -97,7 +81,7 @@ def test_pages_follow_each_other_and_a_gap_is_told(actionplan):
 def test_subscriptions_are_listed_and_removed(actionplan):
     api = client_of(configured(actionplan))
     api.simulate_get("/v2/events")
-    made(api)
+    stored(api)
     [readers] = api.simulate_get("/v2/subscriptions").json["subscriptions"]
     assert (readers["name"], readers["waiting"], readers["held_back"]) == ("readers", 0, {})
     assert api.simulate_get("/v2/dead-events").json == {"events": []}
@@ -139,7 +123,7 @@ def test_a_request_waits_for_the_next_event(actionplan):
         assert api("/v2/events").json["newest"] == 0
         with ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(api, "/v2/events?after=0&wait_s=60") for _ in range(3)]
-            api("/v2/plans", DOCUMENT)
+            api("/v2/plans", json.dumps(DOCUMENT).encode())
             answers = [w.result(PATIENCE_S).json for w in waiting]
         assert all(kinds(a["events"])[0] == ("plan.history", "create") for a in answers)
         # Nothing more happens: the answer is empty, and tells after which number to go on.
@@ -152,7 +136,7 @@ def test_a_stream_goes_on_after_a_break_without_a_gap(actionplan):
         api("/v2/events")
         with stream(api.url, 0) as answer:
             assert answer.headers["Content-Type"].startswith("text/event-stream")
-            api("/v2/plans", DOCUMENT)
+            api("/v2/plans", json.dumps(DOCUMENT).encode())
             first = sent(answer, "RECOMMENDED")
         plan = first[0]["plan"]
         actionplan.good("apply", plan, "--yes")

@@ -17,7 +17,6 @@ from api_client import (
     DOCUMENT,
     HOST,
     administrators,
-    client_of,
     configured,
     is_problem,
     post,
@@ -44,17 +43,16 @@ def actionplan(actionplan: CommandLine) -> CommandLine:
     return configured(actionplan)
 
 
-@pytest.fixture
-def api(actionplan: CommandLine) -> TestClient:
-    """Return a client of the API."""
-    return client_of(actionplan)
-
-
-def record_on(actionplan: CommandLine, url: str) -> None:
-    """Use an empty record on a server."""
-    empty_record_on(url)
-    own = {"connection": url, "simulator": actionplan.simulator, "simulator_speed": 1000}
-    actionplan.configure(actionplan=own)
+@pytest.fixture(
+    params=["", *(pytest.param(kind, marks=pytest.mark.server) for kind in ("postgresql", "mysql"))]
+)
+def record(actionplan, request):
+    """Use an empty record in a file or on a server."""
+    if request.param:
+        url = request.getfixturevalue(f"{request.param}_url")
+        empty_record_on(url)
+        own = {"connection": url, "simulator": actionplan.simulator, "simulator_speed": 1000}
+        actionplan.configure(actionplan=own)
 
 
 @contextmanager
@@ -84,16 +82,8 @@ def verbs(api: TestClient, plan: str) -> list[str]:
     return [entry["verb"] for entry in history]
 
 
-@pytest.mark.parametrize(
-    "server",
-    [
-        pytest.param(None, id="sqlite"),
-        pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
-    ],
-)
-def test_of_many_at_once_one_has_an_effect_and_all_get_its_answer(actionplan, server, request):
-    if server:
-        record_on(actionplan, request.getfixturevalue(server))
+@pytest.mark.usefixtures("record")
+def test_of_many_at_once_one_has_an_effect_and_all_get_its_answer(actionplan):
     made = at_once(actionplan, "/v2/plans", DOCUMENT, **KEY)
     assert {a.status_code for a in made} == {201}
     [uuid] = {a.json["uuid"] for a in made}
@@ -131,17 +121,8 @@ def _steer_at_once(actionplan: CommandLine, api: TestClient, uuid: str) -> None:
     assert len(api.simulate_get(f"/v2/plans/{uuid}/approvals").json["approvals"]) == 1
 
 
-@pytest.mark.parametrize(
-    "server",
-    [
-        pytest.param(None, id="sqlite"),
-        pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
-        pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
-    ],
-)
-def test_of_many_changes_of_one_tag_one_is_made(actionplan, server, request):
-    if server:
-        record_on(actionplan, request.getfixturevalue(server))
+@pytest.mark.usefixtures("record")
+def test_of_many_changes_of_one_tag_one_is_made(actionplan):
     with closed_client(actionplan) as api:
         uuid = stored(api)
         for path, body in (("approve", WHY), ("start", {"at": "2999-01-01T00:00:00Z"})):
