@@ -252,12 +252,6 @@ def test_who_has_collected_all_gets_the_next_worker():
     assert [gates.take(), gates.take()] == ["both", None]
 
 
-@pytest.mark.parametrize(("limits", "workers"), [({"node:*": 0}, 1), ({}, 0), ({"a": -1}, 1)])
-def test_a_limit_is_at_least_one(limits, workers):
-    with pytest.raises(ValueError, match="a limit is at least 1"):
-        Gates(limits, workers)
-
-
 LOADS = {
     "nothing limited": ({}, 4, lambda _i, _chance: ()),
     "one type, few at once": ({"type:a": 2}, 50, lambda _i, _chance: ("type:a",)),
@@ -287,10 +281,6 @@ LOADS = {
 @pytest.mark.parametrize("load", LOADS)
 def test_the_work_for_an_action_does_not_grow_with_the_number_of_actions(load):
     assert examined(load, 8000) <= 1.3 * examined(load, 1000) + 0.1
-
-
-def test_an_action_without_limits_is_examined_once():
-    assert examined("nothing limited", 1000) == 1.0
 
 
 def examined(load: str, number: int) -> float:

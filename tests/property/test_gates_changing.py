@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from test_gates import NEVER, Story, often, seeds
 
@@ -83,20 +82,6 @@ def test_with_patience_limits_hold_and_all_ends(seed):
             assert not story.reference.waiting
 
 
-def test_a_lost_action_keeps_its_tokens_and_gives_back_its_worker():
-    gates = Gates({"node:*": 1}, max_workers=1)
-    gates.submit("a", ("node:1",))
-    assert gates.take() == "a"
-    gates.submit("b", ("node:1",))
-    gates.submit("c")
-    assert gates.unobtainable("b") is None
-    gates.give_up("a")
-    assert (gates.take(), gates.take()) == ("c", None)
-    assert gates.unobtainable("b") == ("node:1", "a")
-    gates.set_limit("node:1", 2)
-    assert gates.unobtainable("b") is None
-
-
 def test_a_collector_starts_anew_when_a_limit_changes():
     gates = Gates({"node:*": 1}, max_workers=9)
     gates.submit("x", ("node:1",))
@@ -110,12 +95,3 @@ def test_a_collector_starts_anew_when_a_limit_changes():
     gates.release("y")
     started = [gates.take() for _ in range(2)]
     assert len([key for key in started if key]) == 1, "one unit of node:1 came free"
-
-
-@pytest.mark.parametrize("number", [0, -1])
-def test_a_limit_is_at_least_one(number):
-    gates = Gates({}, max_workers=1)
-    with pytest.raises(ValueError, match="at least 1"):
-        gates.set_limit("node:1", number)
-    with pytest.raises(ValueError, match="at least 1"):
-        gates.set_workers(number)

@@ -32,36 +32,6 @@ def test_who_was_examined_in_vain_often_enough_collects_its_tokens(patience, sta
     assert taken(gates) == ["big"]
 
 
-def test_workers_are_counted_from_what_there_were_before():
-    gates = Gates({}, 1)
-    for key in "abcdef":
-        gates.submit(key)
-    assert taken(gates) == ["a"]
-    gates.set_workers(3)
-    assert taken(gates) == ["b", "c"]
-    gates.set_workers(4)
-    assert taken(gates) == ["d"]
-    gates.set_workers(2)
-    gates.release("a")
-    gates.release("b")
-    assert taken(gates) == []
-    gates.release("c")
-    assert taken(gates) == ["e"]
-
-
-def test_a_limit_that_is_set_counts_what_runs_and_what_is_lost():
-    gates = Gates({}, 9)
-    for key in "abc":
-        gates.submit(key, ["x"])
-    assert taken(gates) == ["a", "b", "c"]
-    gates.give_up("a")
-    gates.set_limit("x", 3)
-    gates.submit("d", ["x"])
-    assert taken(gates) == []
-    gates.release("b")
-    assert taken(gates) == ["d"]
-
-
 def test_what_is_lost_keeps_a_token_from_those_that_wait():
     gates = Gates({"x": 2, "y": 1}, 9)
     for key in ("a", "b"):

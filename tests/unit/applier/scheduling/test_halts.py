@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from unittest.mock import ANY
-
 import pytest
 from test_scheduler_faults import Faults, held
-from test_scheduler_stories import CANCEL, DONE, PAUSE, action, skip
+from test_scheduler_stories import CANCEL, PAUSE, action, skip
 
 from applier.contracts import Report, Request
 from applier.scheduling.scheduler import HaltReason
@@ -35,13 +33,6 @@ def test_a_pause_after_a_failure_does_not_replace_a_cancel(state):
     assert told.stopped is HaltReason.CANCELLED
 
 
-def test_a_pause_that_is_asked_for_does_not_replace_a_cancel():
-    story = two_running()
-    story.turn(CANCEL)
-    story.turn(PAUSE)
-    assert story.scheduler.stopped is HaltReason.CANCELLED
-
-
 def test_the_first_of_two_failures_is_the_reason_of_a_pause():
     story = two_running(on_failure=OnFailure.PAUSE)
     story.turn("a fails")
@@ -66,10 +57,6 @@ def test_a_cancel_replaces_a_pause_after_a_failure():
         "stop b",
     ]
     assert story.scheduler.stopped is HaltReason.CANCELLED
-
-
-def test_what_failed_while_a_cancel_was_under_way_is_not_tried_again():
-    Faults(action("a", retries=3)).tells(ANY, (CANCEL, ANY), ("a fails", []), DONE)
 
 
 def test_no_other_state_pauses():

@@ -85,9 +85,3 @@ def test_what_is_held_is_skipped_and_cancelled_like_any_other():
     (report,) = made.decide([], [Request(verb="cancel", who="ada")]).ended
     assert (report.uuid, report.state) == (uuids["b"], ActionState.CANCELLED)
     assert made.done
-
-
-def test_nothing_is_asked_without_something_that_holds():
-    made, uuids = scheduler(None, "a")
-    assert made.begin().starts == [uuids["a"]]
-    assert len(made.held) == 0

@@ -164,21 +164,6 @@ def test_an_abort_in_a_delay_ends_the_action():
     )
 
 
-def test_an_abort_of_what_a_cancel_ended_in_its_delay_changes_nothing():
-    Faults(action("a"), action("b"), policies=TWICE).tells(
-        ANY,
-        ("a fails", ANY),
-        (CANCEL, ["plan: ann enough", "a CANCELLED: ann enough", "stop b"]),
-        (ABORT_A, []),
-        ("b", ANY),
-        DONE,
-    )
-
-
-def test_an_abort_of_what_has_not_begun_changes_nothing():
-    Faults(action("b"), action("a", needs=("b",))).tells(ANY, (ABORT_A, []), ("b", ["start a"]))
-
-
 # Actions that need no worker
 
 
@@ -186,16 +171,6 @@ def test_what_takes_no_worker_starts_while_all_workers_are_busy():
     Faults(action("a"), action("b"), action("c"), max_workers=1, workerless={"c"}).tells(
         ["start a", "start c"], ("c", []), ("a", ["start b"])
     )
-
-
-def test_what_takes_no_worker_still_needs_its_tokens():
-    Faults(
-        action("a", tokens=("node:1",)),
-        action("c", tokens=("node:1",)),
-        max_workers=1,
-        limits={"node:*": 1},
-        workerless={"c"},
-    ).tells(["start a"], ("a", ["start c"]))
 
 
 # Actions that were given up
@@ -227,18 +202,6 @@ def test_what_waits_for_a_token_that_stays_held_is_cancelled_when_nothing_else_r
     ]
     assert story.turn("e") == []
     assert story.scheduler.done
-
-
-def test_a_token_of_which_another_unit_is_left_is_not_lost():
-    hanging(action("c", tokens=("node:1",)), limits={"node:*": 2}).tells(
-        ANY, ("a hangs", ["start c"])
-    )
-
-
-def test_a_raised_limit_lets_in_what_waits_for_a_lost_token():
-    hanging(action("b"), action("c", tokens=("node:1",))).tells(
-        ANY, ("a hangs", ANY), ("b", limit(node_1=2), ["start c"])
-    )
 
 
 @pytest.mark.parametrize("given_up", [("a",), ()])
@@ -296,34 +259,7 @@ def test_what_comes_after_what_may_still_run_is_found_in_any_order_of_the_plan()
     ).tells(["b CANCELLED: a"])
 
 
-def test_a_plan_in_which_all_waits_for_what_hangs_ends():
-    members = [action(f"c{i}", tokens=("node:1", "node:2")) for i in range(30)]
-    story = hanging(*members)
-    story.begin()
-    told = story.turn("a hangs")
-    assert len(told) == 30
-    assert story.scheduler.done
-
-
 # Limits
-
-
-def test_a_lowered_limit_binds_new_starts_and_stops_nothing():
-    members = [action(name, tokens=("node:1",)) for name in "abcd"]
-    Faults(*members, limits={"node:*": 2}).tells(
-        ["start a", "start b"],
-        (limit(node_1=1), []),
-        ("a", []),
-        ("b", ["start c"]),
-        (limit(node_1=2), ["start d"]),
-    )
-
-
-def test_a_limit_on_a_token_that_had_none_counts_who_holds_it():
-    members = [action(name, tokens=("node:1",)) for name in "abc"]
-    Faults(*members, max_workers=2).tells(
-        ["start a", "start b"], (limit(node_1=1), "a", []), ("b", ["start c"])
-    )
 
 
 def test_a_limit_of_a_kind_holds_for_each_token_by_itself():
@@ -332,16 +268,6 @@ def test_a_limit_of_a_kind_holds_for_each_token_by_itself():
     story.begin()
     asked = Request(verb="limit", who="ann", limits={"node:*": 1, "max_workers": 4})
     assert story.turn(asked) == ["start c"]
-
-
-def test_fewer_workers_bind_new_starts_and_more_let_in_at_once():
-    Faults(*(action(name) for name in "abcde"), max_workers=2).tells(
-        ["start a", "start b"],
-        (limit(max_workers=1), []),
-        ("a", []),
-        ("b", ["start c"]),
-        (limit(max_workers=3), ["start d", "start e"]),
-    )
 
 
 def test_a_turn_tells_how_many_workers_there_are_now():

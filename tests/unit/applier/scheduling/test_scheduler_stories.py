@@ -14,7 +14,7 @@ from applier.scheduling import order
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
-from planner.plan.model import JOIN, Action, Blocker, Trigger
+from planner.plan.model import JOIN, Action, Trigger
 from planner.plan.states import ActionState, Outcome
 
 State = ActionState
@@ -99,12 +99,6 @@ CANCEL = Request(verb="cancel", who="ann", why="enough")
 PAUSE = Request(verb="pause", who="ann")
 
 
-def test_an_action_starts_when_all_its_parents_have_ended():
-    Story(action("a"), action("b"), action("c", parents=("a", "b"))).tells(
-        ["start a", "start b"], ("a", []), ("b", ["start c"]), ("c", []), DONE
-    )
-
-
 def test_what_was_not_begun_starts_again_at_once_and_counts_as_no_retry():
     story = Story(action("a"), policies={"nop": TypePolicy(retries=1, retry_delay_s=5.0)})
     story.begin()
@@ -126,12 +120,6 @@ def test_what_was_cancelled_before_its_start_did_not_end_well():
     assert not story.scheduler.well
 
 
-def test_ends_that_come_together_are_one_turn():
-    Story(action("a"), action("b"), action("c", parents=("a", "b"))).tells(
-        ANY, ("b", "a", ["start c"])
-    )
-
-
 def test_a_plan_without_actions_is_done_at_once():
     Story().tells([], DONE)
 
@@ -148,12 +136,6 @@ def test_a_failure_ends_what_needs_it_and_names_where_it_began():
             "a fails",
             ["b FAILED_DEPENDENCIES: a FAILED", "c FAILED_DEPENDENCIES: b a FAILED", "start d"],
         ),
-    )
-
-
-def test_with_continue_needs_are_order_only():
-    Story(action("a"), action("b", needs=("a",)), on_failure=OnFailure.CONTINUE).tells(
-        ANY, ("a fails", ["start b"])
     )
 
 
@@ -223,22 +205,9 @@ def test_any_other_halt_counts_before_a_hand_back(event, stopped, first):
     assert story.scheduler.stopped is stopped
 
 
-def test_one_of_several_alternatives_is_enough_and_nobody_waits_for_the_others():
-    Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),))).tells(
-        ["start a", "start b"], ("b", ["start c"]), ("a fails", "c", []), DONE
-    )
-
-
 def test_alternatives_of_which_none_ended_well_end_what_needs_them():
     Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),))).tells(
         ANY, ("a fails", []), ("b fails", ["c FAILED_DEPENDENCIES: 2 a FAILED"])
-    )
-
-
-def test_of_each_group_one_has_to_end_well():
-    group = (("a", "b"), ("b", "c"))
-    Story(action("a"), action("b"), action("c"), action("d", needs_any=group)).tells(
-        ANY, ("a", []), ("c", ["start d"])
     )
 
 
@@ -257,76 +226,12 @@ def test_a_trigger_decides_whether_an_action_runs(event, told):
     Story(*TRIGGERED).tells(ANY, (event, told))
 
 
-def test_a_trigger_may_ask_for_a_failure():
-    Story(action("a"), action("b", triggers=(Trigger("a", (Outcome.FAILED,)),))).tells(
-        ANY, ("a fails", ["start b"])
-    )
-
-
-def test_what_was_not_triggered_ended_well():
-    Story(*TRIGGERED, action("c", needs=("b",))).tells(ANY, ("a ok", ["b SKIPPED", "start c"]))
-
-
-def test_who_asks_for_one_kind_of_failure_may_be_blocked_by_the_other():
-    triggers = (Trigger("a", (Outcome.FAILED,)), Trigger("b", (Outcome.CHANGED,)))
-    blocked_by = (Blocker("a", (Outcome.ERROR,)),)
-    cleanup = action("c", triggers=triggers, blocked_by=blocked_by)
-    for failure, told in (
-        ("a fails", ["start c"]),
-        ("a breaks", ["c FAILED_DEPENDENCIES: a FAILED"]),
-    ):
-        story = Story(action("a"), action("b"), cleanup)
-        story.begin()
-        assert story.turn("b") == []
-        assert story.turn(failure) == told
-
-
-def test_who_is_not_set_off_by_anything_may_be_blocked_all_the_same():
-    blocked_by = (Blocker("a", (Outcome.ERROR,)),)
-    for on_failure, told in (
-        (OnFailure.SKIP_DESCENDANTS, "b FAILED_DEPENDENCIES: a FAILED"),
-        (OnFailure.CONTINUE, "start b"),
-    ):
-        after = action("b", parents=("a",), blocked_by=blocked_by)
-        story = Story(action("a"), after, on_failure=on_failure)
-        story.begin()
-        assert story.turn("a breaks") == [told]
-
-
 def test_a_need_is_looked_at_before_a_trigger():
     Story(
         action("a"),
         action("b"),
         action("c", needs=("b",), triggers=(Trigger("a", (Outcome.CHANGED,)),)),
     ).tells(ANY, ("a ok", "b fails", ["c FAILED_DEPENDENCIES: b FAILED"]))
-
-
-def test_a_join_ends_in_its_turn_and_takes_nothing():
-    Story(
-        action("a"),
-        action("b"),
-        action("j", action_type=JOIN, needs=("a", "b")),
-        action("c", needs=("j",)),
-        max_workers=1,
-    ).tells(["start a"], ("a", ["start b"]), ("b", ["j SUCCEEDED", "start c"]))
-
-
-def test_a_join_passes_a_failure_on():
-    Story(
-        action("a"), action("j", action_type=JOIN, needs=("a",)), action("b", needs=("j",))
-    ).tells(
-        ANY, ("a fails", ["j FAILED_DEPENDENCIES: a FAILED", "b FAILED_DEPENDENCIES: j a FAILED"])
-    )
-
-
-def test_among_those_that_may_start_rank_decides():
-    ranks = {"a": 2, "b": 0, "c": 1}
-    story = Story(action("a"), action("b"), action("c"), max_workers=1, ranks=ranks)
-    assert [story.begin(), story.turn("b"), story.turn("c")] == [
-        ["start b"],
-        ["start c"],
-        ["start a"],
-    ]
 
 
 def test_without_ranks_the_place_in_the_plan_decides():
@@ -345,16 +250,6 @@ def test_an_action_waits_for_a_token_and_the_next_does_not():
     assert story.scheduler.why("b") == WaitReason("token", ("a",), "node:1")
     assert story.turn("c") == []
     assert story.turn("a") == ["start b"]
-
-
-def test_what_does_not_run_takes_no_token():
-    Story(
-        action("a"),
-        action("b", needs=("a",), tokens=("node:1",)),
-        action("c", parents=("b",), tokens=("node:1",)),
-        limits={"node:*": 1},
-        max_workers=1,
-    ).tells(ANY, ("a fails", ["b FAILED_DEPENDENCIES: a FAILED", "start c"]))
 
 
 def test_why_tells_what_an_action_waits_for():
@@ -391,26 +286,11 @@ def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():
     )
 
 
-def test_a_cancel_that_is_there_at_the_beginning_lets_nothing_start():
-    story = Story(action("a"))
-    assert story.begin(CANCEL) == [
-        "plan: ann enough",
-        "a CANCELLED: ann enough",
-    ]
-    assert story.scheduler.done
-
-
 def test_a_cancel_that_comes_with_the_last_end_is_too_late():
     story = Story(action("a"))
     story.begin()
     assert story.turn("a", CANCEL) == []
     assert story.scheduler.stopped is None
-
-
-def test_a_cancel_that_comes_with_an_end_starts_nothing_more():
-    story = Story(action("a"), action("b", parents=("a",)))
-    story.begin()
-    assert story.turn("a", CANCEL)[1:] == ["b CANCELLED: ann enough"]
 
 
 def test_a_pause_lets_what_runs_end_and_leaves_the_rest():
@@ -432,47 +312,15 @@ def test_a_paused_plan_may_still_be_cancelled():
     ]
 
 
-def test_a_skip_takes_effect_when_all_before_has_ended():
-    Story(action("a"), action("b", needs=("a",)), action("c", needs=("b",))).tells(
-        ANY, (skip("b"), []), ("a", ["b SKIPPED: ann broken", "start c"])
-    )
-
-
 def test_a_skip_is_looked_at_before_a_failed_need():
     Story(action("a"), action("b", needs=("a",))).tells(
         ANY, ("a fails", skip("b"), ["b SKIPPED: ann broken"])
     )
 
 
-def test_a_skip_takes_an_action_away_from_the_gates():
-    Story(action("a"), action("b"), action("c", needs=("b",)), max_workers=1).tells(
-        ANY, (skip("b"), ["b SKIPPED: ann broken"]), ("a", ["start c"])
-    )
-
-
 @pytest.mark.parametrize("uuid", ["a", "no such action"])
 def test_a_skip_of_what_runs_or_is_not_there_changes_nothing(uuid):
     Story(action("a"), action("b", needs=("a",))).tells(ANY, (skip(uuid), []), ("a", ["start b"]))
-
-
-def test_what_ended_in_an_earlier_run_is_not_run_again():
-    done = action("a", state=State.SUCCEEDED, outcome=Outcome.CHANGED)
-    Story(done, action("b", needs=("a",))).tells(["start b"])
-
-
-def test_what_was_skipped_early_passes_its_turn_on():
-    """b was skipped before the plan ran; c must still wait for a, which is before b."""
-    skipped = action("b", parents=("a",), state=State.SKIPPED)
-    Story(action("a"), skipped, action("c", parents=("b",))).tells(["start a"], ("a", ["start c"]))
-
-
-def test_an_earlier_failure_still_decides():
-    Story(
-        action("a", state=State.FAILED, outcome=Outcome.FAILED),
-        action("b", state=State.SUCCEEDED, outcome=Outcome.OK),
-        action("c", needs=("a",)),
-        action("d", needs_any=(("a", "b"),)),
-    ).tells(["c FAILED_DEPENDENCIES: a FAILED", "start d"])
 
 
 def test_what_waits_for_itself_does_not_keep_a_plan_from_ending():
@@ -527,32 +375,6 @@ def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
     assert (halt.stopped, story.named(halt.why), halt[2]) == (HaltReason.EXCEEDED, why, None)
 
 
-TWO_GROUPS = [
-    {"name": "control", "nodes": ["1", "2"], "failed_nodes": 1},
-    {"name": "compute", "nodes": ["2", "3"], "failed_nodes": 1},
-]
-
-
-@pytest.mark.parametrize(
-    ("failing", "why"),
-    [
-        (("1", "2"), "2 control 1 1 2"),
-        (("3", "2"), "2 compute 1 3 2"),
-        (("1", "3", "2"), "2 control 1 1 2"),
-    ],
-)
-def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
-    nodes = [on_node(f"on-{name}", name) for name in failing]
-    story = Story(
-        *nodes, action("last", parents=tuple(a.uuid for a in nodes)), tolerances=TWO_GROUPS
-    )
-    story.begin()
-    for node in nodes[:-1]:
-        assert story.turn(f"{node.uuid} fails") == []
-    assert story.turn(f"{nodes[-1].uuid} fails") == [f"last CANCELLED: {why}"]
-    assert story.scheduler.stopped is HaltReason.EXCEEDED
-
-
 def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
     story = Story(
         on_node("a", "1"),
@@ -586,20 +408,6 @@ def test_a_pause_after_a_failure_comes_before_a_tolerance():
     assert story.turn("a fails") == []
     by = Request(verb="pause", who="on_failure = pause", why="a ended FAILED")
     assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED", by)
-
-
-def test_what_goes_on_keeps_its_token_and_its_worker():
-    story = Story(
-        action("a", tokens=("node:1",), state=State.ONGOING),
-        action("b", tokens=("node:1",)),
-        action("c"),
-        action("d"),
-        limits={"node:*": 1},
-        max_workers=2,
-    )
-    assert story.begin() == ["start c"], "b waits for the token, d for a worker"
-    assert story.turn("c") == ["start d"]
-    assert story.turn("a") == ["start b"]
 
 
 def test_what_goes_on_may_end_before_what_stands_before_it_runs_again():
