@@ -7,10 +7,9 @@ import random
 import signal
 import subprocess
 import sys
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from pathlib import Path
 
-import programs
 import pytest
 from store_checks import running_plans
 from store_checks.running_plans import LATER, NOW, claimed, starts, succeeds
@@ -93,26 +92,6 @@ def acknowledged(url, uuid, claim, batches, more_s):
     return int(lines[-1]) if lines else batches
 
 
-@contextmanager
-def small_disk(folder):
-    """Mount a disk of a few hundred KiB there; skips where that is not allowed."""
-    programs.require("mount")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("no right to mount a small disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_disk_that_is_full_stops_the_record_and_breaks_nothing(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    with small_disk(disk), closing(SqlStore(f"sqlite:///{disk}/plans.db")) as store:
-        fill_and_free(store, lambda: fill(disk), lambda: (disk / "filling").unlink())
-
-
 def test_a_file_that_may_not_grow_stops_the_record_and_breaks_nothing(tmp_path):
     with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
         with store._database.read() as transaction:
@@ -126,12 +105,6 @@ def test_a_file_that_may_not_grow_stops_the_record_and_breaks_nothing(tmp_path):
             bound(pages)
 
         fill_and_free(store, stop, lambda: bound(2**30))
-
-
-def fill(disk):
-    with open(disk / "filling", "wb", buffering=0) as filling, suppress(OSError):
-        while True:
-            filling.write(b"x" * 1024)
 
 
 def fill_and_free(store, stop, free):

@@ -43,67 +43,7 @@ def change(path, column, value):
         database.commit()
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "said"),
-    [
-        ("created_at", "'2026-13-45'", "created_at '2026-13-45' is not a time"),
-        ("created_at", "17", "created_at 17 is not a time"),
-        ("name", "CAST(x'ff41' AS TEXT)", "is not UTF-8"),
-        ("requests", "'many'", "requests 'many' is not a whole number"),
-        ("claimed_at", "'x'", "claimed_at 'x' is not a time"),
-    ],
-)
-def test_a_value_that_sqlite_keeps_and_nobody_can_read(path, url, column, value, said):
-    good, bad = new_plan("a"), new_plan("b")
-    with closing(SqlStore(url)) as store:
-        store.save_plan(good)
-        store.save_plan(bad)
-        change(path, column, value)
-        listed = {plan.uuid: plan for plan in store.list_plans()}
-        assert listed[good.uuid].state is PlanState.RECOMMENDED
-        assert store.load_plan(good.uuid) == good
-        assert said in listed[bad.uuid].damage
-        assert (listed[bad.uuid].name or "").encode().isascii(), "an API can send it"
-        assert [p.uuid for p in store.list_plans(limit=1)] == [bad.uuid]
-        assert len(store.list_plans(state=PlanState.RECOMMENDED)) == 2
-        assert store.list_plans(state=PlanState.FAILED) == []
-        with pytest.raises(DamagedRecord, match=said):
-            store.load_plan(bad.uuid)
-        with pytest.raises(DamagedRecord):
-            store.claimant(bad.uuid)
-    assert any(said in problem for problem in check(url).problems)
-
-
 DEEP = '{"a": ' + "[" * 1200 + "]" * 1200 + "}"
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("action", "input_parameters", DEEP),
-        ("action", "description", b"\xff"),
-        ("action_state", "status_message", b"\xff"),
-        ("plan", "name", b"\xff"),
-        ("plan", "warnings", "[1]"),
-        ("plan", "tolerances", '[{"x": 1}]'),
-        ("plan", "guards", '{"windows": [5]}'),
-        ("plan", "guards", '{"extent": 5}'),
-    ],
-)
-def test_a_plan_with_a_value_of_another_kind_is_refused_found_and_removed(
-    path, url, table, column, value
-):
-    plan = new_plan("a")
-    with closing(SqlStore(url)) as store:
-        store.save_plan(plan)
-        with closing(sqlite3.connect(path)) as database:
-            database.execute(f"UPDATE actionplan_{table} SET {column} = ?", [value])
-            database.commit()
-        assert [column in problem for problem in check(url).problems] == [True]
-        with pytest.raises(DamagedRecord, match=column):
-            store.load_plan(plan.uuid)
-        store.remove_damaged_plan(plan.uuid)
-        assert store.list_plans() == []
 
 
 def test_durations_that_are_damaged_hinder_no_other_plan(path, url):

@@ -115,13 +115,6 @@ def told_as_lost(error, *_):
     return refusals.ConnectionLost(error)
 
 
-def test_one_that_broke_while_nobody_used_it_is_replaced(connections, monkeypatch):
-    kept = rolled_back(connections, ValueError())
-    kept.driver.close()
-    monkeypatch.setattr(idle, "refusal", told_as_lost)
-    assert connections.begin("BEGIN").driver is not kept.driver
-
-
 def test_when_one_broke_the_others_are_not_used_again_either(connections, monkeypatch):
     other, broken = connections.begin("BEGIN"), connections.begin("BEGIN")
     for connection in (other, broken):  # the one that was kept last is used first
@@ -159,21 +152,6 @@ def test_two_may_close_at_once(connections):
     connections.close()
     assert connections._idle == []
     connection.driver.close()
-
-
-@pytest.mark.slow
-def test_a_child_leaves_the_connections_of_its_parent_alone(connections):
-    kept = rolled_back(connections, ValueError())
-    child = os.fork()
-    if child == 0:
-        try:
-            own = connections.begin("BEGIN")
-            os._exit(0 if own.driver is not kept.driver and is_open(kept) else 1)
-        except BaseException:
-            os._exit(2)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert connections.begin("BEGIN") is kept
 
 
 def test_a_child_opens_connections_of_its_own(connections, monkeypatch):

@@ -7,7 +7,7 @@ import threading
 from contextlib import closing
 
 import pytest
-from store_checks.running_plans import LATER, ME, NOW, ends, retries, starts
+from store_checks.running_plans import LATER, ME, NOW, claimed, ends, retries, starts
 
 from applier.errors import StoreError
 from applier.storage.refusals import ConnectionLost
@@ -74,3 +74,14 @@ def test_each_write_is_made_once(tmp_path, write_over_cut_line, patience_s):
         loaded = store.load_plan(uuid)
     assert loaded.state is PlanState.PENDING
     assert [(x.state, x.attempts) for x in loaded.actions] == [(ActionState.SKIPPED, 2)]
+
+
+def test_the_same_batch_for_another_reason_is_another_write(tmp_path):
+    with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
+        plan = new_plan("a")
+        (a,) = plan.actions
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(a)], now=NOW)
+        for _ in range(3):  # every attempt fails at the same moment
+            store.commit(plan.uuid, claim, [retries(a), starts(a)], now=NOW)
+        assert len(store.attempts(plan.uuid, a.uuid)) == 4

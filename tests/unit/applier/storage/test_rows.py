@@ -9,20 +9,8 @@ from dataclasses import replace
 import pytest
 
 from applier.storage import rows
-from applier.storage.schema import TABLES
 from applier.testing.sample_plans import new_plan
 from planner.plan.model import Action
-
-
-def test_the_rows_of_a_plan_have_the_columns_of_its_tables():
-    plan = new_plan("a")
-    (row,) = rows.action_rows(plan)
-    claim = {"claim", "claimant_host", "claimant_pid", "claimant_user", "claimant_jobs"}
-    claim |= {"claimant_options"}
-    claim |= {"heartbeat_at", "heartbeat_interval_s", "requests_before", "claimed_at"}
-    order = {"overview", "number", "queued", "reserved", "last_write", "publishes", "deleted_from"}
-    assert set(rows.plan_row(plan)) == {*TABLES["actionplan_plan"]} - claim - order
-    assert set(row) == {*TABLES["actionplan_action"], *TABLES["actionplan_action_state"]}
 
 
 def test_a_shared_set_of_links_is_one_text():

@@ -164,29 +164,6 @@ class TestServerThatIsAway:
             assert gateway.drops == 0
             assert len(store.attempts(plan.uuid, plan.actions[0].uuid)) == 1
 
-    def test_a_patient_store_waits_for_the_server_and_not_for_ever(self, gateway):
-        with closing(SqlStore(gateway.url, patience_s=20)) as store:
-            plan = new_plan("a")
-            claim = claimed(store, plan)
-            gateway.go_away(5)
-            store.beat(plan.uuid, claim, now=NOW)
-            assert gateway.drops == 0
-        with closing(SqlStore(gateway.url, patience_s=0.5)) as store:
-            gateway.go_away(10_000)
-            with pytest.raises(StoreError):
-                store.pending_plans()
-
-    def test_closing_the_store_ends_the_waiting(self, gateway):
-        store = SqlStore(gateway.url, patience_s=60)
-        gateway.go_away(10_000)
-        asked = threading.Thread(target=suppressed, args=(store.pending_plans,))
-        asked.start()
-        asked.join(0.02)
-        assert asked.is_alive()
-        store.close()
-        asked.join(120)
-        assert not asked.is_alive()
-
     @pytest.mark.parametrize("cut", ["before", "after"])
     def test_a_call_made_again_after_a_store_error_is_written_once(self, gateway, cut):
         with closing(SqlStore(gateway.url, patience_s=0)) as store:
@@ -220,16 +197,6 @@ class TestServerThatIsAway:
             assert (waits.state, waits.attempts) == (ActionState.PENDING, 2)
             twice(lambda now: store.skip_action(uuid, a.uuid, now=now, message=""))
 
-    def test_the_same_batch_for_another_reason_is_another_write(self, gateway):
-        with closing(SqlStore(gateway.url, patience_s=0)) as store:
-            plan = new_plan("a")
-            (a,) = plan.actions
-            claim = claimed(store, plan)
-            store.commit(plan.uuid, claim, [starts(a)], now=NOW)
-            for _ in range(3):  # every attempt fails at the same moment
-                store.commit(plan.uuid, claim, [retries(a), starts(a)], now=NOW)
-            assert len(store.attempts(plan.uuid, a.uuid)) == 4
-
     def test_a_server_may_not_think_for_ever(self, gateway):
         with (
             closing(SqlStore(gateway.url)) as store,
@@ -239,11 +206,6 @@ class TestServerThatIsAway:
                 assert database.execute("SHOW statement_timeout").fetchone() == ("30s",)
             else:
                 assert database._read_timeout == 30
-
-
-def suppressed(call):
-    with suppress(StoreError):
-        call()
 
 
 @pytest.mark.server
