@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import jsonschema
+import pytest
 
 from applier.actions.hosts import ChangeNodePowerState, ChangeNovaServiceState
 from applier.actions.instance_moves import Migrate, Resize
 from applier.actions.markers import Nop, Sleep
 from applier.actions.node_commands import Shell
+from applier.actions.parameters import one_line, resource, text, touch
+from planner.plan.model import Effect, Touch
 
 WEB_1 = "6a1f0001-0000-4000-8000-000000000001"
 MOVE = {"resource_id": WEB_1, "migration_type": "live", "source_node": "compute-1"}
@@ -67,3 +70,32 @@ REFUSED = [
 def test_these_are_accepted_and_those_refused():
     assert not [one for one in ACCEPTED if not accepts(*one)]
     assert not [one for one in REFUSED if accepts(*one)]
+
+
+# Parameters that nobody checked are read without an error.
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", 5, True, ["a"], {"a": 1}])
+def test_what_is_no_text_is_nothing(value):
+    assert text({"flavor": value}, "flavor") is None
+
+
+def test_a_name_is_read_before_an_id():
+    assert resource({"resource_id": "6a1f", "resource_name": "web-1"}, "it") == "web-1"
+    assert resource({"resource_id": "6a1f"}, "it") == "6a1f"
+    assert resource({}, "it") == "it"
+
+
+def test_what_has_no_name_or_no_effect_is_not_touched():
+    assert touch("node", "compute-1", Effect.LEAVES) == (Touch("node:compute-1", Effect.LEAVES),)
+    assert touch("node", None) == ()
+    assert touch("node", "compute-1", None) == ()
+
+
+def test_what_steers_a_terminal_is_not_shown():
+    assert one_line("a\x1b[2Jb\x07") == "a?[2Jb?"
+
+
+def test_a_line_is_cut_to_its_limit():
+    assert one_line("x" * 60, 60) == "x" * 60
+    assert one_line("x" * 61, 60) == "x" * 59 + "…"

@@ -76,14 +76,6 @@ def test_all_that_wait_share_the_lists():
     assert nova.since[-1] >= "2026-01-01T00:00:00Z"
 
 
-def test_one_that_is_settled_or_gone_at_once_is_not_waited_for():
-    nova = Nova(1, lists=0)
-    followed = Following(nova.read, nova.changed)
-    assert followed.wait("s0", is_settled, threading.Event()).id == "s0"
-    assert followed.wait("s9", is_settled, threading.Event()) is None
-    assert nova.since == []
-
-
 def test_one_that_is_deleted_meanwhile_is_gone():
     nova = Nova(1, lists=9)
     deleted = SimpleNamespace(id="s0", status="DELETED", updated_at="2026-01-01T00:00:09Z")

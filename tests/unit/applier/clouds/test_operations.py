@@ -236,18 +236,6 @@ def test_a_fault_is_counted_down_and_then_gone(world):
     assert [f["message"] for f in world["faults"]] == ["later"]
 
 
-def test_a_new_instance_goes_where_most_room_is(world):
-    work = operations.create_instance(world, NOTHING, "new", "m1.medium")
-    operations.commit(world, work)
-    assert world["instances"][NOTHING] == {
-        "name": "new",
-        "host": "compute-3",
-        "flavor": "m1.medium",
-        "status": "ACTIVE",
-    }
-    assert operations.named(world, "new") == NOTHING
-
-
 def test_a_name_is_given_once_also_to_two_at_a_time(world):
     with pytest.raises(ActionFailed, match="there is an instance web-1 already"):
         operations.create_instance(world, NOTHING, "web-1", "m1.nano")
