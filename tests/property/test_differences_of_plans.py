@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from examples import examples
+from examples import examples, renamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,31 +25,10 @@ SELDOM = settings(max_examples=examples(25))
 seeds = st.integers(0, 10**6)
 
 
-def changed_links(action: Action, kept: Collection[str], prefix: str) -> Action:
-    """Return an action without its links to what is not kept, and with other uuids."""
-
-    def some(uuids: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(prefix + uuid for uuid in uuids if uuid in kept)
-
-    return replace(
-        action,
-        uuid=prefix + action.uuid,
-        parents=some(action.parents),
-        needs=some(action.needs),
-        needs_any=tuple(group for g in action.needs_any if (group := some(g))),
-        triggers=tuple(
-            t._replace(action=prefix + t.action) for t in action.triggers if t[0] in kept
-        ),
-        blocked_by=tuple(
-            b._replace(action=prefix + b.action) for b in action.blocked_by if b[0] in kept
-        ),
-    )
-
-
 def renumbered(plan: ActionPlan, chance: Random, kept: Collection[str] | None = None) -> ActionPlan:
     """Return a plan with other uuids, in another order, and without what is not kept."""
     left = {a.uuid for a in plan.actions} if kept is None else kept
-    actions = [changed_links(a, left, "new-") for a in plan.actions if a.uuid in left]
+    actions = [renamed(a, "new-{}".format, left) for a in plan.actions if a.uuid in left]
     chance.shuffle(actions)
     return replace(plan, uuid="other", actions=tuple(actions))
 

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import networkx as nx
 import pytest
+from examples import renamed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -243,16 +244,6 @@ def test_other_uuids_give_the_same_picture(form: object, plan: ActionPlan) -> No
     def other(uuid: str) -> str:
         return f"x{99 - int(uuid[1:])}"
 
-    renamed = tuple(
-        replace(
-            a,
-            uuid=other(a.uuid),
-            parents=tuple(map(other, a.parents)),
-            needs=tuple(map(other, a.needs)),
-            needs_any=tuple(tuple(map(other, g)) for g in a.needs_any),
-            triggers=tuple(Trigger(other(t.action), t.outcomes) for t in a.triggers),
-        )
-        for a in plan.actions
-    )
+    actions = tuple(renamed(a, other) for a in plan.actions)
     with mock.patch.object(drawing, "MANY", 4):
-        assert form.render(plan) == form.render(replace(plan, actions=renamed))  # type: ignore[attr-defined]
+        assert form.render(plan) == form.render(replace(plan, actions=actions))  # type: ignore[attr-defined]

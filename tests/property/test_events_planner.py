@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
+import networkx as nx
 from examples import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,9 @@ from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
 from planner.plan.model import ActionPlan
 from planner.plan.states import WELL, ActionState, Outcome
+from planner.planners.events import cutting
+from planner.planners.events.cutting import cut
+from planner.planners.events.event_graph import reachable_pairs
 from planner.planners.events.planner import EventsPlanner
 from planner.testing import check_planner, plan
 
@@ -214,23 +219,6 @@ def test_every_run_ends_and_what_ran_had_a_reason(document: dict[str, Any], seed
             assert any(ends[label[u]].state not in WELL for u in before)
 
 
-@SETTINGS
-@given(documents, st.integers(0, 9))
-def test_a_failure_blocks_whoever_did_not_ask_for_it(document: dict[str, Any], seed: int) -> None:
-    made = planned({**document, "fan_in": {}})
-    ends, _, starts = run(made, fate(seed, ANY))
-    label = {action.uuid: action.label for action in made.actions}
-    for action in made.actions:
-        failed = [u for u in action.needs if ends[label[u]].state not in WELL]
-        asked = [t for t in action.triggers if not FAILURES.isdisjoint(t.outcomes)]
-        assert {t.action for t in asked}.isdisjoint(action.needs)
-        if action.triggers:
-            sources = {t.action for t in action.triggers}
-            assert sources == {t.action for t in asked} | set(action.needs)
-        if failed:
-            assert action.label not in starts
-
-
 NAMES = [f"{letter}.run" for letter in "abcde"]
 KINDS = st.sampled_from([["changed"], ["failed"], ["error"], ["changed", "error"]])
 forward = st.tuples(st.integers(0, 3), st.integers(1, 4)).filter(lambda pair: pair[0] < pair[1])
@@ -279,3 +267,71 @@ def test_a_kill_at_any_moment_loses_no_event(
     ends_after, _, starts_after = run(made, fate(seed, ANY), stop_after=moment)
     assert ends_after == ends
     assert sorted(starts_after) == sorted(starts)
+
+
+# Cutting loops quickly gives what the rule gives, followed to the letter.
+
+Edges = set[tuple[int, int]]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, Edges, Edges, set[int]]:
+    """Any graph of which each node is reached from a root over loose edges."""
+    count = draw(st.integers(1, 8))
+    node = st.integers(0, count - 1)
+    loose = draw(st.sets(st.tuples(node, node), max_size=3 * count))
+    fixed = draw(st.sets(st.tuples(node, node), max_size=count)) if draw(st.booleans()) else set()
+    roots = draw(st.sets(node))
+    return count, fixed, loose, roots | set(range(count)) - reached(count, loose, roots)
+
+
+def graph_of(count: int, edges: Edges) -> nx.DiGraph[int]:
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    graph.add_edges_from(edges)
+    return graph
+
+
+def reached(count: int, edges: Edges, roots: set[int]) -> set[int]:
+    graph = graph_of(count, edges)
+    return roots.union(*(nx.descendants(graph, root) for root in roots))
+
+
+def by_the_letter(count: int, fixed: Edges, loose: Edges, roots: set[int]) -> list[tuple[int, int]]:
+    """Begin anew after each cut, and look at everything again."""
+    left, found = set(loose), []
+    while True:
+        graph = graph_of(count, fixed | left)
+        for edge in sorted(left - fixed):
+            turns = nx.has_path(graph, edge[1], edge[0])
+            if turns and len(reached(count, left - {edge}, roots)) == count:
+                left.remove(edge)
+                found.append(edge)
+                break
+        else:
+            return found
+
+
+@settings(max_examples=examples(400))
+@given(graphs(), st.sampled_from([0, cutting.PATIENCE]))
+def test_the_edges_cut_are_those_of_the_rule(
+    given_graph: tuple[int, Edges, Edges, set[int]], patience: int
+) -> None:
+    count, fixed, loose, roots = given_graph
+    with mock.patch.object(cutting, "PATIENCE", patience):
+        found = cut(count, fixed, loose, roots)
+    assert found.edges == by_the_letter(count, fixed, loose, roots)
+    left = graph_of(count, (fixed | loose) - set(found.edges) | fixed)
+    assert bool(found.left) is not nx.is_directed_acyclic_graph(left)
+    for nodes in found.left:
+        assert nx.is_strongly_connected(left.subgraph(nodes))
+
+
+@given(graphs())
+def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, set[int]]) -> None:
+    count, _, loose, _ = given_graph
+    forward = {(a, b) for a, b in loose if a < b}
+    pairs = {(a, b) for a in range(count) for b in range(count)}
+    graph = graph_of(count, forward)
+    found = set(reachable_pairs(range(count), forward, pairs))
+    assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}

@@ -377,19 +377,3 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
 TestLifeOfAPlan = pytest.mark.slow(LifeOfAPlan.TestCase)
 TestLifeOfAPlan.settings = settings(max_examples=examples(400), stateful_step_count=40)
-
-
-def test_a_plan_that_was_cut_off_and_cancelled_has_nothing_open():
-    plan = ActionPlan(
-        uuid="plan",
-        planner="test",
-        actions=(Action(uuid="a", action_type=SURE),),
-        state=PlanState.PENDING,
-        on_failure=str(OnFailure.SKIP_DESCENDANTS),
-    )
-    with closing(TemporaryStore()) as store:
-        store.save_plan(plan)
-        Applier(store, plan.uuid, World(plan, {})).turn(elapsed=False, dies=False)
-        store.resume_plan(plan.uuid, [], now=NOW)
-        store.move_plan(plan.uuid, PlanState.CANCELLED, now=NOW)
-        assert not [a.uuid for a in store.load_plan(plan.uuid).actions if a.state in OPEN]

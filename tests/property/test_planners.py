@@ -21,7 +21,7 @@ from planner.plan.effects import Need, settle
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.planners.draft import Draft
 from planner.planners.node_resource_consolidation import TYPES, NodeResourceConsolidationPlanner
-from planner.planners.weight import PARALLELIZATION, WEIGHTS, WeightPlanner
+from planner.planners.weight import PARALLELIZATION, WeightPlanner
 from planner.planners.workload_stabilization import WorkloadStabilizationPlanner
 from planner.testing import check_planner, plan
 
@@ -143,17 +143,26 @@ def test_a_plan_is_whole_acyclic_in_order_repeatable_and_comes_back_from_json(
 @PLANNED
 @FLEETING
 @given(data=st.data())
-def test_each_proposed_action_stands_in_the_plan_once_as_it_was_proposed(
+def test_each_proposed_action_is_there_once_no_instance_twice_at_once_dropped_needs_are_named(
     planner: type[Any], problems: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     document = data.draw(problems)
-    made = by_name(plan(planner, document))
-    kept = {name: a for name, a in made.items() if a.action_type != JOIN}
+    made = plan(planner, document)
+    before, named = reachable(made), by_name(made)
+    kept = {name: a for name, a in named.items() if a.action_type != JOIN}
     assert sorted(kept) == sorted(a["name"] for a in document["actions"])
     for proposed in document["actions"]:
         action = kept[proposed["name"]]
         assert action.action_type == proposed["action_type"]
         assert proposed["input_parameters"].items() <= action.input_parameters.items()
+    for a, b in combinations(made.actions, 2):
+        if touched(a, "instance") & touched(b, "instance"):
+            assert a.uuid in before[b.uuid] or b.uuid in before[a.uuid], f"{a.name} and {b.name}"
+    for warning in made.warnings:
+        if " does not wait for " in warning:
+            needing, _, rest = warning.partition(" does not wait for ")
+            needed = rest.partition(" ")[0]
+            assert named[needing].uuid in before[named[needed].uuid], warning
 
 
 @PLANNED
@@ -171,34 +180,6 @@ def test_taking_away_any_one_parent_or_need_changes_the_digest(
                 action[field] = whole[:k] + whole[k + 1 :]
                 assert ActionPlan.from_dict(value).digest != made.digest
             action[field] = whole
-
-
-@PLANNED
-@FLEETING
-@given(data=st.data())
-def test_two_actions_of_one_instance_never_run_at_once(
-    planner: type[Any], problems: st.SearchStrategy[Any], data: st.DataObject
-) -> None:
-    made = plan(planner, data.draw(problems))
-    before = reachable(made)
-    for a, b in combinations(made.actions, 2):
-        if touched(a, "instance") & touched(b, "instance"):
-            assert a.uuid in before[b.uuid] or b.uuid in before[a.uuid], f"{a.name} and {b.name}"
-
-
-@PLANNED
-@FLEETING
-@given(data=st.data())
-def test_a_need_that_was_dropped_is_named_with_both(
-    planner: type[Any], problems: st.SearchStrategy[Any], data: st.DataObject
-) -> None:
-    made = plan(planner, data.draw(problems))
-    before, named = reachable(made), by_name(made)
-    for warning in made.warnings:
-        if " does not wait for " in warning:
-            needing, _, rest = warning.partition(" does not wait for ")
-            needed = rest.partition(" ")[0]
-            assert named[needing].uuid in before[named[needed].uuid], warning
 
 
 @PLANNED
@@ -405,8 +386,3 @@ def test_a_need_is_dropped_only_where_parents_and_kept_needs_stand_against_it(
     assert kept | gone == asked
     for a, b in gone:
         assert b in before[a], f"{b} could have needed {a}"
-
-
-def test_these_properties_are_about_types_with_weights_all_of_watchers_among_them() -> None:
-    assert set(ACTIONS) <= set(WEIGHTS) & set(PARALLELIZATION)
-    assert set(ACTIONS) >= set(TYPES)

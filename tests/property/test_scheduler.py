@@ -20,7 +20,7 @@ from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure, ends
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.plan.model import JOIN, Action, ActionPlan
-from planner.plan.states import OPEN, ActionState
+from planner.plan.states import ActionState
 
 seeds = st.integers(0, 1_000_000)
 policies = st.sampled_from([OnFailure.SKIP_DESCENDANTS, OnFailure.CONTINUE])
@@ -240,28 +240,3 @@ def test_with_one_worker_actions_start_by_rank(seed):
 def _waits_for_a_worker(scheduler: Scheduler, uuid: str) -> bool:
     why = scheduler.why(uuid)
     return why is not None and why.kind == "worker"
-
-
-@often
-@given(seeds)
-def test_why_names_what_has_not_ended(seed):
-    plan = random_plan(seed)
-    drive = Drive(plan, seed)
-    drive.take(drive.scheduler.begin())
-    while not drive.scheduler.done:
-        for uuid in drive.actions:
-            why = drive.scheduler.why(uuid)
-            waits = uuid not in drive.ends and uuid not in drive.scheduler.running
-            assert (why is not None) == waits, "who waits has a reason, and nobody else"
-            if why is not None:
-                assert not set(why.actions) & set(drive.ends), "what has ended is no reason"
-        first = next(iter(drive.scheduler.running))
-        report = drive.report(first)
-        drive.note(report)
-        drive.take(drive.scheduler.decide([report]))
-
-
-def test_ends_gives_what_has_ended_and_nothing_else():
-    plan = random_plan(1)
-    assert ends(plan.actions) == {}
-    assert all(a.state in OPEN for a in plan.actions)

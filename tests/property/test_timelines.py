@@ -10,6 +10,7 @@ from itertools import pairwise
 from unittest import mock
 from xml.etree import ElementTree
 
+from examples import renamed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,19 +174,9 @@ def test_other_uuids_give_the_same_picture(plan: ActionPlan, many: int) -> None:
     def other(uuid: str) -> str:
         return f"x{99 - int(uuid[1:])}"
 
-    renamed = tuple(
-        replace(
-            a,
-            uuid=other(a.uuid),
-            parents=tuple(map(other, a.parents)),
-            needs=tuple(map(other, a.needs)),
-            needs_any=tuple(tuple(map(other, group)) for group in a.needs_any),
-            triggers=tuple(Trigger(other(t.action), t.outcomes) for t in a.triggers),
-        )
-        for a in plan.actions
-    )
+    actions = tuple(renamed(a, other) for a in plan.actions)
     pictures = {
-        svg.render(charted(one, {}, 300, many)[1]) for one in (plan, replace(plan, actions=renamed))
+        svg.render(charted(one, {}, 300, many)[1]) for one in (plan, replace(plan, actions=actions))
     }
     assert len(pictures) == 1
 

@@ -103,14 +103,6 @@ def test_an_unknown_cloud_is_refused_at_start(tmp_path: Path) -> None:
         read(tmp_path, "[actionplan]\ncloud = toi\n")
 
 
-def test_an_unknown_cloud_of_the_environment_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OS_ACTIONPLAN__CLOUD", "toi")
-    with pytest.raises(ConfigurationError, match="OS_ACTIONPLAN__CLOUD: no cloud 'toi'"):
-        read(tmp_path, "")
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

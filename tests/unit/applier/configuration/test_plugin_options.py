@@ -14,7 +14,6 @@ from applier.configuration import plugin_options
 from applier.configuration.plugin_options import action_options
 from applier.contracts import ActionPlugin, Verified
 from applier.engines import Engine
-from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
 from applier.scheduling.verdict import TypePolicy
@@ -191,15 +190,6 @@ def test_a_revert_is_given_the_options_of_the_type_that_it_undoes(trial, heard, 
     made = plan(action_type="revert", input_parameters={"action_type": "siren", "parameters": {}})
     assert trial(made, {"revert": revert}).run() is PlanState.SUCCEEDED
     assert heard == [("revert", GIVEN)]
-
-
-def test_options_are_checked_before_a_plan_is_claimed(tmp_path):
-    options = action_options(
-        read(tmp_path, "[watcher_actions.siren]\nvolume = x\n"), {"siren": Siren}
-    )
-    environment = ActionEnvironment(plugins={"siren": Siren}, cloud=lambda: None, options=options)
-    with pytest.raises(ConfigurationError, match=r"\[watcher_actions\.siren\] volume"):
-        environment.of_plan(plan())
 
 
 class Other:

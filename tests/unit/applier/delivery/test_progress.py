@@ -49,29 +49,12 @@ def never():
     return False
 
 
-def test_what_is_accepted_is_delivered():
-    made, receiver = progress(), Answers()
-    made.deliver_new(page(event(1), event(3), last=5), receiver, never)
-    assert receiver.got == [1, 3]
-    assert made.subscription == Subscription(name="ops", until=None, delivered=5)
-
-
 def test_a_refused_event_holds_back_its_plan_and_no_other():
     made, receiver = progress(), Answers(n1=EventRefused("400"))
     made.deliver_new(page(event(1), event(2, "q"), event(3)), receiver, never)
     assert receiver.got == [2]
     trouble = Trouble(number=1, since=NOW, tries=1, why="400")
     assert (made.subscription.delivered, made.subscription.held_back) == (3, {"p": trouble})
-
-
-def test_what_was_held_back_is_delivered_in_order_and_then_released():
-    held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
-    made, receiver = progress(delivered=3, held_back=held), Answers()
-    made.deliver_held("p", [event(1), event(3)], receiver, never)
-    assert receiver.got == [1, 3]
-    assert made.subscription.held_back["p"].number == 4
-    made.deliver_held("p", [], receiver, never)
-    assert made.subscription.held_back == {}
 
 
 def test_an_event_that_is_refused_again_is_counted():
@@ -118,25 +101,6 @@ def test_a_receiver_that_accepts_again_has_a_whole_day_for_what_it_refuses_then(
     made.deliver_held("p", [event(1), event(3)], Answers(n3=EventRefused("400")), never)
     assert made.dead == []
     assert made.subscription.held_back["p"].since == NOW + DAY - timedelta(hours=1)
-
-
-def test_a_receiver_that_is_away_gets_nothing_more_in_this_batch():
-    held = {"q": Trouble(number=1, since=NOW, tries=1, why="400")}
-    made = progress(delivered=1, held_back=held)
-    receiver = Answers(n2=Away("no route"))
-    made.deliver_new(page(event(2), event(3)), receiver, never)
-    made.deliver_held("q", [event(1, "q")], receiver, never)
-    assert receiver.got == []
-    away = Trouble(number=2, since=NOW, tries=1, why="no route")
-    assert (made.subscription.delivered, made.subscription.away) == (1, away)
-    assert made.subscription.held_back == held
-
-
-def test_it_is_not_away_any_more_once_something_was_delivered():
-    away = Trouble(number=1, since=NOW, tries=7, why="no route")
-    made = progress(away=away)
-    made.deliver_new(page(event(1)), Answers(), never)
-    assert made.subscription.away is None
 
 
 def test_each_event_has_its_own_time_before_it_is_given_up():

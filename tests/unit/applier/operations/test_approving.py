@@ -8,7 +8,6 @@ import pytest
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding.guard import Guard
 from applier.operations import approving, plans
-from applier.testing.sample_plans import new_plan
 from planner.guards import Guards
 from planner.plan.states import PlanState
 
@@ -41,17 +40,6 @@ def test_who_approves_hears_what_is_still_missing(site):
     found = approving.as_dict(site.assembly, plan)
     assert (found["needed"], found["missing"]) == (2, None)
     assert [(a["who"], a["counts"]) for a in found["approvals"]] == [("ada", True), ("bo", True)]
-
-
-def test_who_made_a_plan_cannot_approve_it_where_that_is_asked(site):
-    demand(site, approvals=1, approval_by_another=True)
-    plan = new_plan("a")
-    site.store.save_plan(plan, history=site.operator.entry("create"))
-    with pytest.raises(GuardRefusal, match="somebody else has to approve it"):
-        approving.approve(site.assembly, site.operator, plan, "mine")
-    assert site.store.approvals(plan.uuid).approvals == []
-    approving.approve(site.assembly, site.operator._replace(name="bo"), plan, "yours")
-    plans.start(site.assembly, site.operator, plan)
 
 
 @pytest.mark.parametrize("state", [PlanState.SUCCEEDED, PlanState.SUPERSEDED, PlanState.DELETED])

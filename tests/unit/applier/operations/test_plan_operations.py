@@ -12,12 +12,11 @@ import pytest
 from store_checks.running_plans import NOW
 
 from applier.contracts import Claimant, Report
-from applier.errors import GuardRefusal, OtherCloud, PlanConflict
+from applier.errors import PlanConflict
 from applier.operations import claim as claim_text
 from applier.operations import plans, removal
 from applier.run.resume import take_over
 from applier.testing.sample_plans import new_plan
-from planner.guards import Guards
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, PlanState
 
@@ -42,15 +41,6 @@ def test_a_plan_that_was_started_meanwhile_is_not_started_again(site):
     with pytest.raises(PlanConflict) as refused:
         plans.start(site.assembly, site.operator, plan)
     assert refused.value.state is PlanState.PENDING
-
-
-def test_a_plan_of_another_cloud_is_not_started(site):
-    plan = new_plan("a", cloud="other")
-    plan = replace(plan, actions=(replace(plan.actions[0], action_type="migrate"),))
-    site.store.save_plan(plan)
-    with pytest.raises(OtherCloud):
-        plans.start(site.assembly, site.operator, plan)
-    assert site.now(plan).state is PlanState.RECOMMENDED
 
 
 def test_who_runs_a_plan_is_asked_to_pause_it(site):
@@ -235,19 +225,6 @@ def test_other_limits_are_asked_for_while_somebody_runs_the_plan(site):
     waits = site.saved("a")
     with pytest.raises(PlanConflict):
         plans.set_limits(site.assembly, site.operator, waits, {"type:nop": 2}, None)
-
-
-def test_a_limit_that_was_approved_is_not_raised_while_the_plan_runs(site):
-    plan = replace(new_plan("a", state=PlanState.PENDING), limits={"type:nop": 2})
-    plan = replace(plan, guards=Guards(approvals=1))
-    site.store.save_plan(plan)
-    site.store.claim_plan(plan.uuid, Claimant(host="elsewhere", pid=7, user="eve"), now=NOW)
-    plan = site.now(plan)
-    with pytest.raises(GuardRefusal, match="not raised to 3"):
-        plans.set_limits(site.assembly, site.operator, plan, {"type:nop": 3}, None)
-    assert site.store.requests(plan.uuid) == []
-    plans.set_limits(site.assembly, site.operator, plan, {"type:nop": 1}, None)
-    assert len(site.store.requests(plan.uuid)) == 1
 
 
 def test_a_plan_that_is_resumed_says_what_is_left(site):

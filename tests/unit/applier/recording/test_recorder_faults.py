@@ -233,13 +233,6 @@ def test_a_state_that_somebody_else_wrote_is_a_conflict(store, recorder):
     assert store.load_plan("plan").state is PlanState.ONGOING
 
 
-def test_a_plan_does_not_leave_its_final_state(store, recorder):
-    recorder.move(PlanState.SUCCEEDED, None)
-    with pytest.raises(InvalidTransition):
-        recorder.move(PlanState.FAILED, None)
-    assert store.writes == ["move"]
-
-
 # Reservations
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from applier.contracts import HistoryEntry
-from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling.course import Timeline
 from applier.scheduling.submissions import Concurrency
 from applier.timeline.holds import Holds, Piece, runs, standstills, taken
@@ -187,16 +186,3 @@ def test_what_nothing_known_held_back_is_unexplained() -> None:
     assert not are_unexplained(
         waits(plan, found, RunLimits(concurrency=concurrency, holds=(hold,)))
     )
-
-
-def test_windows_are_closed_between_their_intervals() -> None:
-    friday = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    windows = OpenTimes([["sat 22:00-04:00 UTC"]])
-    saturday, sunday = datetime(2026, 1, 3, 22, tzinfo=UTC), datetime(2026, 1, 4, 4, tzinfo=UTC)
-    week = timedelta(days=7)
-    assert list(windows.closed(friday, friday + week)) == [
-        OpenWindow(friday, saturday),
-        OpenWindow(sunday, friday + week),
-    ]
-    assert list(windows.closed(friday, saturday)) == [OpenWindow(friday, saturday)]
-    assert list(windows.closed(saturday, sunday)) == []

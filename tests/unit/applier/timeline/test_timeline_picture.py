@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -130,43 +129,6 @@ def test_a_run_is_drawn_like_this() -> None:
     if os.environ.get("ACTIONPLAN_REWRITE"):
         PICTURE.write_text(text, encoding="utf-8")
     assert text == PICTURE.read_text(encoding="utf-8")
-
-
-def shape(group: ElementTree.Element) -> tuple[str, ...]:
-    """Return the classes of a bar and of what is in it."""
-    return str(group.get("class")), *(str(e.get("class")) for e in group[1:])
-
-
-def bars_of(text: str) -> dict[str, ElementTree.Element]:
-    """Return the group of each bar by the first line of its title."""
-    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
-    groups = (g for g in root.iter() if g.get("role") == "img")
-    return {str(g[0].text).partition("\n")[0]: g for g in groups}
-
-
-def test_each_state_has_a_shape_of_its_own() -> None:
-    found = bars_of(svg.render(drawn()))
-    assert shape(found["close-c1: SUCCEEDED"]) == ("bar SUCCEEDED", "plan", "run")
-    assert shape(found["move-web-3: SUCCEEDED"]) == ("bar SUCCEEDED", "plan", "run")
-    failed = shape(found["move-db-1: FAILED"])
-    assert failed == ("bar FAILED", "wait", "plan", "run", "cross", "run", "cross")
-    runs = shape(found["move-app-1: ONGOING"])
-    assert runs[0].startswith("bar ONGOING")
-    assert runs[-2:] == ("rest", "run")
-    assert shape(found["off-c2: FAILED_DEPENDENCIES"])[-1] == "run"
-    assert shape(found["report: PENDING"])[0] == "bar PENDING critical"
-
-
-def test_a_title_says_name_state_times_and_reasons() -> None:
-    title = bars_of(svg.render(drawn()))["move-web-3: SUCCEEDED"][0].text
-    *lines, limit = str(title).split("\n")
-    assert lines == [
-        "move-web-3: SUCCEEDED",
-        "22:06:00 to 22:13:00 (7m00s)",
-        "planned 22:06:00 to 22:11:00 (5m00s)",
-        "waited 1m00s, need: close-c1",
-    ]
-    assert limit.startswith("waited 5m00s, limit: node:c1 (at most 2")
 
 
 def test_local_time_is_on_the_axis_and_0_for_what_has_not_begun() -> None:

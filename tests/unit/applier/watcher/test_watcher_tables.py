@@ -13,7 +13,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from applier.watcher import migrations
+from applier.watcher import main, migrations
 from applier.watcher.tables import REVISIONS, VERSION_TABLE, metadata
 
 
@@ -42,3 +42,16 @@ def test_the_migrations_make_the_tables_and_drop_them(config):
         left = set(sa.inspect(connection).get_table_names())
     assert left == {"alembic_version", VERSION_TABLE}
     engine.dispose()
+
+
+# The program for Watcher's plans where Watcher is not installed.
+
+
+@pytest.mark.parametrize("words", [["--help"], ["show", "last"], ["resume", "--all"]])
+def test_one_sentence_says_where_it_belongs(monkeypatch, capsys, words):
+    monkeypatch.setattr(main, "find_spec", lambda _: None)
+    assert main.main(words) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("actionplan-watcher ")
+    assert printed.err.count("\n") == 1
