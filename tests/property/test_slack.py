@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The slack and the lower bound of a forecast: so late may an action end, and no order is faster."""
+"""How late an action may end, and that no order of the actions takes less than the bound."""
 
 from __future__ import annotations
 
