@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -252,3 +253,14 @@ _OUTCOMES = {
     Outcome.FAILED: "failed",
     Outcome.ERROR: "ended in error",
 }
+
+
+def natural(text: str) -> list[tuple[bool, int | str]]:
+    """Return the key by which names are sorted: ``web-2`` before ``web-10``, numbers before words.
+
+    >>> sorted(["web-10", "web-2", "7"], key=natural)
+    ['7', 'web-2', 'web-10']
+    """
+    # Python refuses to parse very long numbers.
+    parts = re.findall("([0-9]{1,18})|([^0-9]+)", text)
+    return [(bool(word), int(number) if number else word) for number, word in parts]

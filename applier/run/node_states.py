@@ -8,12 +8,12 @@ some of its tasks were never started.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from applier.wording import natural
 from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, WELL, ActionState, PlanState
 
@@ -93,7 +93,7 @@ def report(plan: ActionPlan) -> DeploymentReport:
             tasks.setdefault(uid, Counter())[word(action, states)] += 1
     nodes = tuple(
         NodeResult(uid=uid, status=_status(tasks[uid], goes_on), counts=tasks[uid])
-        for uid in sorted(tasks, key=_natural)
+        for uid in sorted(tasks, key=natural)
     )
     return DeploymentReport(status=_whole(plan, nodes, goes_on), nodes=nodes)
 
@@ -162,10 +162,3 @@ def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Stat
         return Status.STOPPED
     well = plan.state is PlanState.SUCCEEDED and states <= WELL
     return Status.READY if well and all(n.status is Status.READY for n in nodes) else Status.ERROR
-
-
-def _natural(uid: str) -> list[tuple[bool, int | str]]:
-    """Return the sort key of a uid: ``2`` before ``10``, numbers before words."""
-    # Python refuses to parse very long numbers.
-    parts = re.findall("([0-9]{1,18})|([^0-9]+)", uid)
-    return [(bool(word), int(number) if number else word) for number, word in parts]

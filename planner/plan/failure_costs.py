@@ -188,6 +188,7 @@ def sentence(costs: Sequence[FailureCost]) -> str:
     if not costs:
         return ""
     first, *others = costs
-    told = [f"{first.action.label} ({first.not_run} do not run if it fails)"]
+    do = "does" if first.not_run == 1 else "do"
+    told = [f"{first.action.label} ({first.not_run} {do} not run if it fails)"]
     told += [f"{cost.action.label} ({cost.not_run})" for cost in others]
     return f"Most dangerous: {', '.join(told)}."

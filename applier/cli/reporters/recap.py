@@ -15,7 +15,17 @@ from applier.cli.reporters.plan_table import console, put, put_line, table_of
 from applier.run import node_states
 from applier.run.node_states import NodeResult, Status, Word
 from applier.run.plan_cloud import cloud_of
-from applier.wording import count, duration, named, one_line, resources, result, some, told_once
+from applier.wording import (
+    count,
+    duration,
+    named,
+    natural,
+    one_line,
+    resources,
+    result,
+    some,
+    told_once,
+)
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState, PlanState
 
@@ -122,7 +132,7 @@ def _table(actions: list[Action]) -> Table:
             is_done = action.state is not ActionState.SKIPPED
             if is_done or host != action.input_parameters.get("destination_node"):
                 by_host.setdefault(host, []).append(action)
-    hosts = sorted(by_host)
+    hosts = sorted(by_host, key=natural)
     if len(hosts) > _MOST_HOSTS:
         hosts = [h for h in hosts if _not_well(by_host[h])][:_MOST_HOSTS]
     for host in hosts:
