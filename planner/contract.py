@@ -62,6 +62,10 @@ class Surroundings:
     check_types: bool = True
     locate: Callable[[Path], str | None] = lambda _: None
 
+    def told(self, warning: Mistake) -> str:
+        """Return a warning as a plan has it: with the file and line of its place."""
+        return str(warning._replace(place=self.locate(warning.path)))
+
     def new_ids(self, number: int) -> list[str]:
         """Return new ids in ascending order.
 
@@ -98,7 +102,8 @@ class Planner(ABC, Generic[Problem]):
     SCHEMA: ClassVar[Mapping[str, Any]]
     #: Maps each field that names files to the field that receives their content. A text names one
     #: file. If the field is a list of file names, each of the files contains a list, and the lists
-    #: are appended to the receiving field. ``a.b`` is the field ``b`` of the mapping ``a``.
+    #: are appended to the receiving field; an entry with the ``id`` of one of an earlier file
+    #: replaces it. ``a.b`` is the field ``b`` of the mapping ``a``.
     FILES: ClassVar[Mapping[str, str]] = {}
     #: Options of the section ``[watcher_planners.NAME]``. A field of the document with the name of
     #: an option sets it.

@@ -22,12 +22,13 @@ import json
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
 from planner.contract import ActionType, Planner, Surroundings
-from planner.documents import Document
+from planner.documents import Document, as_document, named_files
 from planner.errors import InvalidInput, PlannerError
 from planner.making import options as planning_options
 from planner.making.planning import ParameterCheck, parse
@@ -35,6 +36,7 @@ from planner.making.registry import ActionTypes
 from planner.plan import place_rules
 from planner.plan.graph import validate
 from planner.plan.model import JOIN, Action, ActionPlan, Touch
+from planner.plan.states import ActionState, PlanState
 
 #: The time of planning in every test.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -101,7 +103,7 @@ def options(planner: type[Planner[Any]], **values: Any) -> Any:
 
 def plan(
     planner: type[Planner[Any]],
-    document: Mapping[str, Any],
+    document: Mapping[str, Any] | Document,
     *types: type[ActionType],
     check_types: bool = True,
 ) -> ActionPlan:
@@ -111,7 +113,14 @@ def plan(
     """
     conf = planning_options.configuration(None)
     around = surroundings(*types, check_types=check_types)
-    return parse(planner, Document(document), conf, around).plan({})
+    read = named_files.with_files(as_document(document), planner.FILES)
+    return parse(planner, read, conf, around).plan({})
+
+
+def applied(plan: ActionPlan) -> ActionPlan:
+    """Return a plan as it is when each of its actions has succeeded."""
+    done = [replace(action, state=ActionState.SUCCEEDED) for action in plan.actions]
+    return replace(plan, actions=tuple(done), state=PlanState.SUCCEEDED)
 
 
 def edges(plan: ActionPlan) -> dict[str, list[str]]:
@@ -130,17 +139,21 @@ def _names(plan: ActionPlan, field: str) -> dict[str, list[str]]:
 
 
 def check_case(
-    planner: type[Planner[Any]], case: Mapping[str, Any], *types: type[ActionType]
+    planner: type[Planner[Any]], document: Mapping[str, Any] | Document, *types: type[ActionType]
 ) -> None:
     """Make the plan of a case and compare it; raises AssertionError with the differences.
 
-    Types and parameters are checked only if the case has ``check_types: true``.
+    Types and parameters are checked only if the case has ``check_types: true``. A case that was
+    read from a file may name other files.
     """
-    document = {k: v for k, v in case.items() if k not in (*EXPECTED, "title", "check_types")}
-    if isinstance(document.get("actions"), list):
-        document["actions"] = [_whole(action) for action in document["actions"]]
+    read = as_document(document)
+    case: Mapping[str, Any] = read.value
+    value = {k: v for k, v in case.items() if k not in (*EXPECTED, "title", "check_types")}
+    if isinstance(value.get("actions"), list):
+        value["actions"] = [_whole(action) for action in value["actions"]]
     try:
-        made = plan(planner, document, *types, check_types=case.get("check_types", False))
+        whole = replace(read, value=value)
+        made = plan(planner, whole, *types, check_types=case.get("check_types", False))
     except PlannerError as refused:
         expected = _texts(case["error"]) if "error" in case else None
         if expected is None or not all(text in str(refused) for text in expected):

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -31,13 +31,15 @@ class Document:
     """A value, and the text that it was read from, if any.
 
     ``brought`` names the values that come from another document: it maps the path of a field, or of
-    one entry of its list, to that document and the path in it.
+    one entry of its list, to that document and the path in it. ``warnings`` tell what was read
+    although it may be a mistake.
     """
 
     value: Any
     source: str | None = None
     text: str | None = None
     brought: Mapping[Path, tuple[Document, Path]] = field(default_factory=dict)
+    warnings: Sequence[Mistake] = ()
 
     @property
     def is_plan(self) -> bool:
@@ -77,19 +79,22 @@ class Document:
             return None
 
 
-def read(path: str | FilePath) -> Document:
-    """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON."""
+def read(path: str | FilePath, *, last_holds: bool = False) -> Document:
+    """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON.
+
+    With ``last_holds``, the last of duplicate keys in YAML holds, with a warning.
+    """
     name = str(path)
     try:
         with open(path, "rb") as file:
-            return read_open(file, name)
+            return read_open(file, name, last_holds=last_holds)
     except OSError as reason:
         raise _refused(name, f"cannot be read: {reason.strerror}") from reason
     except ValueError as reason:
         raise _refused(name, f"cannot be read: {reason}") from reason
 
 
-def read_open(file: BinaryIO, source: str) -> Document:
+def read_open(file: BinaryIO, source: str, *, last_holds: bool = False) -> Document:
     """Read an open file; ``source`` is its name in messages. Raises InvalidInput, OSError.
 
     A file with more than MOST_BYTES, such as a device without an end, is not read further.
@@ -100,28 +105,28 @@ def read_open(file: BinaryIO, source: str) -> Document:
         size += len(piece)
         if size > MOST_BYTES:
             raise _refused(source, f"too large: at most {MOST_BYTES // 1024**2} MiB are read")
-    return parse(b"".join(pieces), source)
+    return parse(b"".join(pieces), source, last_holds=last_holds)
 
 
-def parse(text: str | bytes, source: str) -> Document:
+def parse(text: str | bytes, source: str, *, last_holds: bool = False) -> Document:
     """Parse a text, or its UTF-8 bytes; ``source`` is its name in messages. Raises InvalidInput.
 
     Text that begins like JSON is read as JSON, because that is faster, and as YAML if that fails,
     unless ``source`` ends with ``.json``. All other text is read as YAML: only ``true`` and
-    ``false`` are booleans, keys and dates are read as text. Refused are duplicate keys, numbers
-    that are not finite or too long, lists and mappings that are nested too deep, YAML whose aliases
-    repeat too many values, NUL and lone surrogates.
+    ``false`` are booleans, keys and dates are read as text. Refused are duplicate keys (in YAML,
+    unless ``last_holds``), numbers that are not finite or too long, lists and mappings that are
+    nested too deep, YAML whose aliases repeat too many values, NUL and lone surrogates.
     """
     try:
         text = safe_text.decode(text) if isinstance(text, bytes) else text
         text = text.removeprefix("\ufeff")
         safe_text.require_kept(text)
-        return _parse(text, source)
+        return _parse(text, source, last_holds)
     except safe_text.RefusedText as reason:
         raise _refused(_place(source, reason.line), str(reason)) from reason
 
 
-def _parse(text: str, source: str) -> Document:
+def _parse(text: str, source: str, last_holds: bool) -> Document:
     if _begins_like_json(text):
         try:
             value = _json(text, source)
@@ -133,10 +138,10 @@ def _parse(text: str, source: str) -> Document:
             if source.endswith(".json"):
                 where = f"{source}:{reason.lineno}"
                 raise _refused(where, f"not JSON: {reason.msg} (column {reason.colno})") from reason
-    value = _yaml(text, source)
+    value, warnings = _yaml(text, source, last_holds)
     if value is None:
         raise _refused(source, "empty: a document with 'actions' or a 'kind' is expected")
-    return Document(value, source, text)
+    return Document(value, source, text, warnings=warnings)
 
 
 def _begins_like_json(text: str) -> bool:
@@ -163,7 +168,7 @@ def _json(text: str, source: str) -> Any:
         raise _refused(_place(source, line), str(wrong)) from None
 
 
-def _yaml(text: str, source: str) -> Any:
+def _yaml(text: str, source: str, last_holds: bool) -> tuple[Any, list[Mistake]]:
     # Imported here, because a document in JSON does not need YAML, and the import takes longer than
     # reading such a document.
     import yaml
@@ -171,8 +176,14 @@ def _yaml(text: str, source: str) -> Any:
     from planner.documents import yaml_text
 
     safe_text.require_printable(text)
+    warnings: list[Mistake] = []
+
+    def repeated(key: str, first: int, last: int) -> None:
+        told = f"the key {key!r} occurs twice, first on line {first}: the last holds"
+        warnings.append(Mistake(told, place=_place(source, last)))
+
     try:
-        return yaml_text.load(text)
+        return yaml_text.load(text, repeated if last_holds else None), warnings
     except yaml.MarkedYAMLError as reason:
         mark = reason.problem_mark or reason.context_mark
         problem = ", ".join(filter(None, (reason.context, reason.problem)))
@@ -265,58 +276,3 @@ def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Docu
     if isinstance(document, str | FilePath):
         return read(document)
     return Document(document)
-
-
-def with_files(document: Document, fields: Mapping[str, str]) -> Document:
-    """Return a document with the contents of the files that it names, relative to its own folder.
-
-    ``fields`` is ``planner.contract.Planner.FILES``: it names the fields that receive the contents.
-    A value that is neither a text nor a list of texts is left unchanged; the schema refuses it
-    later. Raises InvalidInput for each file that cannot be read, and for a document that has both a
-    field that names a file and the field that receives its content.
-    """
-    value, brought = dict(document.value), dict(document.brought)
-    mistakes: list[Mistake] = []
-    folder = FilePath(document.source or "").parent
-    for field_of_names, field_of_content in fields.items():
-        names, target = field_of_names.split(".")[-1], field_of_content.split(".")[-1]
-        at = tuple(field_of_names.split(".")[:-1])
-        holder = _copied_at(value, at)
-        named = holder.get(names)
-        for i, name in enumerate(named if isinstance(named, list) else [named]):
-            if not isinstance(name, str):
-                continue
-            if named is name and target != names and target in holder:
-                text = f"{target!r} is set as well: set only one of them"
-                path = (*at, names)
-                mistakes.append(Mistake(text, path, document.locate(path)))
-                continue
-            try:
-                found = read(folder / name)
-            except InvalidInput as wrong:
-                mistakes += wrong.mistakes
-                continue
-            if not isinstance(named, list):
-                del holder[names]
-                holder[target], brought[(*at, target)] = found.value, (found, ())
-                continue
-            own = holder.get(target) or []
-            if not isinstance(found.value, list):
-                text = f"the list of {target} is expected, which {names}[{i}] names"
-                mistakes.append(Mistake(text, place=f"{found.source}:1"))
-            elif isinstance(own, list):
-                brought |= {(target, len(own) + k): (found, (k,)) for k in range(len(found.value))}
-                holder[target] = own + found.value
-    if mistakes:
-        raise InvalidInput(mistakes)
-    return replace(document, value=value, brought=brought)
-
-
-def _copied_at(value: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Copy the mappings along a path in place; return the last, or an empty one if it has none."""
-    for key in path:
-        inner = value.get(str(key))
-        if not isinstance(inner, Mapping):
-            return {}
-        value[str(key)] = value = dict(inner)
-    return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 import yaml
@@ -33,13 +33,23 @@ _TOO_LARGE = 10**_MOST_DIGITS
 _CHARACTERS = 100
 
 
-def load(text: str) -> Any:
+#: Called with a key that a mapping has twice, and the lines of the first and of the last, from 1.
+Repeated = Callable[[str, int, int], None]
+
+
+def load(text: str, repeated: Repeated | None = None) -> Any:
     """Read one document into texts, numbers, booleans, None, lists and mappings.
 
-    Raises yaml.YAMLError; most are a MarkedYAMLError, which has the line.
+    Raises yaml.YAMLError; most are a MarkedYAMLError, which has the line. With ``repeated``,
+    duplicate keys are passed to it instead of refused, and the last holds.
     """
     require_bounded(yaml.parse(text, Loader=_Loader))
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
+    loader = _Loader(text)
+    loader.repeated = repeated
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
 
 
 def compose(text: str) -> yaml.Node | None:
@@ -62,7 +72,7 @@ def line(root: yaml.Node, path: Path) -> int:
 def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
     """Return the line and the node of one entry of a mapping or a list; None without the entry."""
     if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
+        for key, value in reversed(node.value):  # the last of duplicate keys holds
             if key.value == str(part):
                 return key.start_mark.line, value
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
@@ -88,6 +98,8 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
 
     #: Whether short forms are read; that depends on the keys at the top level of the document.
     short_forms = False
+    #: Is told of duplicate keys; if it is None, they are refused.
+    repeated: Repeated | None = None
 
     def construct_document(self, node: yaml.Node) -> Any:
         """Build the whole value; read short forms if it is a template or contains templates."""
@@ -98,16 +110,19 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Build a mapping with text as keys; raises for a duplicate key."""
-        own: set[str] = set()
+        """Build a mapping with text as keys; a duplicate key is told, or refused."""
+        own: dict[str, int] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise _wrong("a key is a list or mapping", key)
             if key.tag == _MERGE:
                 continue
+            line = key.start_mark.line + 1
             if key.value in own:
-                raise DuplicateKey(key)
-            own.add(key.value)
+                if self.repeated is None:
+                    raise DuplicateKey(key)
+                self.repeated(key.value, own[key.value], line)
+            own[key.value] = line
         self.flatten_mapping(node)
         value: dict[Hashable, Any] = {}
         for key, item in node.value:

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from planner import documents
 from planner.contract import ActionType, Planner, Surroundings
-from planner.documents import Document
+from planner.documents import Document, named_files
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, Path, UnknownPlugin, accepted
 from planner.making import guarding, registry
 from planner.making import options as planning_options
@@ -84,7 +84,7 @@ def read_problem(
         if not isinstance(read.value, Mapping):
             raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
         chosen = choose(read.value, planner, conf)
-        read = documents.with_files(read, chosen.FILES)
+        read = named_files.with_files(read, chosen.FILES)
     surroundings = Surroundings(
         now=now,
         new_id=new_id,
@@ -158,7 +158,7 @@ class ReadProblem:
         settings = self._settings(options)
         with _located(self.document):
             plan = self.planner.plan(self.problem, settings.options)
-        plan = _completed(plan, self.document.value, settings.limits, self.cloud)
+        plan = _completed(plan, self.document, settings.limits, self.cloud)
         value = self.document.value
         if value.get("facts") or value.get("guards") or self.demands != NO_DEMANDS:
             with _located(self.document):
@@ -189,10 +189,14 @@ class _Settings(NamedTuple):
 
 
 def _completed(
-    plan: ActionPlan, document: Mapping[str, Any], limits: Mapping[str, int], cloud: str | None
+    plan: ActionPlan, document: Document, limits: Mapping[str, int], cloud: str | None
 ) -> ActionPlan:
-    """Return the plan with the name, cloud and limits of the document, and configured limits."""
-    own = document.get("limits") or {}
+    """Return the plan with the name, cloud, limits and warnings of the document.
+
+    Configured limits are added.
+    """
+    value = document.value
+    own = value.get("limits") or {}
     # The smaller of the configured limit and the planner's holds. A limit of the document replaces
     # both.
     both = {
@@ -200,10 +204,12 @@ def _completed(
     }
     return replace(
         plan,
-        name=plan.name or document.get("name"),
-        cloud=plan.cloud or _cloud_of_facts(document) or cloud,
+        name=plan.name or value.get("name"),
+        cloud=plan.cloud or _cloud_of_facts(value) or cloud,
         limits={**limits, **plan.limits, **both, **own},
-        warnings=tuple(dict.fromkeys((*plan.warnings, *_idle_limits(own, plan)))),
+        warnings=tuple(
+            dict.fromkeys((*map(str, document.warnings), *plan.warnings, *_idle_limits(own, plan)))
+        ),
     )
 
 

@@ -55,7 +55,12 @@ def test_what_changed_since_a_plan_is_chosen(actionplan, file):
     first = created(actionplan, file, "--out", "first.json")
     tasks = [{**t, "parameters": {"manifest": "x"}} if t["id"] == "database" else t for t in TASKS]
     changed = written(actionplan, "changed.yaml", tasks=tasks)
-    for earlier in ("last", "first.json", first["uuid"]):
+    found = created(actionplan, file, "--changed-since", "first.json", "--dry-run")
+    assert {a["reason"] for a in found["actions"] if a["action_type"] == "puppet"} == {
+        f"it is PENDING in plan {first['uuid'][:8]}"
+    }
+    assert actionplan("apply", "last", "--yes").code == 0
+    for earlier in ("last", first["uuid"]):
         found = created(actionplan, changed, "--changed-since", earlier, "--dry-run")
         assert {a["name"]: a["reason"] for a in found["actions"]} == {
             "1/database": "its manifest changed",

@@ -13,7 +13,14 @@ from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import ActionPlan
 from planner.planners.deployment import task_fields
 from planner.planners.deployment.conditions import Condition, InvalidCondition
+from planner.planners.deployment.expressions import (
+    Evaluator,
+    Unknown,
+    has_expressions,
+    is_expression,
+)
 from planner.planners.deployment.name_patterns import Patterns, near
+from planner.planners.deployment.placeholders import Placeholders
 from planner.planners.deployment.problem import (
     NOWHERE,
     SYNC,
@@ -25,13 +32,18 @@ from planner.planners.deployment.problem import (
     SerialBlock,
     Task,
 )
-from planner.planners.deployment.schema import IGNORED, RUNNABLE
+from planner.planners.deployment.schema import ACTION_TYPES, FOREIGN, RUNNABLE, TASK
 from planner.planners.deployment.serial import blocks
 from planner.planners.deployment.task_fields import ParameterChecker, translated
+from planner.planners.deployment.told import Told
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")
-
+#: What has replaced the field ``stage`` of a task; PART is its value up to a slash.
+STAGE = (
+    "'stage' is of plugins before release 7.0: requires: [{0}_start] and required_for: [{0}_end] "
+    "have replaced it"
+)
 
 T = TypeVar("T")
 
@@ -40,31 +52,32 @@ class DeploymentReader:
     """Reads one document, which fits the schema."""
 
     def __init__(self, document: Mapping[str, Any], surroundings: Surroundings) -> None:
-        self._document = document
+        self._document, self._surroundings = document, surroundings
         self._patterns = Patterns(exact=document.get("names") == "exact")
         self._settings = document.get("settings") or {}
+        self._placeholders = Placeholders(document.get("placeholders") or {})
         self._checker = ParameterChecker(surroundings)
-        self._missing: dict[str, Path] = {}
-        self._ignored: dict[str, list[str]] = {}
         self._mistakes: list[Mistake] = []
-        self._warnings: list[Mistake] = []
+        self._without_value, self._warnings, self._ignored = Told(), Told(), Told()
 
     def deployment(self) -> Deployment:
         """Return the described deployment; raises InvalidInput with all mistakes."""
         raw = self._document.get("tasks") or []
+        nodes = self._nodes()
+        self._evaluator = Evaluator(
+            self._document.get("settings"), {node.uid: node.tags for node in nodes}
+        )
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._once("id", [task.id for task in tasks], "tasks")
-        nodes = self._nodes()
         part, serial = self._part(), self._serial()
         durations = self._document.get("durations") or {}
         known = {task.id for task in tasks}
         for name in durations:
             if name not in known:
                 self._warn(f"no task {name!r}{near(name, known)}", ("durations", name))
-        for place, path in self._missing.items():
-            self._warn(f"the settings have no {place!r}: null is assumed", path)
-        if self._mistakes or self._checker.mistakes:
-            raise InvalidInput([*self._mistakes, *self._checker.mistakes])
+        mistakes = [*self._mistakes, *self._without_value, *self._checker.mistakes]
+        if mistakes:
+            raise InvalidInput(mistakes)
         return Deployment(
             name=self._document.get("name"),
             tasks=tasks,
@@ -73,19 +86,16 @@ class DeploymentReader:
             part=part,
             serial=serial,
             durations=durations,
-            warnings=self._warnings,
-            notes=[*self._checker.notes, *self._notes()],
+            evaluator=self._evaluator,
+            warnings=[*self._warnings],
+            notes=[*self._checker.notes, *map(self._surroundings.told, self._ignored)],
         )
 
     def _wrong(self, text: str, path: Path) -> None:
         self._mistakes.append(Mistake(text, path))
 
-    def _warn(self, text: str, path: Path) -> None:
-        self._warnings.append(Mistake(text, path))
-
-    def _notes(self) -> Iterator[str]:
-        for field, ids in self._ignored.items():
-            yield f"the field {field!r} is ignored: {len(ids)} of the tasks have it"
+    def _warn(self, text: str, path: Path, about: str | None = None) -> None:
+        self._warnings.add(text, path, about)
 
     def _once(self, what: str, names: list[str], field: str) -> None:
         first: dict[str, int] = {}
@@ -96,19 +106,24 @@ class DeploymentReader:
 
     def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
         path: Path = ("tasks", i)
-        for field in IGNORED:
-            if raw.get(field) is not None:
-                self._ignored.setdefault(field, []).append(raw["id"])
+        self._tell_of_fields(raw, path)
         strategy, most = self._strategy(raw, path)
-        parameters = translated(raw)
-        if raw["type"] in RUNNABLE:
-            self._checker(raw["type"], parameters.values, path)
+        parameters, kind = translated(raw), raw["type"]
+        values = self._with_placeholders(parameters.values, path)
+        skipped = self._skipped(raw, path)
+        if kind in FOREIGN and not self._checker.offers(kind):
+            why = f"no plugin offers the action type {kind!r}"
+            self._warn(f"{why}: tasks of this type are skipped", (*path, "type"))
+            skipped = skipped or why
+        elif kind in RUNNABLE:
+            known = {k: v for k, v in values.items() if not has_expressions(v)}
+            self._checker(ACTION_TYPES.get(kind, kind), known, path)
         given = raw.get("parameters") or {}
         return Task(
             id=raw["id"],
-            type=raw["type"],
+            type=kind,
             index=i,
-            versioned=raw["type"] not in RUNNABLE
+            versioned=kind not in RUNNABLE
             or self._read(task_fields.major, raw.get("version"), (*path, "version"), 2) == 2,
             where=self._where(raw, path),
             groups=task_fields.names(raw.get("groups")),
@@ -119,14 +134,35 @@ class DeploymentReader:
             tasks=task_fields.names(raw.get("tasks")),
             strategy=strategy,
             most=most,
-            skipped=self._skipped(raw, path),
+            skipped=skipped,
+            expression=_expression(raw.get("condition")),
             fault_tolerance=raw.get("fault_tolerance", given.get("fault_tolerance")),
-            parameters=parameters.values,
+            parameters=values,
             timeout_s=self._number(parameters.timeout, (*path, "parameters", "timeout")),
             retries=int(
                 self._number(parameters.retries, (*path, "parameters", "retries"), True) or 0
             ),
         )
+
+    def _tell_of_fields(self, raw: Mapping[str, Any], path: Path) -> None:
+        """Refuse or warn of each field of a task that has no effect."""
+        for name in task_fields.ignored(raw):
+            inside = (name,) if name in raw else ("parameters", name)
+            self._ignored.add(f"{name!r} of {raw['type']} is ignored", (*path, *inside), name)
+        for name in raw:
+            if name == "stage":
+                part = str(raw[name]).partition("/")[0]
+                self._wrong(STAGE.format(part), (*path, name))
+            elif name not in TASK["properties"]:
+                text = f"a task has no {name!r}: it is ignored{near(name, TASK['properties'])}"
+                self._warn(text, (*path, name))
+
+    def _with_placeholders(self, values: Mapping[str, Any], path: Path) -> dict[str, Any]:
+        def missing(name: str) -> None:
+            text = f"{{{name}}} has no value: give it one in 'placeholders'"
+            self._without_value.add(text, (*path, "parameters"))
+
+        return {k: self._placeholders.replaced(v, missing) for k, v in values.items()}
 
     def _read(self, read: Callable[[Any], T], value: Any, path: Path, otherwise: T) -> T:
         """Return what ``read`` makes of a value; append a mistake if it raises ValueError."""
@@ -178,7 +214,8 @@ class DeploymentReader:
                 any_of = relation.get("policy") == "any"
                 found.append(Relation(field, relation["name"], where, any_of, at))
             elif "yaql_exp" in relation:
-                self._warn("yaql is not evaluated: this relation is ignored", at)
+                text = "yaql in relations is not evaluated: they are ignored"
+                self._warn(text, at, "yaql in relations")
             else:
                 self._wrong("the field 'name' is missing", at)
         return found
@@ -189,9 +226,14 @@ class DeploymentReader:
         at: Path = (*path, "parameters", "strategy") if inside else (*path, "strategy")
         if value is None:
             return "parallel", None
-        if isinstance(value, Mapping) and task_fields.is_yaql(value.get("amount")):
-            self._warn("yaql is not evaluated: one node at a time", (*at, "amount"))
-            return "parallel", 1
+        amount = value.get("amount") if isinstance(value, Mapping) else None
+        if is_expression(amount):
+            try:
+                value = {**value, "amount": self._evaluator.value(amount["yaql_exp"])}
+            except Unknown as why:
+                text = f"yaql in amounts is not evaluated, {why}: one node at a time"
+                self._warn(text, (*at, "amount"), "yaql in amount")
+                return "parallel", 1
         parallel: tuple[str, int | None] = ("parallel", None)
         return self._read(task_fields.strategy, value, at, parallel)
 
@@ -199,26 +241,23 @@ class DeploymentReader:
         if raw["type"] == "skipped":
             return "a task of type skipped"
         value, at = raw.get("condition"), (*path, "condition")
-        text = (
-            value["yaql_exp"] if isinstance(value, dict) and task_fields.is_yaql(value) else value
-        )
+        text = value["yaql_exp"] if is_expression(value) else value
         if text is None or isinstance(text, bool) or task_fields.is_boolean(text):
             false = text is False or str(text).strip().lower() == "false"
             return "its condition is false" if false else None
         if not isinstance(value, str):
-            if task_fields.is_yaql(value):
-                self._warn("yaql is not evaluated: the condition is assumed to be true", at)
-            else:
+            if not is_expression(value):
                 self._wrong("a condition is a text such as settings:a.b == true", at)
             return None
-        missing: list[str] = []
+
+        def missing(place: str) -> None:
+            self._warn(f"the settings have no {place!r}: null is assumed", at)
+
         try:
-            holds = Condition(value).holds(self._settings, missing.append)
+            holds = Condition(value).holds(self._settings, missing)
         except InvalidCondition as reason:
             self._wrong(f"not a condition: {reason}", at)
             return None
-        for place in missing:
-            self._missing.setdefault(place, at)
         return None if holds else f"its condition is false: {' '.join(value.split())}"
 
     def _nodes(self) -> list[Node]:
@@ -270,6 +309,14 @@ class DeploymentReader:
         if earlier.planner != "deployment":
             self._wrong(f"a plan of planner {earlier.planner!r} is not a deployment", path)
         return earlier
+
+
+def _expression(condition: Any) -> str | None:
+    """Return the expression of a condition that has to be evaluated for each node, else None."""
+    if not is_expression(condition):
+        return None
+    text = condition["yaql_exp"]
+    return text if isinstance(text, str) and not task_fields.is_boolean(text) else None
 
 
 def _entries(value: Any, path: Path) -> Iterator[tuple[Any, Path]]:

@@ -20,6 +20,7 @@ from planner.plan.graph_algorithms import CycleError
 from planner.plan.model import ActionPlan
 from planner.planners.deployment import alternatives, message, role_based, task_links
 from planner.planners.deployment.document import DeploymentReader
+from planner.planners.deployment.node_values import NodeValues
 from planner.planners.deployment.problem import SYNC, Deployment, Task
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
@@ -92,6 +93,8 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
             raise InvalidInput([Mistake(text, ("serial",))])
         placement = TaskPlacement(problem)
         every, unlinked = (_task_based if engine == "task" else _role_based)(problem, placement)
+        values = NodeValues(problem, self.surroundings)
+        every = values.steps(every)
         builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
         chosen = Selection(problem, every)
         steps = chosen.steps(builder)
@@ -99,7 +102,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         critical = role_based.CRITICAL if engine == "role" else ()
         failing, unread = tolerances(problem.tasks, placement.cluster, used, critical)
         serial = blocks_of(problem, placement.cluster, every, steps)
-        warnings = [*problem.warnings, *placement.warnings, *unlinked, *unread]
+        warnings = [*problem.warnings, *placement.warnings, *unlinked, *values.warnings, *unread]
         warnings += serial.warnings
         if warnings and options.strict:
             raise InvalidInput(warnings)
@@ -111,13 +114,10 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
             warnings=[
                 *problem.notes,
                 *engine_notes,
-                *map(self._placed, warnings),
+                *map(self.surroundings.told, warnings),
                 *chosen.notes,
             ],
         )
-
-    def _placed(self, warning: Mistake) -> str:
-        return str(Mistake(warning.text, warning.path, self.surroundings.locate(warning.path)))
 
 
 #: All steps of a deployment in schedule order, and warnings about their links.
@@ -180,8 +180,9 @@ def _task_based(deployment: Deployment, placement: TaskPlacement) -> OrderedStep
 
 
 def _role_based(deployment: Deployment, placement: TaskPlacement) -> OrderedSteps:
-    """Divide the tasks into stages, and return the steps stage by stage."""
-    return role_based.steps(role_based.RoleBased(deployment, placement).stages()), ()
+    """Divide the tasks into stages, and return the steps stage by stage, with warnings."""
+    divided = role_based.RoleBased(deployment, placement)
+    return role_based.steps(divided.stages()), divided.warnings()
 
 
 #: The name of the group of all nodes that are in no other group. None of them may fail.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path
 from planner.plan.model import ActionPlan
+from planner.planners.deployment.expressions import Evaluator
 from planner.planners.deployment.name_patterns import Patterns
 from planner.planners.deployment.schema import ANCHORS
 
@@ -65,7 +66,8 @@ class Task:
 
     ``where`` is read from the field tags, else role, else roles, else groups; ``groups`` are also
     kept for the role-based engine. ``tasks`` are names of more tasks for the nodes of a group.
-    ``skipped`` is the reason why the task does not run, or None. ``most`` is the number of nodes on
+    ``skipped`` is the reason why the task does not run, or None. ``expression`` is its condition in
+    yaql, which each node evaluates, as those in ``parameters``. ``most`` is the number of nodes on
     which it may run at the same time; None is no limit. ``index`` is its index in the document.
     ``versioned`` is true for version 2.x, and for types that do not run on nodes.
     """
@@ -84,6 +86,7 @@ class Task:
     strategy: str = "parallel"
     most: int | None = None
     skipped: str | None = None
+    expression: str | None = None
     fault_tolerance: Any = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout_s: float | None = None
@@ -156,6 +159,7 @@ class Deployment:
     part: Part
     serial: Sequence[SerialBlock] = ()
     durations: Mapping[str, float] = field(default_factory=dict)
+    evaluator: Evaluator = field(default_factory=Evaluator)
     warnings: Sequence[Mistake] = ()
     notes: Sequence[str] = ()
 

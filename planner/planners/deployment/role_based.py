@@ -119,6 +119,7 @@ class RoleBased:
 
     def __init__(self, deployment: Deployment, placement: TaskPlacement) -> None:
         self._deployment, self._cluster = deployment, placement.cluster
+        self._placement = placement
         self._places = placement.places
         self._order = TaskOrder(deployment)
         import networkx as nx
@@ -130,6 +131,13 @@ class RoleBased:
         self._early = [task for i, task in run if i in early]
         self._late = [task for i, task in run if i in late and i not in early]
         self._tasks = [task for i, task in run if i not in early and i not in late]
+
+    def warnings(self) -> list[Mistake]:
+        """Return the warnings of relations between tasks of groups that share no node.
+
+        The tasks before and after the groups run one after another, on whatever nodes.
+        """
+        return self._placement.apart(self._tasks)
 
     def stages(self) -> list[Stage]:
         """Return the stages in order, named by part and priority: ``pre-deployment-100``."""

@@ -10,8 +10,15 @@ from planner.planners import serial_fields
 from planner.planners.solution_schema import COMMON
 from planner.schemas import ranges
 
+#: Types of tasks that a site may add: the product brings no action type of these names.
+FOREIGN = ("erase_node", "move_to_bootstrap")
 #: Types of tasks that run on nodes. The action type of the same name runs such a task.
-RUNNABLE = ("puppet", "shell", "sync", "upload_file", "copy_files", "reboot")
+RUNNABLE = (
+    *("puppet", "shell", "sync", "upload_file", "copy_files", "reboot", "master_shell"),
+    *FOREIGN,
+)
+#: Types of tasks that an action type of another name runs.
+ACTION_TYPES = {"master_shell": "shell"}
 ANCHORS = ("stage", "anchor")
 TYPES = (*RUNNABLE, "group", "skipped", *ANCHORS)
 #: Fields of Fuel's task sets that are accepted and ignored.
@@ -56,7 +63,6 @@ _CROSS |= {key: _CROSS["items"][key] for key in ("additionalProperties", "proper
 TASK: dict[str, Any] = {
     "type": "object",
     "required": ["id", "type"],
-    "additionalProperties": False,
     "properties": {
         "id": ranges.RESOURCE,
         "type": {"enum": list(TYPES)},
@@ -154,7 +160,13 @@ DOCUMENT: dict[str, Any] = {
         },
         "settings": {
             "type": ["object", "null"],
-            "description": "The values that conditions of tasks read.",
+            "description": "The values that conditions and expressions of tasks read.",
+        },
+        "placeholders": {
+            "type": ["object", "null"],
+            **ranges.BY_NAME,
+            "additionalProperties": {**ranges.ARGUMENT, "type": ["string", "number"]},
+            "description": "The values of {CLUSTER_ID}, {MASTER_IP} ... in parameters.",
         },
     },
 }

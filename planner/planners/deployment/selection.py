@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.plan.graph_algorithms import reachable
 from planner.plan.model import ANCHOR, Action, ActionPlan
+from planner.plan.states import ActionState, StateReason
 from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.problem import MASTER, SYNC, Deployment
 from planner.planners.deployment.steps import (
@@ -236,20 +237,20 @@ def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> st
     """Return how an action differs from that of an earlier plan; None if it does not differ.
 
     ``earlier`` is the action of the same name in that plan, None if there is none. ``now`` are the
-    fields of the action. An anchor, and a new task that is skipped, count as equal, because they do
-    nothing.
+    fields of the action. An anchor, and a task that is skipped now and was not there or skipped
+    then, count as equal, because they do nothing. What was not done in the earlier plan differs.
     """
-    if now["action_type"] == ANCHOR or (earlier is None and now["action_type"] == "skipped"):
+    if now["action_type"] == ANCHOR:
         return None
+    if now["action_type"] == "skipped":
+        is_same = earlier is None or earlier.action_type == "skipped"
+        return None if is_same else "its condition is false now"
     if earlier is None:
         return f"it is not in plan {plan}"
     if earlier.action_type != now["action_type"]:
-        if "skipped" in (earlier.action_type, now["action_type"]):
-            is_now = "false" if now["action_type"] == "skipped" else "true"
-            return f"its condition is {is_now} now"
+        if earlier.action_type == "skipped":
+            return "its condition is true now"
         return f"it was of type {earlier.action_type}"
-    if now["action_type"] == "skipped":
-        return None
     old, new = earlier.input_parameters, now.get("input_parameters", {})
     nothing = object()
     differ = [
@@ -257,4 +258,9 @@ def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> st
         for key in sorted({*old, *new} - _SIMULATION_ONLY)
         if old.get(key, nothing) != new.get(key, nothing)
     ]
-    return f"its {', '.join(differ)} changed" if differ else None
+    if differ:
+        return f"its {', '.join(differ)} changed"
+    done = (
+        earlier.state is ActionState.SUCCEEDED or earlier.state_reason is StateReason.ALREADY_DONE
+    )
+    return None if done else f"it is {earlier.state} in plan {plan}"

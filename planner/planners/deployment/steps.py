@@ -12,7 +12,8 @@ from planner.errors import InvalidInput, InvalidPlan, Mistake, UnknownPlugin
 from planner.plan import deadlocks
 from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.plan.place_rules import HeldPlace, PlaceRule
-from planner.planners.deployment.problem import Deployment, Task
+from planner.planners.deployment.problem import MASTER, Deployment, Task
+from planner.planners.deployment.schema import ACTION_TYPES
 from planner.planners.solution import about
 
 #: The token that each running task holds. A node runs one task at a time, so a limit of this token
@@ -134,18 +135,20 @@ class DeploymentBuilder:
             return {**_no_operation("skipped", what), "input_parameters": parameters}
         if task.is_anchor:
             return _no_operation(ANCHOR, "synchronization point")
-        address, duration = self._addresses.get(uid), self._deployment.durations.get(task.id)
-        parameters = {**task.parameters, "node": uid}
+        kind = ACTION_TYPES.get(task.type, task.type)
+        machine = MASTER if task.type == "master_shell" else uid
+        address, duration = self._addresses.get(machine), self._deployment.durations.get(task.id)
+        parameters = {**task.parameters, "node": machine}
         if address:
             parameters["address"] = address
         elif duration is not None:
             parameters["duration_s"] = duration
-        known = about(task.type, self._type(task.type), parameters)
+        known = about(kind, self._type(kind), parameters)
         return {
-            "action_type": task.type,
+            "action_type": kind,
             "input_parameters": parameters,
             "description": known.description or f"{task.type} {task.id} on {uid}",
-            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in known.touches)),
+            "tokens": tokens(kind, uid, task.id, *(t.resource for t in known.touches)),
             "estimate_s": known.estimate_s if duration is None else duration,
             "timeout_s": task.timeout_s,
             "retries": task.retries,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from planner.contract import Surroundings
 from planner.errors import Mistake, Path, UnknownPlugin
 from planner.planners.deployment.problem import EVERY, NOWHERE, NodeSelector
+from planner.planners.deployment.schema import FOREIGN, IGNORED, RUNNABLE
 from planner.planners.numbers import at_least_one, finite
 from planner.schemas import ranges
 
@@ -114,11 +115,6 @@ def number(value: Any, *, whole: bool = False) -> float | None:
     return found
 
 
-def is_yaql(value: Any) -> bool:
-    """Return whether a value is ``{yaql_exp: ...}``, an expression that is not evaluated here."""
-    return isinstance(value, Mapping) and set(value) == {"yaql_exp"}
-
-
 def is_boolean(value: Any) -> bool:
     """Return whether a value is the text ``true`` or ``false``."""
     return isinstance(value, str) and value.strip().lower() in ("true", "false")
@@ -132,7 +128,34 @@ NAMES = {
     "permissions": "mode",
 }
 #: Parameters that belong to the task, and are not passed to the action.
-_ABOUT = ("strategy", "timeout", "retries", "fault_tolerance", "interval", "dir_permissions")
+_ABOUT = ("strategy", "timeout", "retries", "fault_tolerance")
+#: Parameters of Fuel's task sets that no action type reads.
+_UNREAD = ("dir_permissions", "interval")
+#: Types of tasks whose commands run in the folder ``cwd``. Of the others, Fuel ignores it too.
+_IN_A_FOLDER = ("puppet", "shell", "master_shell", *FOREIGN)
+#: Fields that are read of groups alone, and fields that are not read of groups.
+_OF_GROUPS = ("tasks", "fault_tolerance")
+_NOT_OF_GROUPS = ("cross-depends", "cross-depended-by", "condition")
+
+
+def ignored(raw: Mapping[str, Any]) -> list[str]:
+    """List the fields and parameters of a task that are read by nothing.
+
+    >>> ignored({"type": "copy_files", "test_pre": {}, "parameters": {"cwd": "/", "files": []}})
+    ['test_pre', 'cwd']
+    """
+    kind, parameters = raw["type"], raw.get("parameters") or {}
+    unread = (*IGNORED, *(_NOT_OF_GROUPS if kind == "group" else _OF_GROUPS))
+    found = [field for field in unread if raw.get(field) is not None]
+    if kind not in RUNNABLE:
+        read = ("strategy", "fault_tolerance") if kind == "group" else ("strategy",)
+        return found + [name for name in parameters if name not in read]
+    return found + [name for name in parameters if _is_unread(name, kind)]
+
+
+def _is_unread(name: str, kind: str) -> bool:
+    folder = name == "cwd" and kind not in _IN_A_FOLDER
+    return folder or name in _UNREAD or name == "fault_tolerance"
 
 
 class TranslatedParameters(NamedTuple):
@@ -146,11 +169,13 @@ class TranslatedParameters(NamedTuple):
 def translated(raw: Mapping[str, Any]) -> TranslatedParameters:
     """Translate the parameters of a task; timeout and retries of the task itself take precedence.
 
-    >>> translated({"parameters": {"puppet_modules": "/a:/b", "cmd": "x", "timeout": 5}}).values
+    >>> given = {"puppet_modules": "/a:/b", "cmd": "x", "timeout": 5}
+    >>> translated({"type": "shell", "parameters": given}).values
     {'modules': ['/a', '/b'], 'command': 'x'}
     """
     given = raw.get("parameters") or {}
-    values = {NAMES.get(k, k): v for k, v in given.items() if k not in _ABOUT}
+    left_out = (*_ABOUT, *ignored(raw))
+    values = {NAMES.get(k, k): v for k, v in given.items() if k not in left_out}
     if isinstance(values.get("modules"), str):
         values["modules"] = [path for path in values["modules"].split(":") if path]
     timeout, retries = (
@@ -167,6 +192,14 @@ class ParameterChecker:
         self._unknown: set[str] = set()
         self.mistakes: list[Mistake] = []
         self.notes: dict[str, None] = {}
+
+    def offers(self, action_type: str) -> bool:
+        """Return whether there is such an action type; also true where types are not checked."""
+        try:
+            self._surroundings.action_type(action_type)
+        except UnknownPlugin:
+            return not self._surroundings.check_types
+        return True
 
     def __call__(self, action_type: str, values: Mapping[str, Any], path: Path) -> None:
         """Check the translated parameters of a task, and append mistakes and notes.

@@ -9,7 +9,7 @@ linked directly to every other one. A cycle is told by its path, with the relati
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -133,7 +133,7 @@ class Linker:
         """Add the links of all relations; append those of policy any to ``choices`` instead."""
         for task in self._tasks:
             if task.is_group:
-                self._warn_names((*task.requires, *task.required_for))
+                self._warn_local(task)
                 continue
             for relation in task.requires:
                 for own, other in self._local(task, relation):
@@ -143,7 +143,8 @@ class Linker:
                     self.links.before[other][own] = None
             for relation in (*task.cross_depends, *task.cross_depended_by):
                 self._cross(task, relation)
-            self._warn_names((*task.requires, *task.required_for))
+            self._warn_local(task)
+        self.warnings += self.placement.apart(self._tasks)
 
     def _local(self, task: Task, relation: Relation) -> Iterator[tuple[int, int]]:
         """Yield (position of the task, position of a match) for each node and the sync node."""
@@ -199,8 +200,8 @@ class Linker:
             return {uid: found[uid] for uid in nodes if uid in found}
         return found
 
-    def _warn_names(self, relations: Iterable[Relation]) -> None:
-        for relation in relations:
+    def _warn_local(self, task: Task) -> None:
+        for relation in (*task.requires, *task.required_for):
             if not self.placement.names(relation.name):
                 self._warn_name(relation)
 

@@ -6,9 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from planner.errors import InvalidInput, Mistake, Path
+from planner.errors import InvalidInput, Mistake
 from planner.planners.deployment.name_patterns import near
-from planner.planners.deployment.problem import MASTER, SYNC, Deployment, NodeSelector, Task
+from planner.planners.deployment.problem import (
+    MASTER,
+    SYNC,
+    Deployment,
+    NodeSelector,
+    Relation,
+    Task,
+)
+from planner.planners.deployment.told import Told
 
 #: Maps the id of each task to its nodes, in document order, and each node to the position there.
 Places = Mapping[str, Mapping[str, int]]
@@ -34,7 +42,8 @@ class Cluster:
     def of(self, where: NodeSelector) -> Mapping[str, None]:
         """Return the uids that a selector matches, in document order.
 
-        A selector of kind self or nowhere matches none.
+        A selector of kind self or nowhere matches none. ``master`` among patterns is the deployment
+        server, which no other pattern matches.
         """
         if where.kind not in ("patterns", "groups"):
             special = {"sync": {SYNC: None}, "master": {MASTER: None}, "every": self.every}
@@ -43,7 +52,7 @@ class Cluster:
         if found is None:
             tags = {tag for pattern in where.patterns for tag in self._index(pattern)}
             uids = set(self._of_groups(where)) if where.kind == "groups" else set()
-            found = {MASTER: None} if MASTER in uids else {}
+            found = {MASTER: None} if MASTER in uids or MASTER in where.patterns else {}
             found |= {
                 node.uid: None
                 for node in self._nodes
@@ -62,7 +71,7 @@ class Cluster:
         """Yield the patterns that match no tag and, in a selector of kind groups, no group."""
         for pattern in where.patterns:
             meant = where.kind == "groups" and self._group_index(pattern)
-            if not (meant or self._index(pattern)):
+            if not (meant or pattern == MASTER or self._index(pattern)):
                 yield pattern
 
 
@@ -99,6 +108,27 @@ class TaskPlacement:
         uid, task = self.pairs[position]
         return f"{uid}/{task.id}"
 
+    def apart(self, tasks: Sequence[Task]) -> list[Mistake]:
+        """Return one warning of the local relations that mean tasks on other nodes alone.
+
+        A task that names them in a cross dependency as well is not meant.
+        """
+        found = Told()
+        for task in tasks:
+            for relation in self._apart(task):
+                text = f"{relation.name!r} runs on no node of {task.id!r}: use cross-depends"
+                found.add(text, relation.path, "apart")
+        return [*found]
+
+    def _apart(self, task: Task) -> Iterator[Relation]:
+        here = self.places.get(task.id, {})
+        crossing = {r.name for r in (*task.cross_depends, *task.cross_depended_by)}
+        for relation in (*task.requires, *task.required_for) if here else ():
+            meant = [i for i in self.names(relation.name) if i != task.id and self.places.get(i)]
+            shared = any(SYNC in self.places[i] or here.keys() & self.places[i] for i in meant)
+            if meant and not shared and relation.name not in crossing:
+                yield relation
+
     def _nodes_of(self, task: Task) -> Mapping[str, None]:
         return {SYNC: None} if task.is_anchor else self.cluster.of(task.where)
 
@@ -124,7 +154,7 @@ class TaskPlacement:
 
     def _warn_roles(self, tasks: Sequence[Task]) -> None:
         """Warn once of each role that no node has: where it occurs first, and how often."""
-        found: dict[str, list[Path]] = {}
+        found = Told()
         for task in tasks:
             if task.where.kind == "nowhere" and not task.is_anchor:
                 text = f"task {task.id!r} names no role, tags or groups: it runs on no node"
@@ -133,8 +163,6 @@ class TaskPlacement:
             own = (task.where, task.path()) if not task.is_anchor else (NodeSelector("sync"), ())
             for where, path in (own, *((r.where, r.path) for r in relations)):
                 for pattern in self.cluster.unmatched(where):
-                    found.setdefault(pattern, []).append(path)
-        for pattern, paths in found.items():
-            more = f" ({len(paths) - 1} more places name it)" if len(paths) > 1 else ""
-            text = f"no node has the role {pattern!r}{near(pattern, self.cluster.tags)}{more}"
-            self.warnings.append(Mistake(text, paths[0]))
+                    text = f"no node has the role {pattern!r}{near(pattern, self.cluster.tags)}"
+                    found.add(text, path, pattern)
+        self.warnings += found

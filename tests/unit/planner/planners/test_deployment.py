@@ -20,7 +20,7 @@ from planner.plan import deadlocks
 from planner.plan.model import JOIN, Action, ActionPlan, Touch
 from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
-from planner.testing import action_type, plan
+from planner.testing import action_type, applied, plan
 
 TEXT = {"type": "string"}
 PUPPET = action_type(
@@ -292,7 +292,9 @@ def test_what_changed_since_a_plan_is_told_by_what_it_is() -> None:
     tasks[0] = {**tasks[0], "parameters": {"manifest": "b.pp", "modules": []}}
     tasks[3] = {"id": "d", "parameters": {"manifest": "d.pp"}}
     now = document(*tasks[:4], {"id": "new"}, settings={"on": True}, durations={"c": 9})
-    made = plan(DeploymentPlanner, {**now, "changed_since": earlier.to_dict()}, check_types=False)
+    made = plan(
+        DeploymentPlanner, {**now, "changed_since": applied(earlier).to_dict()}, check_types=False
+    )
     short = earlier.uuid[:8]
     assert {a.label: a.reason for a in made.actions} == {
         "1/a": "its manifest, modules changed",

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState, StateReason
 from planner.planners.deployment.planner import DeploymentPlanner
-from planner.testing import plan
+from planner.testing import applied, plan
 
 
 def planned(tasks: list[dict[str, Any]], **more: Any) -> ActionPlan:
@@ -20,7 +22,7 @@ def planned(tasks: list[dict[str, Any]], **more: Any) -> ActionPlan:
 
 
 def since(earlier: list[dict[str, Any]], now: list[dict[str, Any]]) -> ActionPlan:
-    return planned(now, changed_since=planned(earlier).to_dict())
+    return planned(now, changed_since=applied(planned(earlier)).to_dict())
 
 
 def notes(made: ActionPlan) -> list[str]:
@@ -86,3 +88,28 @@ def test_a_new_task_runs_unless_its_condition_is_false() -> None:
     assert {action.label: action.reason for action in made.actions} == {
         "1/b": "it is not in plan 00000000"
     }
+
+
+@pytest.mark.parametrize("state", ActionState)
+def test_what_did_not_succeed_counts_as_changed_with_what_depends_on_it(state: ActionState) -> None:
+    tasks: list[dict[str, Any]] = [{"id": "a"}, {"id": "b", "requires": ["a"]}, {"id": "c"}]
+    first, *others = applied(planned(tasks)).actions
+    earlier = replace(planned(tasks), actions=(replace(first, state=state), *others))
+    again = planned(tasks, changed_since=earlier.to_dict())
+    expected = {
+        "1/a": f"it is {state} in plan 00000000",
+        "1/b": "depends on 1/a, which changed",
+    }
+    is_done = state is ActionState.SUCCEEDED
+    assert {a.label: a.reason for a in again.actions} == ({} if is_done else expected)
+
+
+def test_what_was_skipped_because_it_was_done_has_not_changed() -> None:
+    (action,) = planned([{"id": "a"}]).actions
+    reasons = (StateReason.ALREADY_DONE, StateReason.OPERATOR)
+    left = []
+    for reason in reasons:
+        skipped = replace(action, state=ActionState.SKIPPED, state_reason=reason)
+        earlier = replace(planned([{"id": "a"}]), actions=(skipped,))
+        left.append(len(planned([{"id": "a"}], changed_since=earlier.to_dict()).actions))
+    assert left == [0, 1]

@@ -170,7 +170,8 @@ def test_parameters_have_the_names_of_action_types_and_what_is_about_the_task_is
         "timeout": 30,
         "retries": 4,
     }
-    found = translated({"parameters": given})
+    task = {"type": "shell", "parameters": given}
+    found = translated(task)
     assert found.values == {
         "manifest": "m",
         "modules": ["/a", "/b"],
@@ -179,8 +180,8 @@ def test_parameters_have_the_names_of_action_types_and_what_is_about_the_task_is
         "own": 2,
     }
     assert (found.timeout, found.retries) == (30, 4)
-    assert translated({"parameters": given, "timeout": 5, "retries": 0})[1:] == (5, 0)
-    assert translated({}) == ({}, None, None)
+    assert translated({**task, "timeout": 5, "retries": 0})[1:] == (5, 0)
+    assert translated({"type": "reboot"}) == ({}, None, None)
 
 
 def refusals(**task: Any) -> list[str]:

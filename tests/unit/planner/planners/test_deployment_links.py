@@ -12,7 +12,7 @@ from planner.errors import InvalidInput
 from planner.plan.model import JOIN, ActionPlan
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.planners.deployment.task_links import DENSE
-from planner.testing import plan
+from planner.testing import applied, plan
 
 
 def task(name: str, role: str, **fields: Any) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def test_what_depends_on_a_change_says_on_which() -> None:
     ]
     before = deployment(*tasks, roles={"x": 1, "y": 1})
     tasks[0] = task("a", "x", parameters={"manifest": "b.pp"})
-    made = deployment(*tasks, roles={"x": 1, "y": 1}, changed_since=before.to_dict())
+    made = deployment(*tasks, roles={"x": 1, "y": 1}, changed_since=applied(before).to_dict())
     assert {action.label: action.reason for action in made.actions} == {
         "1/a": "its manifest changed",
         "1/b": "depends on 1/a, which changed",

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluates the yaql expressions of tasks: ``{yaql_exp: "$.storage.ceph and changed($.storage)"}``.
+
+``$`` are the settings of the document, and ``uid`` and ``roles`` of the node; ``$node`` are these
+two, ``$common`` the settings. What Fuel calls the old data, the facts of the last successful run,
+is not in a document: it is empty, as for a first deployment. An expression that fails on it counts
+as changed, as in Fuel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeGuard
+
+#: How much an expression may compute, as in Fuel: values that it goes through, and bytes.
+_LIMITS = {"yaql.limitIterators": 10_000, "yaql.memoryQuota": 100 * 1024 * 1024}
+_UNDEFINED = object()
+
+
+def is_expression(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value is ``{yaql_exp: TEXT}``."""
+    return isinstance(value, Mapping) and set(value) == {"yaql_exp"}
+
+
+def has_expressions(value: Any) -> bool:
+    """Return whether there is an expression in a value."""
+    if isinstance(value, Mapping):
+        return is_expression(value) or any(map(has_expressions, value.values()))
+    return isinstance(value, list) and any(map(has_expressions, value))
+
+
+class Unknown(ValueError):
+    """An expression has no value here; the text says why."""
+
+
+class Evaluator:
+    """Evaluates expressions with the library yaql, which is loaded for the first of them.
+
+    ``roles`` are those of each node, by its uid.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, roles: Mapping[str, Sequence[str]] = {}
+    ) -> None:
+        self._settings, self._roles = settings, roles
+        self._contexts: dict[str | None, Any] = {}
+        self._parsed: dict[str, Any] = {}
+
+    def value(self, text: str, uid: str | None = None) -> Any:
+        """Return the value of an expression on a node; None is no node. Raises Unknown."""
+        if self._settings is None:
+            raise Unknown("the document has no settings")
+        try:
+            if text not in self._parsed:
+                self._parsed[text] = self._engine(text)
+            if uid not in self._contexts:
+                self._contexts[uid] = self._context_of(uid)
+            return self._parsed[text].evaluate(context=self._contexts[uid])
+        except Unknown:
+            raise
+        except KeyError as missing:
+            raise Unknown(f"there is no {missing} in the settings") from missing
+        except Exception as reason:  # an expression may raise anything
+            raise Unknown(str(reason)) from reason
+
+    def replaced(self, value: Any, uid: str) -> Any:
+        """Return a value with the values of all expressions in it. Raises Unknown."""
+        if is_expression(value):
+            return self.value(str(value["yaql_exp"]), uid)
+        if isinstance(value, Mapping):
+            return {key: self.replaced(inner, uid) for key, inner in value.items()}
+        return [self.replaced(v, uid) for v in value] if isinstance(value, list) else value
+
+    def _context_of(self, uid: str | None) -> Any:
+        from yaql.language.utils import convert_input_data
+
+        node = {} if uid is None else {"uid": uid, "roles": list(self._roles.get(uid, ()))}
+        context = self._context.create_child_context()
+        context["$"] = context["$new"] = convert_input_data({**(self._settings or {}), **node})
+        context["$node"] = convert_input_data(node)
+        context["$common"] = convert_input_data(self._settings)
+        return context
+
+    @cached_property
+    def _engine(self) -> Any:
+        try:
+            import yaql
+        except ImportError:
+            text = "it needs the extra 'yaql' (pip install '.[yaql]', in a clone of ActionPlan)"
+            raise Unknown(text) from None
+        lists = {"yaql.convertTuplesToLists": True, "yaql.convertSetsToLists": True}
+        return yaql.YaqlFactory().create({**_LIMITS, **lists})
+
+    @cached_property
+    def _context(self) -> Any:
+        import yaql
+
+        # Without its functions of dates: the time of planning is not in the document.
+        context = yaql.create_context(datetime=False, yaqlized=False)
+        for function in (*_of_history(), *_of_texts()):
+            context.register_function(function)
+        return context
+
+
+def _of_history() -> Iterator[Any]:
+    """Yield the functions by which Fuel compares new and old data: ``changedAny`` and so on."""
+    from yaql.language import specs, yaqltypes
+
+    final = specs.inject("final", yaqltypes.Delegate("#finalize"))
+    one, several = (specs.parameter(n, yaqltypes.Lambda()) for n in ("expression", "expressions"))
+
+    @one
+    def new(expression: Any, context: Any) -> Any:
+        return expression(context["$new"])
+
+    @one
+    def old(expression: Any) -> Any:
+        try:
+            return expression({})
+        except Exception:  # noqa: BLE001 - an expression may raise anything
+            return _UNDEFINED
+
+    @one
+    @final
+    def changed(final: Any, expression: Any, context: Any) -> bool:
+        return bool(final(new(expression, context)) != final(old(expression)))
+
+    @several
+    @final
+    def changed_any(final: Any, context: Any, *expressions: Any) -> bool:
+        return any(changed(final, e, context) for e in expressions)
+
+    @several
+    @final
+    def changed_all(final: Any, context: Any, *expressions: Any) -> bool:
+        return all(changed(final, e, context) for e in expressions)
+
+    @one
+    @final
+    def added(final: Any, expression: Any, context: Any) -> Any:
+        return _without(final(new(expression, context)), final(old(expression)))
+
+    @one
+    @final
+    def deleted(final: Any, expression: Any, context: Any) -> Any:
+        before = final(old(expression))
+        return None if before is _UNDEFINED else _without(before, final(new(expression, context)))
+
+    @specs.method
+    @final
+    def is_undef(final: Any, receiver: Any) -> bool:
+        return final(receiver) is _UNDEFINED
+
+    yield from (new, old, changed, changed_any, changed_all, added, deleted, is_undef)
+
+
+def _of_texts() -> Iterator[Any]:
+    """Yield the functions by which Fuel writes data as text: ``toYaml`` and ``toJson``."""
+    import yaml
+    from yaql.language import specs, yaqltypes
+
+    final = specs.inject("final", yaqltypes.Delegate("#finalize"))
+
+    @specs.method
+    @final
+    def to_yaml(final: Any, receiver: Any) -> str:
+        return str(yaml.safe_dump(final(receiver), default_flow_style=False))
+
+    @specs.method
+    @final
+    def to_json(final: Any, receiver: Any) -> str:
+        return json.dumps(final(receiver))
+
+    yield from (to_yaml, to_json)
+
+
+def _without(value: Any, other: Any) -> Any:
+    """Return what is in a value and not in another; all of it if they are of different types."""
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return {k: v for k, v in value.items() if k not in other or other[k] != v}
+    if isinstance(value, list) and isinstance(other, list):
+        return [v for v in value if v not in other]
+    return None if value == other else value

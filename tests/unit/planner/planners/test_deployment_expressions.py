@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions in yaql: what they are on a node. The library comes with an extra."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner import documents
+from planner.planners.deployment.expressions import Evaluator, Unknown
+from planner.planners.deployment.planner import DeploymentPlanner
+from planner.testing import check_case
+
+CASES = Path(__file__).parents[3] / "cases/deployment/yaql"
+
+
+def test_without_the_extra_an_expression_has_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaql", None)
+    with pytest.raises(Unknown, match=r"^it needs the extra 'yaql' \(pip install '\.\[yaql\]'"):
+        Evaluator({}).value("$.a")
+
+
+@pytest.mark.parametrize("file", sorted(CASES.glob("*.yaml")), ids=lambda f: f.stem)
+def test_the_plan_is_what_the_case_expects(file: Path) -> None:
+    pytest.importorskip("yaql")
+    check_case(DeploymentPlanner, documents.read(file))
+
+
+def test_an_expression_may_not_compute_without_end() -> None:
+    pytest.importorskip("yaql")
+    with pytest.raises(Unknown):
+        Evaluator({}).value("range(100000000).where($ < 0).len()")
