@@ -7,42 +7,58 @@ Decision 0024: a change of zones or subnets is a cause; a new name alone is none
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.planners.rolling_update.template import Group
 
 
-def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
-    """Return the cause of an update as a text, and warnings.
+class Change(NamedTuple):
+    """Why a group is updated; None, if it is not. ``alike`` are the keys whose members stay."""
 
-    The cause is None if the group is new, its definition has not changed, or it has no update
-    policy: then no members are replaced.
+    cause: str | None
+    alike: frozenset[str | None] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+
+def change(new: Group, old: Group | None, keys: Sequence[str | None] = (None,)) -> Change:
+    """Return the cause of an update, and the ``keys`` whose members it does not change.
+
+    The cause is None if the group is new, the definition of none of its members has changed, or it
+    has no update policy: then no members are replaced.
     """
     if old is None:
-        return None, []
-    changes = []
-    if changed := differences(old.configuration.value, new.configuration.value):
-        renamed = new.configuration.name != old.configuration.name
-        instead = f" in place of {old.configuration.name}" if renamed else ""
-        changes.append(f"{_and(changed)} of {new.configuration.name}{instead}")
-    if moved := differences(old.places, new.places):
-        changes.append(_and(moved))
-    if not changes:
-        if old.configuration.name == new.configuration.name or new.policy is None:
-            return None, []
-        now, before = new.configuration.name, old.configuration.name
-        return None, [
-            f"{new.name} is not updated: {now} has another name than {before}, but the same content"
-        ]
-    text = f"{' and '.join(changes)} changed"
-    if new.policy is not None:
-        return text, []
-    why = "it has no rolling_updates" if new.heat_default else "it has no update policy"
-    heat = "; Heat would roll it one by one" if new.heat_default else ""
-    return None, [
-        f"{new.name} is not updated although {text}: {why}, so members keep the old "
-        f"definition{heat}"
-    ]
+        return Change(None)
+    now, before = new.configuration, old.configuration
+    own = {key: differences(before.of(key), now.of(key)) for key in keys}
+    changed = list(dict.fromkeys(name for names in own.values() for name in names))
+    moved = differences(old.places, new.places)
+    renamed = now.name != before.name
+    where = f"{now.name} in place of {before.name}" if renamed else now.name
+    what = [f"{_and(changed)} of {where}"] if changed else []
+    text = " and ".join([*what, *([_and(moved)] if moved else [])])
+    if not text:
+        if not renamed or new.policy is None:
+            return Change(None)
+        same = f"{now.name} has another name than {before.name}, but the same content"
+        return Change(None, warnings=(f"{new.name} is not updated: {same}",))
+    if why := _kept(new, old, moved):
+        text = f"{new.name} is not updated although {text} changed: {why}"
+        return Change(None, warnings=(text,))
+    alike = frozenset(key for key, names in own.items() if not names and not moved)
+    return Change(f"{text} changed", alike)
+
+
+def _kept(new: Group, old: Group, moved: Sequence[str]) -> str | None:
+    """Return why members keep the old definition though there is a new one, or None."""
+    if new.policy is None:
+        return "it has no update policy, so members keep the old definition"
+    pinned = new.configuration.pinned
+    same = new.configuration.name == old.configuration.name
+    if pinned is not None and pinned == old.configuration.pinned and same and not moved:
+        return f"it has version {pinned} of the launch template, whatever the latest is"
+    if new.servers is not None and "UPDATE" not in new.configuration.value["actions"]:
+        return "its actions do not have UPDATE"
+    return None
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
 from planner.errors import Mistake, Path, accepted
+from planner.planners.rolling_update.conditions import (
+    NO_VALUE,
+    UNRESOLVED,
+    Conditions,
+    as_text,
+    plain_text,
+)
 from planner.planners.rolling_update.hidden_parameters import placeholder
 
-#: Replaces a value that cannot be evaluated; the reason is among the mistakes.
-UNRESOLVED: Final = object()
 #: The result of Fn::GetAZs: the default zone of Nova.
 ZONES = ("nova",)
 #: The names of Heat's functions, including those that are not evaluated here.
@@ -30,7 +35,7 @@ _HEAT = frozenset(
 )
 
 
-class Resolver:
+class Resolver(Conditions):
     """Evaluates the values of one template, and appends mistakes to ``mistakes``.
 
     ``given`` are values of parameters, which override their defaults. ``root`` is the path of the
@@ -46,7 +51,8 @@ class Resolver:
     ) -> None:
         self.mistakes: list[Mistake] = []
         self.root = root
-        self._heat = "heat_template_version" in template
+        heat = "heat_template_version" in template
+        super().__init__(_section(template, "Conditions"), heat=heat)
         self._resources = _section(template, "Resources")
         self._parameters = _section(template, "Parameters")
         self._mappings = _section(template, "Mappings")
@@ -59,6 +65,10 @@ class Resolver:
         self.mistakes.append(Mistake(text, (*self.root, *path)))
         return UNRESOLVED
 
+    def texts(self) -> Mapping[str, Any]:
+        """Return the values of parameters, and their declarations, in which texts may stand."""
+        return {"given": self._given, "declared": self._parameters}
+
     def value(self, node: Any, path: Path) -> Any:
         """Return a value with all functions inside it evaluated.
 
@@ -67,12 +77,14 @@ class Resolver:
         if isinstance(node, Mapping):
             name = next((key for key in node if self._is_function(key, len(node))), None)
             if name is None:
-                return {key: self.value(inner, (*path, key)) for key, inner in node.items()}
+                values = {key: self.value(inner, (*path, key)) for key, inner in node.items()}
+                return {key: value for key, value in values.items() if value is not NO_VALUE}
             if len(node) > 1:
                 return self.wrong(f"{name} stands alone in its mapping, or not at all", path)
             return self._call(name, node[name], (*path, name))
         if isinstance(node, list):
-            return [self.value(inner, (*path, i)) for i, inner in enumerate(node)]
+            found = (self.value(inner, (*path, i)) for i, inner in enumerate(node))
+            return [value for value in found if value is not NO_VALUE]
         return node
 
     def _is_function(self, name: Any, among: int) -> bool:
@@ -80,7 +92,7 @@ class Resolver:
             return False
         if name.startswith("Fn::"):
             return True
-        return among == 1 and (name in ("Ref", "Condition") or (self._heat and name in _HEAT))
+        return among == 1 and (name in ("Ref", "Condition") or (self.heat and name in _HEAT))
 
     def _call(self, name: str, argument: Any, path: Path) -> Any:
         function = _FUNCTIONS.get(name)
@@ -91,6 +103,8 @@ class Resolver:
     def _ref(self, name: Any, path: Path) -> Any:
         if not isinstance(name, str):
             return self.wrong("the name of a parameter or a resource is expected", path)
+        if name == "AWS::NoValue":
+            return NO_VALUE
         if name in self._given or name in self._parameters:
             return self._parameter(name, path)
         if name in self._resources or name.startswith("AWS::"):
@@ -147,29 +161,35 @@ class Resolver:
         return f"${{{'.'.join(map(str, (parts[0], *self.value(parts[1:], path))))}}}"
 
     def _join(self, argument: Any, path: Path) -> Any:
-        if not (isinstance(argument, list) and len(argument) == 2):
-            return self.wrong("[DELIMITER, LIST] is expected", path)
-        delimiter, parts = self.value(argument, path)
-        if UNRESOLVED in (delimiter, parts):
+        found = self.arguments(argument, path, "[DELIMITER, LIST]", 2)
+        if found is UNRESOLVED:
             return UNRESOLVED
+        delimiter, parts = found
         if not isinstance(delimiter, str) or not isinstance(parts, list):
             return self.wrong("[DELIMITER, LIST] is expected", path)
         return self._joined(delimiter, parts, path)
 
     def _joined(self, delimiter: str, parts: list[Any], path: Path) -> Any:
-        texts = [_text(part) for part in parts if part is not UNRESOLVED]
+        texts = [plain_text(part) for part in parts if part is not UNRESOLVED]
         for i, text in enumerate(texts):
             if text is None:
                 self.wrong("only texts and numbers can be joined", (*path, 1, i))
         plain = [text for text in texts if text is not None]
         return delimiter.join(plain) if len(plain) == len(parts) else UNRESOLVED
 
-    def _select(self, argument: Any, path: Path) -> Any:
-        if not (isinstance(argument, list) and len(argument) == 2):
-            return self.wrong("[INDEX, LIST] is expected", path)
-        index, among = self.value(argument, path)
-        if UNRESOLVED in (index, among):
+    def _split(self, argument: Any, path: Path) -> Any:
+        found = self.arguments(argument, path, "[DELIMITER, TEXT]", 2)
+        if found is UNRESOLVED:
             return UNRESOLVED
+        if not all(isinstance(part, str) and part for part in found):
+            return self.wrong("[DELIMITER, TEXT] is expected", path)
+        return found[1].split(found[0])
+
+    def _select(self, argument: Any, path: Path) -> Any:
+        given = self.arguments(argument, path, "[INDEX, LIST]", 2)
+        if given is UNRESOLVED:
+            return UNRESOLVED
+        index, among = given
         found = _entry(among, index)
         if found is None:
             size = f"{len(among)} entries" if isinstance(among, list | dict) else "no list"
@@ -177,12 +197,11 @@ class Resolver:
         return found
 
     def _find_in_map(self, argument: Any, path: Path) -> Any:
-        if not (isinstance(argument, list) and len(argument) == 3):
-            return self.wrong("[MAP, KEY, KEY] is expected", path)
+        keys = self.arguments(argument, path, "[MAP, KEY, KEY]", 3)
+        if keys is UNRESOLVED:
+            return UNRESOLVED
         found: Any = self._mappings
-        for key in self.value(argument, path):
-            if key is UNRESOLVED:
-                return UNRESOLVED
+        for key in keys:
             known = found if isinstance(found, Mapping) else {}
             if not isinstance(key, str | int) or str(key) not in known:
                 text = f"no {key!r} in Mappings; {accepted(key, map(str, known))}"
@@ -206,7 +225,7 @@ class Resolver:
                 value = own[name]
             else:
                 value = (self._attribute if "." in name else self._ref)(name, path)
-            written = _text(value)
+            written = plain_text(value)
             if written is None and value is not UNRESOLVED:
                 self.wrong(f"{name!r} is no text", path)
             return written or ""
@@ -216,16 +235,35 @@ class Resolver:
 
     def _replaced(self, argument: Any, path: Path) -> Any:
         given = self.value(argument, path)
+        if UNRESOLVED in (given, *(given.values() if isinstance(given, Mapping) else ())):
+            return UNRESOLVED
         text = given.get("template") if isinstance(given, Mapping) else None
         words = given.get("params") if isinstance(given, Mapping) else None
         if not isinstance(text, str) or not isinstance(words, Mapping):
             return self.wrong("'template' and 'params' are expected", path)
-        for word in sorted(map(str, words), key=len, reverse=True):
-            written = _text(words.get(word))
-            if written is None:
-                return self.wrong(f"there is no text to put in place of {word!r}", path)
-            text = text.replace(word, written)
-        return text
+        return self._substituted(words, text)
+
+    def _replace(self, argument: Any, path: Path) -> Any:
+        given = self.arguments(argument, path, "[VALUES, TEXT]", 2)
+        if given is UNRESOLVED:
+            return UNRESOLVED
+        words, text = given
+        if not isinstance(words, Mapping) or not isinstance(text, str):
+            return self.wrong("[VALUES, TEXT] is expected", path)
+        return self._substituted(words, text)
+
+    def _substituted(self, words: Mapping[str, Any], text: str) -> Any:
+        """Replace words in one pass, the longest first; lists and mappings become JSON."""
+        if any(value is UNRESOLVED for value in words.values()):
+            return UNRESOLVED
+        longest = sorted(filter(None, words), key=len, reverse=True)
+        if not longest:
+            return text
+        return re.sub("|".join(map(re.escape, longest)), lambda m: as_text(words[m[0]]), text)
+
+    def _import(self, argument: Any, path: Path) -> Any:
+        name = self.value(argument, path)
+        return UNRESOLVED if name is UNRESOLVED else f"${{import {name}}}"
 
     def _zones(self, argument: Any, path: Path) -> Any:
         return UNRESOLVED if self.value(argument, path) is UNRESOLVED else list(ZONES)
@@ -236,19 +274,34 @@ class Resolver:
 
 _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
     "Ref": Resolver._ref,
+    "Condition": Resolver.decided,
+    "Fn::And": Resolver.all_or_any,
     "Fn::Base64": Resolver.value,  # Heat does not encode the text
+    "Fn::Equals": Resolver.equals,
     "Fn::FindInMap": Resolver._find_in_map,
     "Fn::GetAZs": Resolver._zones,
     "Fn::GetAtt": Resolver._attribute,
+    "Fn::If": Resolver.chosen,
+    "Fn::ImportValue": Resolver._import,
     "Fn::Join": Resolver._join,
+    "Fn::Not": Resolver.negated,
+    "Fn::Or": Resolver.all_or_any,
+    "Fn::Replace": Resolver._replace,
     "Fn::Select": Resolver._select,
+    "Fn::Split": Resolver._split,
     "Fn::Sub": Resolver._sub,
+    "and": Resolver.all_or_any,
+    "equals": Resolver.equals,
     "get_attr": Resolver._attribute,
     "get_file": Resolver._file,
     "get_param": Resolver._parameter,
     "get_resource": Resolver._resource,
+    "if": Resolver.chosen,
     "list_join": Resolver._join,
+    "not": Resolver.negated,
+    "or": Resolver.all_or_any,
     "str_replace": Resolver._replaced,
+    "str_split": Resolver._split,
 }
 
 
@@ -264,9 +317,3 @@ def _entry(among: Any, index: Any) -> Any:
     if not isinstance(among, list) or not re.fullmatch("[0-9]{1,9}", str(index)):
         return None
     return among[int(index)] if int(index) < len(among) else None
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) else None

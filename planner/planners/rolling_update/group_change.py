@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from planner.errors import Mistake, accepted
 from planner.plan.extent import labelled
 from planner.planners.rolling_update import members
+from planner.planners.rolling_update.definitions import Configuration
 from planner.planners.rolling_update.members import Member
-from planner.planners.rolling_update.template import Configuration, Group
+from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 #: Fields of the long form, which has two templates.

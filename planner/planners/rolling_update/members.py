@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +17,8 @@ from planner.schemas import ranges
 class Member:
     """One instance of a group.
 
-    ``failed``: it is not in service. ``current``: it has the new definition.
+    ``failed``: it is not in service. ``current``: it has the new definition. ``key``: its index in
+    a resource group, or the name of its server in a group of deployments.
     """
 
     id: str
@@ -24,6 +26,7 @@ class Member:
     created_at: datetime | None = None
     failed: bool = False
     current: bool = False
+    key: str | None = None
 
 
 def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistake]) -> list[Member]:
@@ -51,14 +54,10 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
                 created_at=created_at,
                 failed=entry.get("failed", False),
                 current=entry.get("current", False),
+                key=str(entry["index"]) if "index" in entry else None,
             )
         )
     return found
-
-
-def unlisted(group: str, number: int) -> list[Member]:
-    """Return made-up members, GROUP-1, GROUP-2, ..., for a group whose members are not listed."""
-    return [Member(id=f"{group}-{i}") for i in range(1, number + 1)]
 
 
 def parse_time(text: str) -> datetime:
@@ -66,19 +65,39 @@ def parse_time(text: str) -> datetime:
     return ranges.moment(text)
 
 
-def termination_order(members: Iterable[Member], surplus: int = 0) -> list[Member]:
+def termination_order(
+    members: Iterable[Member], leaving: Collection[str] = (), wanted: Sequence[str] | None = None
+) -> list[Member]:
     """Order members for termination: outdated before current, failed first, then the oldest.
 
-    ``surplus`` is the number of members above the wanted size: up to that many members that are
-    both current and failed are ordered like outdated ones. A member of unknown age counts as the
-    oldest. Equal members keep their order.
+    Of those ``leaving``, by id, none stays: they are ordered like outdated ones, and before them if
+    ``wanted`` has the keys of those that stay. Members with keys go from the last to the first, as
+    in Heat, whatever their age. A member of unknown age counts as the oldest. Equal members keep
+    their order.
 
     >>> three = [Member(id="a", current=True, failed=True), Member(id="b"),
     ...          Member(id="c", failed=True)]
-    >>> [[m.id for m in termination_order(three, surplus)] for surplus in (0, 1)]
+    >>> [[m.id for m in termination_order(three, leaving)] for leaving in ((), ("a",))]
     [['c', 'b', 'a'], ['a', 'c', 'b']]
     """
     first = datetime.min.replace(tzinfo=UTC)
-    oldest = sorted(members, key=lambda m: m.created_at or first)
-    spare = {m.id for m in [m for m in oldest if m.current and m.failed][:surplus]}
-    return sorted(oldest, key=lambda m: (m.current and m.id not in spare, not m.failed))
+    if wanted is None:
+        ordered = sorted(members, key=lambda m: m.created_at or first)
+        return sorted(ordered, key=lambda m: (m.current and m.id not in leaving, not m.failed))
+    place = {key: i for i, key in enumerate(wanted)}
+
+    def turn(m: Member) -> tuple[bool, bool, bool, int]:
+        gone = m.id in leaving
+        last = index_of(m.key) or 0 if gone else place.get(m.key or "", 0)
+        return m.current and not gone, not gone, not m.failed, -last
+
+    return sorted(members, key=turn)
+
+
+def index_of(key: str | None) -> int | None:
+    """Return a key as a number, or None.
+
+    >>> index_of("12"), index_of("web"), index_of(None)
+    (12, None, None)
+    """
+    return int(key) if key is not None and re.fullmatch("[0-9]{1,9}", key) else None

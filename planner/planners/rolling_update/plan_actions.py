@@ -8,17 +8,20 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from planner.contract import Surroundings
 from planner.plan.model import JOIN, Action, ProposedAction
 from planner.planners.draft import action_of
+from planner.planners.rolling_update import deployments
 from planner.planners.rolling_update.members import Member
-from planner.planners.rolling_update.roll import RESIZE, Roll
+from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
 from planner.planners.rolling_update.template import Group
 
 After = tuple[str, ...]
+#: The parameters of an action that may name its resource.
+_RESOURCES = ("resource_id", "name", "node")
 
 
 class RollBuilder:
@@ -57,18 +60,51 @@ class RollBuilder:
             if phase.name == RESIZE:
                 reason = f"from {roll.end - phase.create + len(phase.terminate)} to {roll.end}"
             after = self._pause(path, phase.pause_before_s, after, reason)
-            created = [self._created(roll.group, names, path, i) for i in range(phase.create)]
-            ended = [
-                self._terminated(roll, m, f"{path}/terminate-{called[m.id]}")
-                for m in phase.terminate
-            ]
-            steps = [("created", created), ("terminated", ended)]
-            for what, proposed in steps if phase.creates_first else reversed(steps):
-                after = self._side_by_side(f"{path}/{what}", proposed, after, reason)
+            new = list(islice(names, phase.create))
+            if roll.group.servers is not None:
+                keys = [key for _, key in new if key is not None]
+                after = self._deployed(roll, path, keys, phase, after, reason)
+            else:
+                created = [
+                    self._created(roll.group, one, f"{path}/create-{i}")
+                    for i, one in enumerate(new, 1)
+                ]
+                ended = [
+                    self._terminated(roll, m, f"{path}/terminate-{called[m.id]}")
+                    for m in phase.terminate
+                ]
+                steps = [("created", created), ("terminated", ended)]
+                for what, proposed in steps if phase.creates_first else reversed(steps):
+                    after = self._side_by_side(f"{path}/{what}", proposed, after, reason)
             if phase.name != RESIZE:
-                after = self._gated(path, after, reason)
+                after = self._gated(roll, path, after, reason)
             after = self._pause(path, phase.pause_after_s, after, reason)
         return after
+
+    def _deployed(
+        self, roll: Roll, path: str, keys: Sequence[str], phase: Phase, after: After, reason: str
+    ) -> After:
+        """Add the deployments of one batch: to the servers of ``keys``, and to what leaves."""
+        servers = {member.key: member.id for member in roll.members}
+        new, old = roll.group.configuration.value, (roll.old or roll.group).configuration.value
+        asked = [
+            (key, servers[key], "UPDATE", new)
+            if key in servers
+            else (key, (roll.group.servers or {})[key], "CREATE", new)
+            for key in keys
+        ]
+        gone = [m for m in phase.terminate if m.key not in (roll.group.servers or {})]
+        asked += [(m.key or m.id, m.id, "DELETE", old) for m in gone]
+        proposed = [
+            self._proposed(
+                f"{path}/{action.lower()}-{key}",
+                "shell",
+                deployments.command(value, server, key, action),
+            )
+            for key, server, action, value in asked
+            if action in value["actions"]
+        ]
+        return self._side_by_side(f"{path}/deployed", proposed, after, reason)
 
     def _side_by_side(
         self, name: str, proposed: Sequence[ProposedAction], after: After, reason: str
@@ -81,8 +117,14 @@ class RollBuilder:
             return after
         return self.join(name, tuple(u for p in proposed for u in self._add(p, after, reason)))
 
-    def _gated(self, path: str, after: After, reason: str) -> After:
+    def _gated(self, roll: Roll, path: str, after: After, reason: str) -> After:
         gates = [self._named(gate, f"{path}/gate-{gate.name}") for gate in self._gates]
+        signals_s = roll.group.policy.signals_s if roll.group.policy is not None else None
+        if signals_s is not None:
+            gates = [replace(gate, timeout_s=gate.timeout_s or signals_s) for gate in gates]
+            # No signal reaches a plan: without a gate, members have the longest that one may take.
+            wait = self._proposed(f"{path}/gate-signals", "pause", {"seconds": signals_s})
+            gates = gates or [wait]
         if len(gates) == 1:
             return self._add(gates[0], after, f"the gate of {reason}")
         return self._side_by_side(f"{path}/gates", gates, after, f"a gate of {reason}")
@@ -93,17 +135,16 @@ class RollBuilder:
         parameters = {"seconds": seconds}
         return self._add(self._proposed(f"{path}/pause", "pause", parameters), after, reason)
 
-    def _created(self, group: Group, names: Iterator[str], path: str, i: int) -> ProposedAction:
-        name = next(names)
-        parameters = {"name": name, **_definition(group)}
-        return self._proposed(f"{path}/create-{i + 1}", "create_instance", parameters)
+    def _created(self, group: Group, new: tuple[str, str | None], path: str) -> ProposedAction:
+        name, key = new
+        return self._proposed(path, "create_instance", {"name": name, **_definition(group, key)})
 
     def _terminated(self, roll: Roll, member: Member, name: str) -> ProposedAction:
         before = roll.group if member.current or roll.old is None else roll.old
         own = {"resource_id": member.id}
         if member.name:
             own["resource_name"] = member.name
-        parameters = {**own, **_definition(before)}
+        parameters = {**own, **_definition(before, member.key)}
         return self._proposed(name, "delete_instance", parameters)
 
     def _proposed(self, name: str, kind: str, parameters: Mapping[str, Any]) -> ProposedAction:
@@ -111,7 +152,7 @@ class RollBuilder:
         return ProposedAction(
             name=name,
             action_type=kind,
-            resource_id=parameters.get("resource_id", parameters.get("name")),
+            resource_id=next((parameters[n] for n in _RESOURCES if n in parameters), None),
             input_parameters=parameters,
             description=known.describe(parameters),
             touches=tuple(known.touches(parameters)),
@@ -132,8 +173,8 @@ class RollBuilder:
         return (uuid,)
 
 
-def _definition(group: Group) -> dict[str, Any]:
-    definition = {"group": group.name, "configuration": group.configuration.value}
+def _definition(group: Group, key: str | None) -> dict[str, Any]:
+    definition = {"group": group.name, "configuration": group.configuration.of(key)}
     return {**definition, "places": group.places} if group.places else definition
 
 
@@ -148,21 +189,32 @@ def _display_names(members: Sequence[Member]) -> dict[str, str]:
     return {m.id: m.name if m.name and names[m.name] == 1 else m.id for m in members}
 
 
-def _new_names(roll: Roll) -> Iterator[str]:
-    """Yield names for new members: GROUP-DIGEST-NUMBER, with the digest of the definition.
+def _new_names(roll: Roll) -> Iterator[tuple[str, str | None]]:
+    """Yield names and keys of new members: GROUP-DIGEST-NUMBER, with the digest of the definition.
 
-    The first number is the number of current members plus 1. Names and ids of members are skipped.
-    If the name of a member with the new definition is not known, its id is included in the digest,
-    so that no new name can equal its name.
+    The number is the key; in a group without keys, the first number is the number of current
+    members plus 1. Names and ids of members are skipped: of a key, the digest is another then. If
+    the name of a member with the new definition is not known, its id is included in the digest, so
+    that no new name can equal its name.
     """
     alike = [member for member in roll.members if member.current or roll.cause is None]
-    definition: Any = _definition(roll.group)
-    if unnamed := sorted(member.id for member in alike if not member.name):
-        definition = [definition, unnamed]
-    digest = hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:6]
+    unnamed = sorted(member.id for member in alike if not member.name)
     taken = {name for member in roll.members for name in (member.id, member.name)}
+
+    def named(key: str | None, number: Any, more: Sequence[Any] = ()) -> str:
+        salt = [*([unnamed] if unnamed else ()), *more]
+        definition = _definition(roll.group, key)
+        text = json.dumps([definition, *salt] if salt else definition, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:6]
+        return f"{roll.group.name}-{digest}-{number}"
+
+    for key in roll.keys:
+        tries = (named(key, key, [n] if n else ()) for n in count())
+        yield next(name for name in tries if name not in taken), key
+    if roll.keys or roll.group.removal is not None:
+        return
     current = sum(member.current for member in roll.members)
     for number in count(current + 1):
-        name = f"{roll.group.name}-{digest}-{number}"
+        name = named(None, number)
         if name not in taken:
-            yield name
+            yield name, None

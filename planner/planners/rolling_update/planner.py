@@ -10,27 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.plan.model import ActionPlan, ProposedAction
 from planner.planners.rolling_update import (
+    definitions,
+    deployments,
     group_change,
     hidden_parameters,
+    indices,
     members,
     summary,
     template,
 )
+from planner.planners.rolling_update.decide import NoRoom, decide_roll
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.plan_actions import RollBuilder
 from planner.planners.rolling_update.roll import (
+    CREATE_FIRST,
     IN_PLACE,
     Roll,
     RollSettings,
     RollStep,
-    decide_roll,
     peak,
     side_by_side,
 )
@@ -41,7 +45,7 @@ from planner.planners.solution import read_actions
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollingUpdateProblem:
-    """Two versions of the groups by name, their members, and the limits of the update.
+    """The updates of groups, and their limits.
 
     ``gates`` are the actions that are run after each batch. ``durations`` maps action types to
     seconds. ``deadline`` is a time, or a number of seconds from the start of the plan. ``quota`` is
@@ -49,15 +53,21 @@ class RollingUpdateProblem:
     """
 
     name: str | None
-    old: Mapping[str, Group]
-    new: Mapping[str, Group]
-    members: Mapping[str, Sequence[Member]]
+    rolls: Sequence[Roll]
     settings: RollSettings
     gates: Sequence[ProposedAction] = ()
     durations: Mapping[str, float] = field(default_factory=dict)
     deadline: datetime | float | None = None
     quota: int | None = None
     warnings: tuple[str, ...] = ()
+
+
+class _Groups(NamedTuple):
+    """Two versions of the groups by name, and the members that are listed."""
+
+    old: Mapping[str, Group]
+    new: Mapping[str, Group]
+    members: Mapping[str, Sequence[Member]]
 
 
 class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
@@ -79,9 +89,8 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             mistakes: list[Mistake] = []
             short = group_change.read(document, mistakes)
             name = short.new.name
-            return self._problem(
-                document, {name: short.old}, {name: short.new}, {name: short.members}, mistakes
-            )
+            groups = _Groups({name: short.old}, {name: short.new}, {name: short.members})
+            return self._problem(document, groups, mistakes)
         return self._of_templates(document)
 
     def _of_templates(self, document: Mapping[str, Any]) -> RollingUpdateProblem:
@@ -93,12 +102,12 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         new_reader = Resolver(new_template, given, ("new",), secret)
         old = template.groups(old_template, old_reader, with_policies=False)
         new = template.groups(new_template, new_reader, with_policies=True)
-        mistakes = [*old_reader.mistakes, *new_reader.mistakes]
+        mistakes: list[Mistake] = []
         known: dict[str, Sequence[Member]] = {}
         for name, entry in (document.get("groups") or {}).items():
             path = ("groups", name)
             known[name] = members.read(entry["members"], (*path, "members"), mistakes)
-            if name not in new and not mistakes:
+            if name not in new and not new_reader.mistakes:
                 text = f"no group {name!r} in the new template; {accepted(name, new)}"
                 mistakes.append(Mistake(text, path))
         declared = old_reader.known_parameters | new_reader.known_parameters
@@ -108,18 +117,25 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             for name in document.get(field) or {}
             if name not in declared
         ]
-        return self._problem(document, old, new, known, mistakes, unknown)
+        unknown += template.left_out(new_template)
+        groups = _Groups(old, new, known)
+        return self._problem(document, groups, mistakes, unknown, (old_reader, new_reader))
 
     def _problem(
         self,
         document: Mapping[str, Any],
-        old: Mapping[str, Group],
-        new: Mapping[str, Group],
-        known: Mapping[str, Sequence[Member]],
+        groups: _Groups,
         mistakes: list[Mistake],
         more: Sequence[str] = (),
+        readers: Sequence[Resolver] = (),
     ) -> RollingUpdateProblem:
-        """Read what both forms have: gates, bounds and settings; ``more`` are warnings."""
+        """Read what both forms have: gates, bounds and settings; ``more`` are warnings.
+
+        Definitions that depend on the index of a member are evaluated here, by the ``readers``.
+        """
+        settings = _settings(document)
+        rolls, warned = _rolls(groups, settings, mistakes)
+        mistakes += [mistake for reader in readers for mistake in reader.mistakes]
         gates, warnings = self._gates(document, mistakes)
         deadline = _deadline(document.get("deadline"), mistakes)
         if mistakes:
@@ -127,15 +143,13 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         quota, durations = document.get("quota"), document.get("durations") or {}
         return RollingUpdateProblem(
             name=document.get("name"),
-            old=old,
-            new=new,
-            members=known,
-            settings=_settings(document),
+            rolls=rolls,
+            settings=settings,
             gates=gates,
             durations=durations,
             deadline=deadline,
             quota=quota["instances"] if isinstance(quota, Mapping) else quota,
-            warnings=(*warnings, *more, *self._unknown(durations)),
+            warnings=(*warnings, *more, *self._unknown(durations), *warned),
         )
 
     def _unknown(self, types: Iterable[str]) -> Iterator[str]:
@@ -160,7 +174,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
 
         Raises InvalidInput if they exceed the deadline or the quota.
         """
-        rolls, warnings = _rolls(problem)
+        rolls = problem.rolls
         builder = RollBuilder(self.surroundings, problem.gates, problem.durations)
         taken = list(side_by_side(rolls, problem.settings.max_unavailable_total))
         after: tuple[str, ...] = ()
@@ -186,7 +200,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             ),
             global_efficacy=(summary.of_all(rolls, most, total_s, builder.untimed),),
             on_failure="pause",
-            warnings=(*problem.warnings, *warnings),
+            warnings=problem.warnings,
         )
 
     def _require_bounds(self, problem: RollingUpdateProblem, peak: int, total_s: float) -> None:
@@ -207,7 +221,8 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
 
 def _settings(document: Mapping[str, Any]) -> RollSettings:
     return RollSettings(
-        mode=document.get("mode", "create_first"),
+        mode=document.get("mode", CREATE_FIRST),
+        surge=document.get("surge") == "allowed",
         pause_first=document.get("pause_first", False),
         steps=tuple(
             RollStep(int(step.rstrip("%")), percent=True)
@@ -230,26 +245,67 @@ def _deadline(written: Any, mistakes: list[Mistake]) -> datetime | float | None:
         return None
 
 
-def _rolls(problem: RollingUpdateProblem) -> tuple[list[Roll], list[str]]:
+def _rolls(
+    groups: _Groups, settings: RollSettings, mistakes: list[Mistake]
+) -> tuple[list[Roll], list[str]]:
+    """Decide how each group is updated; return warnings beside, and append mistakes."""
     rolls, warnings = [], []
-    for name, new in problem.new.items():
-        old = problem.old.get(name)
-        known = problem.members.get(name)
-        if known is None and old is not None:
-            known = members.unlisted(name, old.size(None))
-        found = decide_roll(new, old, known or [], problem.settings)
+    for name, new in groups.new.items():
+        old = groups.old.get(name)
+        known, said = _members(groups, name, mistakes)
+        try:
+            found = decide_roll(new, old, known, settings)
+        except NoRoom as reason:
+            mistakes.append(Mistake(f"{name}: {reason}", ("new",)))
+            continue
         rolls.append(found)
-        gone = [m for phase in found.phases for m in phase.terminate]
-        if gone and name not in problem.members:
-            text = f"its members are not listed: {name}-1 to {name}-{len(known or [])} are"
-            warnings.append(f"{name}: {text} assumed; list them in 'groups'")
+        warnings += [f"{name}: {note}" for note in new.notes]
+        if said and any(phase.terminate for phase in found.phases):
+            warnings.append(f"{name}: {said}")
         warnings += found.warnings
-    for name in problem.old:
-        if name not in problem.new:
+        warnings += _impossible(found, mistakes)
+    for name in groups.old:
+        if name not in groups.new:
             warnings.append(f"{name} is not in the new template: its members are not changed")
-    if not problem.new:
+    if not groups.new:
         types = ", ".join(template.TYPES)
         warnings.append(f"there is no group in the new template: only {types} are groups")
-    if problem.settings.max_unavailable_total is not None and problem.settings.mode != IN_PLACE:
+    if settings.max_unavailable_total is not None and settings.mode != IN_PLACE:
         warnings.append("max_unavailable_total has no effect: new members are created first")
     return rolls, warnings
+
+
+def _members(
+    groups: _Groups, name: str, mistakes: list[Mistake]
+) -> tuple[Sequence[Member], str | None]:
+    """Return the members of a group, and a warning if something of them is assumed."""
+    old = groups.old.get(name)
+    listed = groups.members.get(name)
+    if listed is None:
+        if old is None:
+            return (), None
+        found, said = indices.unlisted(old)
+        return found, said and f"{said} assumed; list them in 'groups'"
+    path = ("groups", name, "members")
+    return indices.with_keys(old or groups.new[name], listed, path, mistakes)
+
+
+def _impossible(roll: Roll, mistakes: list[Mistake]) -> Iterator[str]:
+    """Append a mistake if members of a group that changes are of another kind; yield warnings."""
+    if not roll.phases:
+        return
+    value = roll.group.configuration.of(next(iter(roll.keys), None))
+    if roll.group.servers is not None:
+        wrong, warning = deployments.not_a_script(value), None
+    else:
+        wrong, warning = definitions.not_an_instance(value)
+    if wrong is not None:
+        mistakes.append(Mistake(f"{roll.group.name} cannot be updated: {wrong}", ("new",)))
+    if warning is not None:
+        yield f"{roll.group.name}: {warning}"
+    policy = roll.group.policy
+    if policy is not None and policy.signals_s is not None and roll.cause:
+        text = f"each batch waits {policy.signals_s:g} s"
+        yield (
+            f"{roll.group.name}: no signal of a member reaches this plan: {text}, or for 'gates'"
+        )

@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides how one group is updated: the cause, the batches, the number of members meanwhile.
-
-Batches replace the members of a group, in two modes. ``in_place`` computes the numbers of Heat:
-a batch terminates old members before it creates new ones, and the group exceeds its size only if
-the minimum in service requires it. ``create_first`` follows Heat's blueprint: a batch creates its
-new members before it terminates old ones.
-"""
+"""The update of one group: its phases, and the number of members and those in service meanwhile."""
 
 from __future__ import annotations
 
@@ -13,82 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.planners.rolling_update import causes
-from planner.planners.rolling_update.members import Member, termination_order
+from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.template import Group
-from planner.planners.rolling_update.update_policy import UpdatePolicy
-
-
-class Batch(NamedTuple):
-    """One batch; ``size`` is the number of members after it has created its new ones."""
-
-    size: int
-    create: int
-    terminate: int
-
-
-def in_place(
-    target: int,
-    capacity: int,
-    current: int,
-    max_batch_size: int,
-    min_in_service: int,
-    steps: Sequence[int] = (),
-) -> list[Batch]:
-    """Return the batches of mode ``in_place``, which replace only outdated members.
-
-    Of the ``capacity`` members, ``current`` have the new definition already; if there are none, and
-    no ``steps``, the numbers are those of Heat. A batch ends when the number of new
-    members reaches one of ``steps``. Raises ValueError for a ``max_batch_size`` below 1, a
-    ``capacity`` below ``target``, or another number below 0.
-
-    >>> in_place(10, 10, 0, 4, 8)
-    [Batch(size=12, create=4, terminate=2), Batch(size=12, create=4, terminate=4), \
-Batch(size=10, create=2, terminate=4)]
-    >>> in_place(10, 10, 7, 5, 1)
-    [Batch(size=10, create=3, terminate=3)]
-    """
-    _require(max_batch_size, target, capacity - target, current, min_in_service)
-    found, done, size = [], min(current, target), capacity
-    while done < target or size > target:
-        members = _next(target, done, max_batch_size, steps)
-        after = max(target, members + min(min_in_service, target))
-        found.append(Batch(after, members, size - (after - members)))
-        done, size = done + members, after
-    return found
-
-
-def create_first(
-    target: int, capacity: int, current: int, max_batch_size: int, steps: Sequence[int] = ()
-) -> list[Batch]:
-    """Return the batches of mode ``create_first``; the first also removes members above ``target``.
-
-    Arguments and errors are those of :func:`in_place`.
-
-    >>> create_first(10, 10, 0, 5)
-    [Batch(size=15, create=5, terminate=5), Batch(size=15, create=5, terminate=5)]
-    """
-    _require(max_batch_size, target, capacity - target, current)
-    found, done, size = [], min(current, target), capacity
-    while done < target or size > target:
-        members = _next(target, done, max_batch_size, steps)
-        found.append(Batch(size + members, members, size + members - target))
-        done, size = done + members, target
-    return found
-
-
-def _next(target: int, done: int, largest: int, steps: Sequence[int]) -> int:
-    """Return how many members the next batch creates, up to the next step or the target."""
-    until = min((step for step in steps if step > done), default=target)
-    return min(largest, until - done, target - done)
-
-
-def _require(largest: int, *others: int) -> None:
-    if largest < 1:
-        raise ValueError(f"a batch of at most {largest} members never ends: at least 1")
-    if min(others) < 0:
-        raise ValueError(f"{min(others)} is less than 0")
-
 
 CREATE_FIRST, IN_PLACE = "create_first", "in_place"
 #: The name of the phase that only changes the size of a group, after any batches.
@@ -116,12 +36,14 @@ class RollStep(NamedTuple):
 class RollSettings:
     """Settings of a document that hold for all its groups.
 
-    ``mode`` is CREATE_FIRST or IN_PLACE. With ``pause_first``, the pause of the update policy is
-    before each batch, else between batches. ``max_unavailable_total`` is the number of members of
-    all groups that may be out of service at once, besides failed ones; None is no limit.
+    ``mode`` is CREATE_FIRST or IN_PLACE. With ``surge``, a group may exceed its own maximum. With
+    ``pause_first``, the pause of the update policy is before each batch, else between batches.
+    ``max_unavailable_total`` is the number of members of all groups that may be out of service at
+    once, besides failed ones; None is no limit.
     """
 
     mode: str = CREATE_FIRST
+    surge: bool = False
     pause_first: bool = False
     steps: Sequence[RollStep] = ()
     max_unavailable_total: int | None = None
@@ -148,6 +70,7 @@ class Roll:
 
     ``members`` are those before the update. ``old`` is None for a group that is only in the new
     template. ``cause`` is the reason for the update, None if at most the size of the group changes.
+    ``keys`` are those of the members that are created, in order, if the group has keys.
     """
 
     group: Group
@@ -155,6 +78,7 @@ class Roll:
     members: Sequence[Member]
     phases: Sequence[Phase]
     cause: str | None
+    keys: Sequence[str] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -193,88 +117,6 @@ class Roll:
             yield serving - phase.create + added, most
 
 
-def decide_roll(
-    new: Group, old: Group | None, members: Sequence[Member], settings: RollSettings
-) -> Roll:
-    """Return the update of a group that has these members.
-
-    Without a cause, the update only changes the number of members to the size in the new template.
-    """
-    cause, warnings = causes.cause(new, old)
-    if cause is None or new.policy is None:
-        phases = list(_resized(new, members))
-        return Roll(
-            group=new, old=old, members=members, phases=phases, cause=None, warnings=tuple(warnings)
-        )
-    size = new.size(len(members))
-    if new.policy.min_in_service > size:
-        text = f"a minimum of {new.policy.min_in_service} is more than its size: {size} is meant"
-        warnings.append(f"{new.name}: {text}")
-    phases = list(_phases(new, new.policy, members, settings))
-    gone = {member.id for phase in phases for member in phase.terminate}
-    for member in members:
-        if member.current and member.failed and member.id not in gone:
-            warnings.append(f"{new.name}: {member.id} is current and failed: it is left as it is")
-    return Roll(
-        group=new,
-        old=old,
-        members=members,
-        phases=phases,
-        cause=cause,
-        warnings=tuple(warnings),
-    )
-
-
-def _phases(
-    new: Group, policy: UpdatePolicy, members: Sequence[Member], settings: RollSettings
-) -> Iterator[Phase]:
-    size = new.size(len(members))
-    target = min(size, len(members))
-    turn, done = termination_order(members, len(members) - target), 0
-    found = _batches(target, policy, members, settings)
-    for number, batch in enumerate(found, 1):
-        between = policy.pause_s if number < len(found) else 0
-        yield Phase(
-            name=f"batch-{number}",
-            create=batch.create,
-            terminate=tuple(turn[done : done + batch.terminate]),
-            creates_first=settings.mode == CREATE_FIRST,
-            pause_before_s=policy.pause_s if settings.pause_first else 0,
-            pause_after_s=0 if settings.pause_first else between,
-        )
-        done += batch.terminate
-    if size > target:
-        yield Phase(name=RESIZE, create=size - target, terminate=())
-
-
-def _batches(
-    target: int, policy: UpdatePolicy, members: Sequence[Member], settings: RollSettings
-) -> list[Batch]:
-    stuck = sum(member.current and member.failed for member in members)
-    spare = min(stuck, len(members) - target)
-    current = sum(member.current for member in members) - spare
-    steps = [step.of(target) for step in settings.steps]
-    largest = policy.max_batch_size
-    if settings.mode == CREATE_FIRST:
-        return create_first(target, len(members), current, largest, steps)
-    if settings.max_unavailable_total is not None:
-        largest = min(largest, settings.max_unavailable_total)
-    # A failed member that is kept is not in service: the others must meet the minimum.
-    least = policy.min_in_service + stuck - spare
-    return in_place(target, len(members), current, largest, least, steps)
-
-
-def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
-    size = new.size(len(members))
-    if size > len(members):
-        create = size - len(members)
-        yield Phase(name=RESIZE, create=create, terminate=())
-    elif size < len(members):
-        number = len(members) - size
-        gone = tuple(termination_order(members, number)[:number])
-        yield Phase(name=RESIZE, create=0, terminate=gone)
-
-
 def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
     """Yield sets of groups to update together, in input order, one set after another.
 
@@ -293,10 +135,14 @@ def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]
 
 
 def peak(turns: Sequence[Sequence[Roll]]) -> int:
-    """Return the maximum number of instances of all groups; the sets are updated one by one."""
-    there = sum(len(roll.members) for turn in turns for roll in turn)
+    """Return the maximum number of instances of all groups; the sets are updated one by one.
+
+    Servers to which something is deployed do not count: they stay.
+    """
+    sets = [[roll for roll in turn if roll.group.servers is None] for turn in turns]
+    there = sum(len(roll.members) for turn in sets for roll in turn)
     highest = there
-    for turn in turns:
+    for turn in sets:
         highest = max(highest, there + sum(r.peak - len(r.members) for r in turn))
         there += sum(r.end - len(r.members) for r in turn)
     return highest

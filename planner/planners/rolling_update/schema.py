@@ -27,6 +27,13 @@ _MEMBER = {
         "created_at": {**_TIME, "description": "The oldest go first."},
         "failed": {"type": "boolean", "description": "Not in service; goes before all others."},
         "current": {"type": "boolean", "description": "Has the new definition; stays."},
+        "index": {
+            **ranges.NAME,
+            "type": ["integer", "string"],
+            "minimum": 0,
+            "maximum": ranges.MOST,
+            "description": "In a resource group, or the name of its server in a deployment group.",
+        },
     },
 }
 _COUNT = ranges.COUNT_OF_ONE_OR_MORE
@@ -103,6 +110,10 @@ SCHEMA: dict[str, Any] = {
         "mode": {
             "enum": ["create_first", "in_place"],
             "description": "In a batch, new members before old ones go (the default), or after.",
+        },
+        "surge": {
+            "enum": ["bounded", "allowed"],
+            "description": "May a roll exceed the maximum of a group (MaxSize)? Not by default.",
         },
         "groups": {
             "type": "object",

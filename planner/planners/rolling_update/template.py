@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads templates: groups, the definition of their members, and update policies.
+"""Reads templates: groups, their sizes, their update policies, and what is left unread.
 
 CloudFormation's form and Heat's own are accepted. Source of the rules: Heat's blueprint
-as-update-policy, and Heat itself; doc/decisions describes their differences.
+as-update-policy, Heat itself, and CloudFormation; doc/decisions describes their differences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from planner.errors import Path, accepted
+from planner.errors import Path
 from planner.planners.rolling_update import update_policy
-from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
+from planner.planners.rolling_update.conditions import NO_VALUE, UNRESOLVED
+from planner.planners.rolling_update.definitions import LAUNCHES, Configuration, DefinitionReader
+from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.update_policy import UpdatePolicy
 
-LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
 #: Properties that place members in zones and subnets.
-PLACES = ("AvailabilityZones", "VPCZoneIdentifier")
+PLACES = ("AvailabilityZones", "VPCZoneIdentifier", "PlacementGroup")
+#: The text that stands for the index of a member, unless ``index_var`` is another.
+INDEX = "%index%"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Configuration:
-    """The definition of members: properties of a launch configuration or of a nested resource."""
+class Removal(NamedTuple):
+    """The members that a resource group removes, by index or id.
 
-    name: str
-    value: Mapping[str, Any]
+    ``replaces``: earlier removals are forgotten, and their indices are used again.
+    """
+
+    names: tuple[str, ...] = ()
+    replaces: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,8 +39,9 @@ class Group:
     """One group of a template.
 
     If ``desired`` is None, the group keeps its number of members, within ``least`` and ``most``; a
-    ``most`` of None is no limit. Without a ``policy``, no members are replaced; ``heat_default``:
-    Heat would replace them one by one then.
+    ``most`` of None is no limit. Without a ``policy``, no members are replaced. ``removal`` is that
+    of a resource group, whose members are called 0, 1, .... ``servers`` are those of a group of
+    deployments, by name. ``notes`` are sentences for warnings.
     """
 
     name: str
@@ -45,36 +51,59 @@ class Group:
     least: int
     most: int | None
     policy: UpdatePolicy | None
-    heat_default: bool = False
+    removal: Removal | None = None
+    servers: Mapping[str, str] | None = None
+    notes: tuple[str, ...] = ()
 
-    def size(self, capacity: int | None) -> int:
-        """Return the wanted number of members; ``capacity`` is the present number, if known."""
+    def size(self, capacity: int | None, old: Group | None = None) -> int:
+        """Return the wanted number of members; ``capacity`` is the present number, if known.
+
+        A policy may keep the present size if that of the templates, ``old`` and this, is the same.
+        """
+        kept = self.policy is not None and self.policy.keeps_size and capacity is not None
+        if kept and old is not None and old.sizes == self.sizes:
+            return capacity or 0
         if self.desired is not None:
             return self.desired
         found = max(self.least, capacity or 0)
         return found if self.most is None else min(found, self.most)
+
+    @property
+    def sizes(self) -> tuple[int | None, int, int | None]:
+        """The wanted size, and its bounds."""
+        return self.desired, self.least, self.most
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """The names of the properties of one group type: size, bounds, definition of the members.
 
-    If ``inside`` is None, ``LaunchConfigurationName`` refers to the definition.
+    If ``inside`` is None, a launch configuration or launch template is the definition.
     """
 
     size: str
     bounds: tuple[str, str] | None = None
     inside: str | None = None
+    more: tuple[str, ...] = PLACES
+    deploys: bool = False
 
 
+_DEPLOYMENTS = _Kind("servers", None, "config", ("input_values", "actions"), deploys=True)
 _KINDS = {
     "OS::Heat::InstanceGroup": _Kind("Size"),
     "AWS::AutoScaling::AutoScalingGroup": _Kind("DesiredCapacity", ("MinSize", "MaxSize")),
-    "OS::Heat::AutoScalingGroup": _Kind("desired_capacity", ("min_size", "max_size"), "resource"),
-    "OS::Heat::ResourceGroup": _Kind("count", None, "resource_def"),
+    "OS::Heat::AutoScalingGroup": _Kind(
+        "desired_capacity", ("min_size", "max_size"), "resource", ("rolling_updates",)
+    ),
+    "OS::Heat::ResourceGroup": _Kind(
+        "count", None, "resource_def", ("index_var", "removal_policies", "removal_policies_mode")
+    ),
+    "OS::Heat::SoftwareDeploymentGroup": _DEPLOYMENTS,
+    "OS::Heat::SoftwareDeployments": _DEPLOYMENTS,
 }
 #: The resource types that are groups.
 TYPES = tuple(_KINDS)
+_SECTIONS = ("type", "properties", "condition", "updatepolicy", "update_policy", "creationpolicy")
 
 
 def groups(
@@ -89,18 +118,27 @@ def groups(
     if not isinstance(resources, Mapping):
         resolver.wrong("a template has a mapping of Resources", (key,) if key in template else ())
         return {}
-    reader = _TemplateReader(resolver, key, resources, with_policies=with_policies)
+    reader = _GroupReader(resolver, key, resources, with_policies=with_policies)
     found = {}
     for name, resource in resources.items():
-        kind = reader.section(resource, "Type", (key, name))[0] if reader.is_mapping(name) else None
-        if isinstance(kind, str) and kind in _KINDS:
+        if not isinstance(resource, Mapping):
+            resolver.wrong("a resource is a mapping with Type and Properties", (key, name))
+            continue
+        kind = resource.get("type", resource.get("Type"))
+        if isinstance(kind, str) and kind in _KINDS and reader.applies(name, resource):
             group = reader.group(name, kind, resource)
             if group is not None:
                 found[name] = group
     return found
 
 
-class _TemplateReader:
+def left_out(template: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about sections that would change the template, and are not carried out."""
+    found = [name for name in ("Transform", "Hooks", "Rules") if name in template]
+    return [f"{' and '.join(found)} of the new template: not carried out"] if found else []
+
+
+class _GroupReader(DefinitionReader):
     def __init__(
         self,
         resolver: Resolver,
@@ -109,48 +147,32 @@ class _TemplateReader:
         *,
         with_policies: bool,
     ) -> None:
-        self._resolver, self._key, self._resources = resolver, key, resources
+        super().__init__(resolver, key, resources)
         self._with_policies = with_policies
 
-    def is_mapping(self, name: str) -> bool:
-        """Return whether a resource is a mapping; append a mistake if not."""
-        if isinstance(self._resources[name], Mapping):
-            return True
-        self._resolver.wrong("a resource is a mapping with Type and Properties", (self._key, name))
-        return False
-
-    def section(self, resource: Mapping[str, Any], name: str, path: Path) -> tuple[Any, Path]:
-        """Return a section of a resource (``Type``, in Heat's form ``type``) and its path.
-
-        For a missing section, None and a path are returned.
-        """
-        heat = {"UpdatePolicy": "update_policy"}.get(name, name.lower())
-        name = heat if heat in resource else name
-        return resource.get(name), (*path, name)
+    def applies(self, name: str, resource: Mapping[str, Any]) -> bool:
+        """Return whether the condition of a resource holds, if it has one."""
+        condition, at = self.section(resource, "Condition", (self._key, name))
+        return condition is None or self._resolver.holds(condition, at)
 
     def group(self, name: str, kind: str, resource: Mapping[str, Any]) -> Group | None:
         """Read one group; if it is invalid, append a mistake and return None."""
-        path: Path = (self._key, name)
-        if "Condition" in resource or "condition" in resource:
-            self._resolver.wrong("conditions are not read: leave out what does not apply", path)
-        properties, at = self.section(resource, "Properties", path)
+        properties, at = self.section(resource, "Properties", (self._key, name))
         properties = {} if properties is None else properties
         if not isinstance(properties, Mapping):
             self._resolver.wrong("Properties is a mapping", at)
             return None
         how = _KINDS[kind]
-        written, policy_at = self.section(resource, "UpdatePolicy", path)
-        found = None
-        if self._with_policies and kind == "OS::Heat::AutoScalingGroup":
-            rolling = properties.get("rolling_updates")
-            found = update_policy.heat(self._resolver, rolling, (*at, "rolling_updates"))
-        elif self._with_policies and kind == "OS::Heat::ResourceGroup":
-            found = update_policy.of_resource_group(self._resolver, written, policy_at)
-        elif self._with_policies:
-            found = update_policy.one_entry(self._resolver, written, policy_at)
-        desired, least, most = self._sizes(how, properties, at)
-        places = {p: self._resolver.value(properties.get(p), (*at, p)) for p in PLACES}
-        configuration = self._configuration(how, properties, at)
+        policy = self._policy(how, resource, properties, name) if self._with_policies else None
+        removal, servers, index_var = None, None, None
+        if how.inside == "resource_def":
+            index_var = str(self._value(properties, "index_var", at) or INDEX)
+            removal = self._removal(properties, at)
+        if how.deploys:
+            servers = self._servers(properties, at)
+        desired, least, most = self._sizes(how, properties, at, servers)
+        places = {p: self._value(properties, p, at) for p in PLACES if p in how.more}
+        configuration = self._configuration(how, properties, at, index_var)
         if configuration is None:
             return None
         return Group(
@@ -160,13 +182,90 @@ class _TemplateReader:
             desired=desired,
             least=least,
             most=most,
-            policy=found,
-            heat_default=kind == "OS::Heat::AutoScalingGroup",
+            policy=policy,
+            removal=removal,
+            servers=servers,
+            notes=tuple(self._notes(how, policy, resource, properties)),
         )
 
+    def _policy(
+        self, how: _Kind, resource: Mapping[str, Any], properties: Mapping[str, Any], name: str
+    ) -> UpdatePolicy | None:
+        path = (self._key, name)
+        written, at = self.section(resource, "UpdatePolicy", path)
+        if how.inside is None:
+            place = (*path, "CreationPolicy")
+            creation = (resource.get("CreationPolicy"), place) if how.bounds else None
+            return update_policy.cloudformation(self._resolver, written, at, creation)
+        if how.inside == "resource":
+            inside = self.section(resource, "Properties", path)[1]
+            rolling = properties.get("rolling_updates")
+            return update_policy.heat(self._resolver, rolling, (*inside, "rolling_updates"))
+        return update_policy.resource_group(self._resolver, written, at, deploys=how.deploys)
+
+    def _notes(
+        self,
+        how: _Kind,
+        policy: UpdatePolicy | None,
+        resource: Mapping[str, Any],
+        properties: Mapping[str, Any],
+    ) -> Iterator[str]:
+        """Yield sentences about fields that a plan does not carry out."""
+        read = {
+            how.size,
+            *(how.bounds or ()),
+            *how.more,
+            *([how.inside] if how.inside else LAUNCHES),
+        }
+        unread = [field for field in properties if field not in read]
+        unread += [field for field in resource if field.lower() not in _SECTIONS]
+        if "CreationPolicy" in resource and not (policy and policy.replaces):
+            unread.append("CreationPolicy")
+        written = resource.get("update_policy")
+        if how.inside in ("resource_def", "config") and isinstance(written, Mapping):
+            unread += [f"update_policy.{f}" for f in written if f == "batch_create"]
+        elif how.inside == "resource":
+            unread += [field for field in ("update_policy",) if field in resource]
+        if unread:
+            yield f"the plan does nothing for its {', '.join(unread)}"
+        yield from policy.notes if policy is not None else ()
+
+    def _value(self, properties: Mapping[str, Any], name: str, at: Path) -> Any:
+        value = self._resolver.value(properties.get(name), (*at, name))
+        return None if value is UNRESOLVED or value is NO_VALUE else value
+
+    def _removal(self, properties: Mapping[str, Any], at: Path) -> Removal:
+        policies = self._value(properties, "removal_policies", at) or []
+        names: list[str] = []
+        for i, policy in enumerate(policies if isinstance(policies, list) else [policies]):
+            listed = policy.get("resource_list") or [] if isinstance(policy, Mapping) else policy
+            if not isinstance(listed, list) or not all(isinstance(n, str | int) for n in listed):
+                text = "a list of {resource_list: [INDEX, ...]} is expected"
+                self._resolver.wrong(text, (*at, "removal_policies", i))
+                continue
+            names += map(str, listed)
+        mode = self._value(properties, "removal_policies_mode", at) or "append"
+        if mode not in ("append", "update"):
+            text = f"{mode!r} is neither append nor update"
+            self._resolver.wrong(text, (*at, "removal_policies_mode"))
+        return Removal(tuple(names), mode == "update")
+
+    def _servers(self, properties: Mapping[str, Any], at: Path) -> Mapping[str, str]:
+        servers = self._value(properties, "servers", at)
+        if not isinstance(servers, Mapping):
+            self._resolver.wrong("a mapping of names to servers is expected", (*at, "servers"))
+            return {}
+        return {str(name): str(server) for name, server in servers.items()}
+
     def _sizes(
-        self, how: _Kind, properties: Mapping[str, Any], at: Path
+        self,
+        how: _Kind,
+        properties: Mapping[str, Any],
+        at: Path,
+        servers: Mapping[str, str] | None,
     ) -> tuple[int | None, int, int | None]:
+        if servers is not None:
+            return len(servers), 0, None
         desired = self._number(properties, how.size, at)
         if how.bounds is None:
             if desired is None and how.size == "Size" and properties.get("Size") is None:
@@ -187,8 +286,8 @@ class _TemplateReader:
         return desired, least or 0, most
 
     def _number(self, properties: Mapping[str, Any], name: str, at: Path) -> int | None:
-        value = self._resolver.value(properties.get(name), (*at, name))
-        if value is None or value is UNRESOLVED:
+        value = self._value(properties, name, at)
+        if value is None:
             return None
         try:
             return update_policy.whole(value, 0)
@@ -197,57 +296,13 @@ class _TemplateReader:
             return None
 
     def _configuration(
-        self, how: _Kind, properties: Mapping[str, Any], at: Path
+        self, how: _Kind, properties: Mapping[str, Any], at: Path, index_var: str | None
     ) -> Configuration | None:
-        field = how.inside or "LaunchConfigurationName"
-        where = (*at, field)
-        written = properties.get(field)
-        if written is None:
-            self._resolver.wrong(f"the field {field!r} is missing", at)
+        if how.inside is None:
+            return self.launched(properties, at)
+        if properties.get(how.inside) is None:
+            self._resolver.wrong(f"the field {how.inside!r} is missing", at)
             return None
-        if how.inside:
-            if not isinstance(written, Mapping):
-                self._resolver.wrong("a resource is expected: type and properties", where)
-                return None
-            return Configuration(name=field, value=self._resolver.value(written, where))
-        name = _referred(written)
-        if name is None:
-            text = f"{written!r}: a reference is expected, such as {{Ref: NAME}}, not a name"
-            self._resolver.wrong(text, where)
-            return None
-        return self._launch_configuration(name, where)
-
-    def _launch_configuration(self, name: str, where: Path) -> Configuration | None:
-        resource = self._resources.get(name)
-        path: Path = (self._key, name)
-        kind = self.section(resource, "Type", path)[0] if isinstance(resource, Mapping) else None
-        if not isinstance(resource, Mapping) or kind != LAUNCH_CONFIGURATION:
-            known = [n for n in self._resources if self._is_configuration(n)]
-            text = f"no {LAUNCH_CONFIGURATION} {name!r}; {accepted(name, known)}"
-            self._resolver.wrong(text, where)
-            return None
-        properties, at = self.section(resource, "Properties", path)
-        metadata, beside = self.section(resource, "Metadata", path)
-        value = self._resolver.value(properties or {}, at)
-        if not isinstance(value, Mapping):
-            self._resolver.wrong("Properties is a mapping", at)
-            return None
-        if metadata:
-            value = {**value, "Metadata": self._resolver.value(metadata, beside)}
-        return Configuration(name=name, value=value)
-
-    def _is_configuration(self, name: str) -> bool:
-        resource = self._resources[name]
-        return isinstance(resource, Mapping) and LAUNCH_CONFIGURATION in (
-            resource.get("Type"),
-            resource.get("type"),
-        )
-
-
-def _referred(written: Any) -> str | None:
-    """Return the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``; None for other values."""
-    if isinstance(written, Mapping) and len(written) == 1:
-        ((function, name),) = written.items()
-        if function in ("Ref", "get_resource") and isinstance(name, str):
-            return name
-    return None
+        if how.deploys:
+            return self.deployed(properties, at)
+        return self.nested(properties[how.inside], (*at, how.inside), index_var)

@@ -4,26 +4,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from planner.errors import Path, accepted
-from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
+from planner.planners.rolling_update.conditions import NO_VALUE, UNRESOLVED
+from planner.planners.rolling_update.functions import Resolver
 from planner.schemas import ranges
 
 #: The longest PauseTime in seconds.
 LONGEST_PAUSE_S = 3600
+#: How long signals may take where WaitOnResourceSignals has no PauseTime: CloudFormation's PT5M.
+SIGNALS_S = 300
 #: Values that mean no policy.
 _NONE: tuple[Any, ...] = (None, {})
 _DURATION = re.compile(r"PT(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})S)?")
 
 
 class UpdatePolicy(NamedTuple):
-    """The values of a policy; the defaults are Heat's."""
+    """The values of a policy; the defaults are Heat's.
+
+    ``signals_s``: how long new members may take to signal that they are ready; None without
+    signals. ``replaces``: a new group is created whole before the old one goes. ``keeps_size``: a
+    size that is the same in both templates is not applied. ``notes`` are sentences for warnings.
+    """
 
     min_in_service: int = 0
     max_batch_size: int = 1
     pause_s: float = 0
+    signals_s: float | None = None
+    replaces: bool = False
+    keeps_size: bool = False
+    notes: tuple[str, ...] = ()
+
+
+#: The policy of a group whose members all change at once.
+AT_ONCE = UpdatePolicy(max_batch_size=ranges.MOST)
 
 
 def duration_s(text: str) -> int | None:
@@ -76,44 +92,147 @@ def _plain_pause(value: Any) -> float:
     return value
 
 
-_Readers = Mapping[str, tuple[str, Callable[[Any], float]]]
-_CLOUDFORMATION: _Readers = {
-    "MinInstancesInService": ("min_in_service", lambda value: whole(value, 0)),
-    "MaxBatchSize": ("max_batch_size", lambda value: whole(value, 1)),
-    "PauseTime": ("pause_s", _iso_pause),
-}
+def _flag(value: Any) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return str(value).lower() == "true"
+
+
+def _percent(value: Any) -> int:
+    found = whole(value, 0)
+    if found > 100:
+        raise ValueError(f"{found} is not 0 to 100 percent")
+    return found
+
+
+def _names(value: Any) -> str:
+    entries = value if isinstance(value, list) else [value]
+    if not all(isinstance(entry, str) for entry in entries):
+        raise ValueError(f"{value!r} is not a list of names")
+    return ", ".join(entries)
+
+
+_Readers = Mapping[str, Callable[[Any], Any]]
 _HEAT: _Readers = {
-    "min_in_service": ("min_in_service", lambda value: whole(value, 0)),
-    "max_batch_size": ("max_batch_size", lambda value: whole(value, 1)),
-    "pause_time": ("pause_s", _plain_pause),
+    "min_in_service": lambda value: whole(value, 0),
+    "max_batch_size": lambda value: whole(value, 1),
+    "pause_time": _plain_pause,
+}
+_DEPLOYMENTS: _Readers = {name: _HEAT[name] for name in ("max_batch_size", "pause_time")}
+_ROLLING: _Readers = {
+    "MinInstancesInService": lambda value: whole(value, 0),
+    "MaxBatchSize": lambda value: whole(value, 1),
+    "PauseTime": _iso_pause,
+}
+#: The fields that CloudFormation has, and Heat has not.
+_MORE: _Readers = {
+    **_ROLLING,
+    "WaitOnResourceSignals": _flag,
+    "MinActiveInstancesPercent": _percent,
+    "MinSuccessfulInstancesPercent": _percent,
+    "SuspendProcesses": _names,
+}
+_REPLACING, _SCHEDULED = "AutoScalingReplacingUpdate", "AutoScalingScheduledAction"
+#: The entries of an UpdatePolicy that may stand beside the one for batches.
+_BESIDE: Mapping[str, _Readers] = {
+    _REPLACING: {"WillReplace": _flag},
+    _SCHEDULED: {"IgnoreUnmodifiedGroupSizeProperties": _flag},
 }
 
 
-def one_entry(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
-    """Return the policy in an ``UpdatePolicy`` of CloudFormation: its only entry, of any name.
+def cloudformation(
+    resolver: Resolver, written: Any, path: Path, creation: tuple[Any, Path] | None
+) -> UpdatePolicy | None:
+    """Return the policy in an ``UpdatePolicy`` of CloudFormation; ``creation`` is CreationPolicy.
 
-    For None and ``{}``, None is returned; for an invalid one, None with a mistake.
+    Without ``creation``, the group is one of Heat's own, which has only batches. Their entry may
+    have any name. Without one, and for a group that is not replaced whole, None is returned; for an
+    invalid policy, None with a mistake.
     """
-    if found in _NONE:
+    found = _entries(resolver, written, path)
+    if found is UNRESOLVED or found is NO_VALUE or found in _NONE:
         return None
     if not isinstance(found, Mapping):
         resolver.wrong(f"{found!r} is not a mapping with one policy", path)
         return None
-    if len(found) > 1:
-        names = " and ".join(map(repr, found))
+    beside = _BESIDE if creation is not None else {}
+    rolling = [name for name in found if name not in beside]
+    if len(rolling) > 1:
+        names = " and ".join(map(repr, rolling))
         resolver.wrong(f"{names}: an UpdatePolicy has one entry, whatever its name", path)
         return None
-    ((name, entry),) = found.items()
-    return _read(resolver, entry, (*path, name), _CLOUDFORMATION)
+    fields: dict[str, Any] = {}
+    batches = _ROLLING if creation is None else _MORE
+    for name, readers in (*((name, batches) for name in rolling), *beside.items()):
+        if name in found:
+            read = _read(resolver, found[name], (*path, name), readers)
+            if read is None:
+                return None
+            fields |= read
+    keeps_size = fields.get("IgnoreUnmodifiedGroupSizeProperties", False)
+    if creation is not None and fields.get("WillReplace"):
+        return UpdatePolicy(
+            max_batch_size=ranges.MOST,
+            signals_s=_creation_signals(resolver, *creation),
+            replaces=True,
+            keeps_size=keeps_size,
+            notes=tuple(_notes(fields)),
+        )
+    if not rolling:
+        return None
+    signals = fields.get("WaitOnResourceSignals", False)
+    pause_s = fields.get("PauseTime", SIGNALS_S if signals else 0)
+    return UpdatePolicy(
+        min_in_service=fields.get("MinInstancesInService", 0),
+        max_batch_size=fields.get("MaxBatchSize", 1),
+        pause_s=0 if signals else pause_s,
+        signals_s=pause_s if signals else None,
+        keeps_size=keeps_size,
+        notes=tuple(_notes(fields)),
+    )
 
 
-def of_resource_group(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
+def _entries(resolver: Resolver, written: Any, path: Path) -> Any:
+    """Evaluate a policy; the name of an entry is no function, though Heat has one called so."""
+    if isinstance(written, Mapping) and not any(name.startswith("Fn::") for name in written):
+        return {name: resolver.value(entry, (*path, name)) for name, entry in written.items()}
+    return resolver.value(written, path)
+
+
+def _notes(fields: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("MinActiveInstancesPercent", "MinSuccessfulInstancesPercent"):
+        if fields.get(name, 100) < 100:
+            yield f"{name} is {fields[name]}: the plan is stricter, each new member has to succeed"
+    if names := fields.get("SuspendProcesses"):
+        yield f"SuspendProcesses: suspend {names} yourself, this plan does not"
+    if fields.get("IgnoreUnmodifiedGroupSizeProperties"):
+        yield "AutoScalingScheduledAction: a size that both templates have alike is not applied"
+
+
+def _creation_signals(resolver: Resolver, written: Any, path: Path) -> float | None:
+    """Return how long the signals of a CreationPolicy may take; None without any."""
+    found = resolver.value(written, path)
+    signal = found.get("ResourceSignal") if isinstance(found, Mapping) else None
+    if not isinstance(signal, Mapping):
+        return None
+    seconds = duration_s(str(signal.get("Timeout", "PT5M")))
+    if seconds is None:
+        text = f"{signal['Timeout']!r} is not a duration: PT#H#M#S is, with whole numbers"
+        resolver.wrong(text, (*path, "ResourceSignal", "Timeout"))
+    return seconds
+
+
+def resource_group(
+    resolver: Resolver, written: Any, path: Path, *, deploys: bool
+) -> UpdatePolicy | None:
     """Return the policy in ``update_policy`` of a resource group: its entry ``rolling_update``.
 
-    For None and ``{}``, None is returned; for an invalid one, None with a mistake.
+    None, and ``{}``, is a policy for all members at once. ``deploys``: it is a group of
+    deployments, whose policy has no minimum. For an invalid policy, None with a mistake.
     """
-    if found in _NONE:
-        return None
+    found = resolver.value(written, path)
+    if found is UNRESOLVED or found is NO_VALUE or found in _NONE:
+        return AT_ONCE
     if not isinstance(found, Mapping):
         resolver.wrong(f"{found!r} is not a mapping with 'rolling_update'", path)
         return None
@@ -121,34 +240,42 @@ def of_resource_group(resolver: Resolver, found: Any, path: Path) -> UpdatePolic
     for name in found:
         if name not in known:
             resolver.wrong(f"not a field here; {accepted(name, known)}", (*path, name))
-    return heat(resolver, found.get("rolling_update"), (*path, "rolling_update"))
+    rolling = found.get("rolling_update")
+    if rolling in _NONE:
+        return AT_ONCE
+    readers = _DEPLOYMENTS if deploys else _HEAT
+    return heat(resolver, rolling, (*path, "rolling_update"), readers)
 
 
-def heat(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
-    """Return a policy in Heat's form.
+def heat(
+    resolver: Resolver, written: Any, path: Path, readers: _Readers = _HEAT
+) -> UpdatePolicy | None:
+    """Return a policy in Heat's form, with Heat's defaults for what is missing.
 
-    For None and ``{}``, None is returned; for a value that is not a mapping, None with a mistake.
+    For a value that is not a mapping, None with a mistake.
     """
-    return None if found in _NONE else _read(resolver, found, path, _HEAT)
+    found = resolver.value(written, path)
+    fields = _read(resolver, {} if found is NO_VALUE else found, path, readers)
+    if fields is None:
+        return None
+    pause_s = fields.pop("pause_time", 0)
+    return UpdatePolicy(**fields, pause_s=pause_s)
 
 
-def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> UpdatePolicy | None:
-    if entry is None:
+def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> dict[str, Any] | None:
+    """Return the values of the fields that are set; None, with a mistake, for no mapping."""
+    if entry is None or entry is UNRESOLVED:
         entry = {}
     if not isinstance(entry, Mapping):
         resolver.wrong(f"{entry!r} is not a mapping", path)
         return None
     values: dict[str, Any] = {}
-    for name, written in entry.items():
+    for name, value in entry.items():
         if name not in readers:
             resolver.wrong(f"not a field here; {accepted(name, readers)}", (*path, name))
-            continue
-        value = resolver.value(written, (*path, name))
-        field, reader = readers[name]
-        if value is None or value is UNRESOLVED:
-            continue
-        try:
-            values[field] = reader(value)
-        except ValueError as reason:
-            resolver.wrong(str(reason), (*path, name))
-    return UpdatePolicy(**values)
+        elif value is not None and value is not UNRESOLVED:
+            try:
+                values[name] = readers[name](value)
+            except ValueError as reason:
+                resolver.wrong(str(reason), (*path, name))
+    return values

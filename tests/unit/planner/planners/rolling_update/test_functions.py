@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from planner import documents
-from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
+from planner.planners.rolling_update.conditions import UNRESOLVED
+from planner.planners.rolling_update.functions import Resolver
 
 FOLDER = Path(__file__).parents[4] / "cases" / "functions"
 CASES = {file.stem: documents.read(file).value for file in sorted(FOLDER.glob("*.yaml"))}

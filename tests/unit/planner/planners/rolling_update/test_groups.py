@@ -16,8 +16,9 @@ import pytest
 
 from planner import documents
 from planner.planners.rolling_update import template
+from planner.planners.rolling_update.definitions import Configuration
 from planner.planners.rolling_update.functions import Resolver
-from planner.planners.rolling_update.template import Configuration, Group
+from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 FOLDER = Path(__file__).parents[4] / "cases" / "groups"
@@ -47,17 +48,21 @@ def require_read(case: Mapping[str, Any], group: Mapping[str, Any]) -> None:
     """A group is read as its case says, and without its policy from an old template."""
     found, said = read(case, group["of"])
     assert said == group.get("wrong", [])
-    for field, value in group.get("is", {}).items():
+    if "is" in group:
+        assert (found is None) == (group["is"] is None)
+    for field, value in (group.get("is") or {}).items():
         read_value = getattr(found, field)
         if field == "policy" and value is not None:
             assert read_value == UpdatePolicy(**value)
         elif field == "configuration":
-            assert (read_value.name, read_value.value) == tuple(value)
+            assert (read_value.name, read_value.of("0")) == tuple(value)
+        elif field == "notes":
+            assert list(read_value) == value
         else:
             assert (read_value, type(read_value)) == (value, type(value)), field
     old, said = read(case, group["of"], with_policies=False)
     assert old is None or old.policy is None
-    policies = ("UpdatePolicy", "update_policy", "rolling_updates")
+    policies = ("UpdatePolicy", "update_policy", "rolling_updates", "CreationPolicy")
     assert said == [t for t in group.get("wrong", []) if not any(p in t for p in policies)]
 
 

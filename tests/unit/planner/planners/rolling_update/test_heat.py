@@ -24,6 +24,8 @@ CASES: dict[str, list[dict[str, Any]]] = json.loads(FILE.read_text(encoding="utf
 EQUAL_BY_ANOTHER_NAME = {"ig-lc-renamed", "asg-ref-switched-same-content"}
 #: Heat accepts this, and never comes to an end.
 ENDLESS = {"ig-policy-batch-zero"}
+#: Heat does not know a field of CloudFormation's, WaitOnResourceSignals.
+OF_CLOUDFORMATION = {"asg-policy-unknown-key"}
 
 
 def figures(made: ActionPlan) -> dict[str, Any]:
@@ -79,6 +81,8 @@ def test_a_roll_is_planned_when_heat_rolls() -> None:
             rolls = figures(plan(RollingUpdatePlanner, value))["cause"] is not None
         except PlannerError:
             assert "new_invalid" in case or case["id"] in ENDLESS, case["id"]
+            continue
+        if case["id"] in OF_CLOUDFORMATION:
             continue
         assert "new_invalid" not in case, case["id"]
         assert rolls == (case["roll"] and case["id"] not in EQUAL_BY_ANOTHER_NAME), case["id"]

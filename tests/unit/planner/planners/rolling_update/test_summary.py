@@ -125,7 +125,7 @@ def test_a_group_has_a_sentence_and_figures(
         "name": "g",
         "description": f"g: {sentence}",
         "unit": None,
-        "value": {"cause": cause, **figures},
+        "value": {"cause": cause, "maximum": None, **figures},
     }
     (whole,) = made.global_efficacy
     ends = (

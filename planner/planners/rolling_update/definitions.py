@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the definition of a group's members from a template, and the resources it refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from planner.errors import Path, accepted
+from planner.planners.rolling_update.functions import Resolver
+
+LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
+LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
+SOFTWARE_CONFIG = "OS::Heat::SoftwareConfig"
+#: The properties of a group in CloudFormation's form that may define its members.
+LAUNCHES = ("LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy")
+#: The types of members that an instance is created for as they are.
+_SERVERS = ("OS::Nova::Server", "AWS::EC2::Instance")
+#: The lifecycle actions in which a deployment is run, unless it names others.
+_DEPLOYED = ("CREATE", "UPDATE")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Configuration:
+    """The definition of members: properties of a launch configuration or of a nested resource.
+
+    ``pinned`` is the version of a launch template that the group names, whatever the template has.
+    ``by_key`` returns the definition of one member, where it depends on the member's index.
+    """
+
+    name: str
+    value: Mapping[str, Any]
+    pinned: str | None = None
+    by_key: Callable[[str], Mapping[str, Any]] | None = None
+
+    def of(self, key: str | None) -> Mapping[str, Any]:
+        """Return the definition of the member of this index."""
+        return self.value if self.by_key is None or key is None else self.by_key(key)
+
+
+class DefinitionReader:
+    """Reads the resources of one template; ``key`` is the name of their section."""
+
+    def __init__(self, resolver: Resolver, key: str, resources: Mapping[str, Any]) -> None:
+        self._resolver, self._key, self._resources = resolver, key, resources
+
+    def section(self, resource: Mapping[str, Any], name: str, path: Path) -> tuple[Any, Path]:
+        """Return a section of a resource (``Type``, in Heat's form ``type``) and its path.
+
+        For a missing section, None and a path are returned.
+        """
+        heat = {"UpdatePolicy": "update_policy"}.get(name, name.lower())
+        name = heat if heat in resource else name
+        return resource.get(name), (*path, name)
+
+    def launched(self, properties: Mapping[str, Any], at: Path) -> Configuration | None:
+        """Return what a launch configuration or a launch template defines."""
+        given = [name for name in LAUNCHES if properties.get(name) is not None]
+        if len(given) != 1:
+            said = "is missing" if not given else f"and {given[1]!r} exclude each other"
+            self._resolver.wrong(f"the field {(given or LAUNCHES)[0]!r} {said}", at)
+            return None
+        where, written = (*at, given[0]), properties[given[0]]
+        if given[0] == "LaunchConfigurationName":
+            name = _referred(written)
+            if name is None:
+                text = f"{written!r}: a reference is expected, such as {{Ref: NAME}}, not a name"
+                self._resolver.wrong(text, where)
+                return None
+            found = self._named(name, LAUNCH_CONFIGURATION, where)
+            return None if found is None else Configuration(name=name, value=found)
+        found = self._resolver.value(written, where)
+        if given[0] == "LaunchTemplate":
+            return self._template(written, found, where)
+        inside = written.get("LaunchTemplate") if isinstance(written, Mapping) else None
+        launch = inside.get("LaunchTemplateSpecification") if isinstance(inside, Mapping) else None
+        if not isinstance(launch, Mapping) or not isinstance(found, Mapping):
+            self._resolver.wrong("LaunchTemplate.LaunchTemplateSpecification is expected", where)
+            return None
+        more = {**found, "LaunchTemplate": dict(found["LaunchTemplate"])}
+        specified = more["LaunchTemplate"].pop("LaunchTemplateSpecification")
+        path = (*where, "LaunchTemplate", "LaunchTemplateSpecification")
+        return self._template(launch, specified, path, MixedInstancesPolicy=more)
+
+    def _template(self, written: Any, found: Any, at: Path, **more: Any) -> Configuration | None:
+        """Return the data of a launch template, by reference or name, and the version in use.
+
+        Only ``LatestVersionNumber`` follows the content: any other version is pinned.
+        """
+        if not isinstance(written, Mapping) or not isinstance(found, Mapping):
+            self._resolver.wrong("LaunchTemplateId or LaunchTemplateName, and Version", at)
+            return None
+        version = str(found.get("Version"))
+        if version in ("$Latest", "$Default"):
+            text = f"CloudFormation does not see what {version} is: write a version, or GetAtt"
+            self._resolver.wrong(text, (*at, "Version"))
+            return None
+        name = _referred(written.get("LaunchTemplateId")) or self._called(written, found)
+        if name is None:
+            value = {"LaunchTemplate": found}
+            name = str(found.get("LaunchTemplateId") or found.get("LaunchTemplateName"))
+            return Configuration(name=name, value={**value, **more}, pinned=version)
+        properties = self._named(name, LAUNCH_TEMPLATE, at)
+        if properties is None:
+            return None
+        value = {**(properties.get("LaunchTemplateData") or {}), **more}
+        if version == f"${{{name}.LatestVersionNumber}}":
+            return Configuration(name=name, value=value)
+        return Configuration(name=name, value={**value, "Version": version}, pinned=version)
+
+    def _called(self, written: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+        """Return the template's own launch template of this LaunchTemplateName, if it has one."""
+        wanted = found.get("LaunchTemplateName")
+        for name in self._of_type(LAUNCH_TEMPLATE) if wanted else ():
+            properties, at = self.section(self._resources[name], "Properties", (self._key, name))
+            called = properties.get("LaunchTemplateName") if isinstance(properties, Mapping) else ""
+            if self._resolver.value(called, (*at, "LaunchTemplateName")) == wanted:
+                return name
+        return _referred(written.get("LaunchTemplateName"))
+
+    def nested(self, written: Any, where: Path, index_var: str | None) -> Configuration | None:
+        """Return a definition that stands inside the group; ``index_var`` stands for an index."""
+        if not isinstance(written, Mapping):
+            self._resolver.wrong("a resource is expected: type and properties", where)
+            return None
+        name = str(where[-1])
+        if index_var is None or index_var not in str(written) + str(self._resolver.texts()):
+            return Configuration(name=name, value=self._resolver.value(written, where))
+
+        @cache
+        def of(key: str) -> Mapping[str, Any]:
+            found: Mapping[str, Any] = _with_index(
+                self._resolver.value(_with_index(written, index_var, key), where), index_var, key
+            )
+            return found
+
+        return Configuration(name=name, value=written, by_key=of)
+
+    def deployed(self, properties: Mapping[str, Any], at: Path) -> Configuration | None:
+        """Return what is deployed to each server: the software configuration, and its inputs."""
+        where = (*at, "config")
+        written = properties.get("config")
+        name = _referred(written)
+        if name is None:
+            text = "a reference to a software configuration of this template is expected"
+            self._resolver.wrong(text, where)
+            return None
+        found = self._named(name, SOFTWARE_CONFIG, where)
+        if found is None:
+            return None
+        own = {
+            field: self._resolver.value(properties[field], (*at, field))
+            for field in ("input_values", "actions")
+            if properties.get(field) is not None
+        }
+        return Configuration(name=name, value={"actions": list(_DEPLOYED), **found, **own})
+
+    def _named(self, name: str, kind: str, where: Path) -> Mapping[str, Any] | None:
+        """Return the properties of a resource, with its metadata; None with a mistake."""
+        known = self._of_type(kind)
+        if name not in known:
+            self._resolver.wrong(f"no {kind} {name!r}; {accepted(name, known)}", where)
+            return None
+        resource, path = self._resources[name], (self._key, name)
+        properties, at = self.section(resource, "Properties", path)
+        metadata, beside = self.section(resource, "Metadata", path)
+        value = self._resolver.value(properties or {}, at)
+        if not isinstance(value, Mapping):
+            self._resolver.wrong("Properties is a mapping", at)
+            return None
+        if metadata and kind == LAUNCH_CONFIGURATION:
+            return {**value, "Metadata": self._resolver.value(metadata, beside)}
+        return dict(value)
+
+    def _of_type(self, kind: str) -> list[str]:
+        return [
+            name
+            for name, resource in self._resources.items()
+            if isinstance(resource, Mapping)
+            and kind in (resource.get("Type"), resource.get("type"))
+        ]
+
+
+def _referred(written: Any) -> str | None:
+    """Return the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``; None for other values."""
+    if isinstance(written, Mapping) and len(written) == 1:
+        ((function, name),) = written.items()
+        if function in ("Ref", "get_resource") and isinstance(name, str):
+            return name
+    return None
+
+
+def _with_index(value: Any, index_var: str, key: str) -> Any:
+    """Put an index in place of its variable, in all texts of a value except keys."""
+    if isinstance(value, str):
+        return value.replace(index_var, key)
+    if isinstance(value, Mapping):
+        return {name: _with_index(inner, index_var, key) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_index(inner, index_var, key) for inner in value]
+    return value
+
+
+def not_an_instance(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return why no instance can be created from a definition, and a warning, if there is one.
+
+    >>> not_an_instance({"type": "OS::Cinder::Volume", "properties": {"size": 1}})[0]
+    'a member is OS::Cinder::Volume, and only instances are created and terminated'
+    """
+    kind, properties = value.get("type"), value.get("properties")
+    if kind in _SERVERS or "type" not in value:
+        return None, None
+    if isinstance(properties, Mapping) and {"image", "flavor"} & properties.keys():
+        return None, f"each member is created as one instance; what else {kind} makes is not"
+    return f"a member is {kind}, and only instances are created and terminated", None

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of members inside a group: the indices of a resource group, the names of servers.
+
+Source: Heat's ResourceGroup, whose members are called 0, 1, ..., and whose removed indices are not
+used again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count, islice
+
+from planner.errors import Mistake, Path, accepted
+from planner.planners.rolling_update.members import Member, index_of
+from planner.planners.rolling_update.template import Group
+
+#: What follows the name of a group in names that the plan or Heat gave: a hash, the index, a hash.
+_TAIL = r"(?:[0-9a-f]{6}-|[0-9a-z]{12}-)?([0-9]{1,9})(?:-[0-9a-z]{12})?"
+
+
+def unlisted(old: Group) -> tuple[list[Member], str | None]:
+    """Return the members of a group that are not listed, and a warning if they are made up.
+
+    Where the group has no keys, they are called GROUP-1, GROUP-2, .... Of a group of deployments,
+    the servers are known, except for those that only the cloud knows.
+    """
+    if old.servers is not None:
+        ids = {k: k if "${" in server else server for k, server in old.servers.items()}
+        made = [Member(id=ids[key], name=key, key=key) for key in old.servers]
+        unknown = [
+            m.id for m in made if "${" in old.servers[m.id if m.id == m.key else m.key or ""]
+        ]
+        text = f"only the cloud knows the ids of its servers: {', '.join(unknown)} are"
+        return made, text if unknown else None
+    number = old.size(None)
+    keys = names(old, old, []) or [str(i) for i in range(1, number + 1)]
+    found = [
+        Member(id=f"{old.name}-{key}", key=None if old.removal is None else key) for key in keys
+    ]
+    ends = f"{found[0].id} to {found[-1].id}" if found else ""
+    return found, f"its members are not listed: {ends} are" if found else None
+
+
+def names(new: Group, old: Group, members: Sequence[Member]) -> list[str] | None:
+    """Return the keys that a group shall have, in order; None for a group without keys.
+
+    A resource group has the lowest indices that are not removed. Removed are those that either
+    template removes and, of its members, those between others that are missing; if the new template
+    replaces earlier removals, its own alone.
+    """
+    if new.servers is not None:
+        return list(new.servers)
+    if new.removal is None:
+        return None
+    known = {member.key: member for member in members}
+    indices = [index_of(key) or 0 for key in known]
+    earlier = set(old.removal.names) if old.removal is not None else set()
+    earlier |= {str(i) for i in range(max(indices, default=0)) if str(i) not in known}
+    by_id = {name: member.key for member in members for name in (member.id, member.name) if name}
+    named = {by_id.get(name, name) for name in new.removal.names}
+    gone = {name for name in named if name in known or name in earlier}
+    if not new.removal.replaces:
+        gone |= earlier
+    return list(islice((key for key in map(str, count()) if key not in gone), new.size(None)))
+
+
+def with_keys(
+    old: Group, members: Sequence[Member], path: Path, mistakes: list[Mistake]
+) -> tuple[list[Member], str | None]:
+    """Return listed members with their keys, and a warning if these are their places in the list.
+
+    A key is read from ``index``, from the name, or, in a group of deployments, from the id.
+    """
+    if old.removal is None and old.servers is None:
+        return list(members), None
+    by_name = _by_name(old, members)
+    found = [m.key or by_name.get(m.id) or _key(old, m, by_name) for m in members]
+    warning = None
+    if old.servers is not None:
+        for i, (member, key) in enumerate(zip(members, found, strict=True)):
+            if key not in old.servers:
+                text = f"no server {member.id!r} in the old template; {accepted(key, old.servers)}"
+                mistakes.append(Mistake(text, (*path, i)))
+    elif None in found:
+        found = [str(i) for i in range(len(members))]
+        last = f"0 to {len(members) - 1}"
+        if len(members) > 1:
+            warning = f"its members are taken as {last} in this order; 'index' names another"
+    for i, key in enumerate(found):
+        if key in found[:i]:
+            mistakes.append(Mistake(f"the index {key!r} occurs twice", (*path, i)))
+    return [replace(m, key=key) for m, key in zip(members, found, strict=True)], warning
+
+
+def _key(old: Group, member: Member, by_name: Mapping[str, str]) -> str | None:
+    name = member.name or member.id
+    if name in by_name:
+        return by_name[name]
+    match = re.fullmatch(rf"(?:.*-)?{re.escape(old.name)}-{_TAIL}|([0-9]{{1,9}})", name)
+    return str(int(match[1] or match[2])) if match else None
+
+
+def _by_name(old: Group, members: Sequence[Member]) -> dict[str, str]:
+    """Return keys by the id or the name that the old template gives to members."""
+    if old.servers is not None:
+        return {server: key for key, server in old.servers.items()} | {k: k for k in old.servers}
+    found: dict[str, str] = {}
+    for key in names(old, old, []) or []:
+        properties = old.configuration.of(key).get("properties")
+        name = properties.get("name") if isinstance(properties, Mapping) else None
+        if isinstance(name, str):
+            found.setdefault(name, key)
+    return found if len(found) > 1 or len(members) == 1 else {}
