@@ -32,7 +32,7 @@ from planner.planners.deployment.problem import (
     SerialBlock,
     Task,
 )
-from planner.planners.deployment.schema import ACTION_TYPES, FOREIGN, RUNNABLE, TASK
+from planner.planners.deployment.schema import ACTION_TYPES, ALIASES, FOREIGN, RUNNABLE, TASK
 from planner.planners.deployment.serial import blocks
 from planner.planners.deployment.task_fields import ParameterChecker, translated
 from planner.planners.deployment.told import Told
@@ -106,6 +106,7 @@ class DeploymentReader:
 
     def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
         path: Path = ("tasks", i)
+        raw = {ALIASES.get(field, field): value for field, value in raw.items()}
         self._tell_of_fields(raw, path)
         strategy, most = self._strategy(raw, path)
         parameters, kind = translated(raw), raw["type"]

@@ -85,6 +85,9 @@ TASK: dict[str, Any] = {
         **{name: {} for name in IGNORED},
     },
 }
+#: Other names of fields, which Fuel reads as well.
+ALIASES = {"cross_depends": "cross-depends", "cross_depended_by": "cross-depended-by"}
+TASK["properties"] |= {name: TASK["properties"][field] for name, field in ALIASES.items()}
 
 NODE: dict[str, Any] = {
     "type": "object",
