@@ -21,8 +21,6 @@ from planner.errors import InvalidInput, Mistake
 from planner.plan.model import ActionPlan
 
 if TYPE_CHECKING:
-    from applier.guarding.nights import Night
-    from applier.operations.predictions import Prediction
     from applier.run.durations import PastDurations
     from applier.scheduling.forecast import Forecast
     from planner.documents import Document
@@ -202,7 +200,6 @@ class Simulate(Verb):
         "simulate last -f json",
         "simulate last --inject 'fail:migrate=5%,slow:node:compute-3=3x,hang:db-1' --seed 7",
         "simulate last --inject 'fail:node:*=10%' --set max_workers=1,2,4 --times 500",
-        "simulate last --split-by-window",
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -210,11 +207,6 @@ class Simulate(Verb):
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
         arguments.add_part(parser)
-        parser.add_argument(
-            "--split-by-window",
-            action="store_true",
-            help="also say how many of its windows the plan needs, and what runs in each",
-        )
         add_format(parser)
         add_faults(parser)
         return parser
@@ -253,6 +245,7 @@ class Simulate(Verb):
                 self.say(sentence(made[0][1].durations))
             return 0
         (plan, found), workers = made[0], plans[0][1]
+        nights = predictions.split_by_window(self.session.assembly, plan, found, workers)
         if parsed_args.format == "table":
             forecasts.show_forecast(plan, found.forecast, self.app.stdout, whole=parsed_args.all)
             if found.durations.known_from.get(RECORD):
@@ -260,30 +253,14 @@ class Simulate(Verb):
             self.say(sentence(found.durations))
             if found.unserved:
                 self.say(unserved(found.unserved))
-            for line in self._nights(parsed_args, plan, found, workers):
+            for line in predictions.window_lines(plan, nights):
                 self.say(line)
         else:
             value = predictions.as_dict(plan, found)
-            if parsed_args.split_by_window:
-                from applier.operations import predictions
-
-                value["nights"] = predictions.windows_as_list(self._split(plan, found, workers))
+            if nights:
+                value["nights"] = predictions.windows_as_list(nights)
             self.app.stdout.write(rendered(value, parsed_args.format))
         return 0
-
-    def _nights(
-        self, args: argparse.Namespace, plan: ActionPlan, found: Prediction, workers: int
-    ) -> list[str]:
-        from applier.operations import predictions
-
-        if not args.split_by_window:
-            return []
-        return list(predictions.window_lines(plan, self._split(plan, found, workers)))
-
-    def _split(self, plan: ActionPlan, found: Prediction, workers: int) -> Sequence[Night]:
-        from applier.operations import predictions
-
-        return predictions.split_by_window(self.session.assembly, plan, found, workers)
 
     def _planned(
         self, args: argparse.Namespace, document: Document | None, texts: tuple[str, ...]

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from applier.assembly import Assembly, now
 from applier.contracts import ActionPlugin
 from applier.engines.tasks import only_waiting, workerless
-from applier.errors import ConfigurationError
 from applier.guarding.nights import Night, nights
 from applier.run.durations import (
     ESTIMATE,
@@ -193,20 +192,23 @@ def split_by_window(
 ) -> Sequence[Night]:
     """Return the windows in which a plan would run, each with the actions that start in it.
 
-    Raises ConfigurationError if neither the plan nor the configuration has windows.
+    They are none if neither the plan nor the configuration has windows.
     """
     times = assembly.open_times(plan)
     if times is None:
-        raise ConfigurationError(
-            "--split-by-window: neither the plan nor [watcher_applier] has windows"
-        )
+        return ()
     concurrency = concurrency_of(assembly, plan, workers)
     expected_s, ranks = found.durations.cautious, found.forecast.ranks
     return nights(plan.actions, expected_s, concurrency, ranks, times, now())
 
 
 def window_lines(plan: ActionPlan, found: Sequence[Night]) -> Iterator[str]:
-    """Yield a line with the number of windows, one about each, and one about unstarted actions."""
+    """Yield a line with the number of windows, one about each, and one about unstarted actions.
+
+    There are none for a plan without windows.
+    """
+    if not found:
+        return
     labels = {a.uuid: one_line(a.label) for a in plan.actions}
     left = sum(a.state in OPEN and a.action_type != JOIN for a in plan.actions)
     missing = left - sum(len(night.actions) for night in found)

@@ -130,7 +130,7 @@ class WatcherSimulate(simulate.Simulate):
         parser.set_defaults(
             node=None, task=None, fetch_deps=False, changed_since=None, strict=False
         )
-        parser.set_defaults(split_by_window=False, inject=None, times=None, seed=None)
+        parser.set_defaults(inject=None, times=None, seed=None)
         return parser
 
 

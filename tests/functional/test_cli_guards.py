@@ -96,7 +96,7 @@ def test_what_waits_for_a_window_says_so(actionplan):
     file = actionplan.document("plan.yaml", {**NOP, "estimate_s": 9}, guards={"windows": [window]})
     actionplan.good("create", file)
     assert f"Window: {window}; opens at " in actionplan.good("show", "last")
-    found = json.loads(actionplan.good("simulate", "last", "--split-by-window", "-f", "json"))
+    found = json.loads(actionplan.good("simulate", "last", "-f", "json"))
     assert [len(night["actions"]) for night in found["nights"]] == [1]
     with actionplan.start("apply", "last", "--yes") as process:
         lines = iter(process.stderr.readline, "")

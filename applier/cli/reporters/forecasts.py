@@ -127,7 +127,7 @@ _MOST = 10
 _RESOURCES = 5
 #: The sentence about each guard that rehearsals do not simulate.
 _NOT_REHEARSED = {
-    "windows": "Windows are not rehearsed: no run waits for one, and --split-by-window says how "
+    "windows": "Windows are not rehearsed: no run waits for one; without --inject, it is said how "
     "many the plan takes.",
     "health_probe": "The health probe is not rehearsed: the site is always well.",
 }
