@@ -2,7 +2,7 @@
 """Runs the command line and prints which files of the packages it entered, in order.
 
 A file is entered when one of its functions is called. What runs while a module is imported does not
-count. Used by test_one_action.py.
+count. Used by test_generated_files.py.
 """
 
 from __future__ import annotations
