@@ -36,12 +36,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-@pytest.fixture(scope="module")
-def ended(checkout: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``./demo`` to its end."""
+def test_the_demo_runs_its_commands_in_order_in_its_folder_and_its_last_three_lines_work(checkout):
     # The simulated cloud works off the file's own speed; the environment wins over it.
     environment = {**os.environ, "OS_ACTIONPLAN__SIMULATOR_SPEED": "1000", "HOME": str(checkout)}
-    return subprocess.run(
+    ended = subprocess.run(
         ["./demo"],
         cwd=checkout,
         env=environment,
@@ -51,9 +49,6 @@ def ended(checkout: Path) -> subprocess.CompletedProcess[str]:
         timeout=300,
         check=False,
     )
-
-
-def test_the_demo_runs_its_commands_in_order(ended):
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.findall(r"^\$ actionplan (.*)$", ended.stdout, re.MULTILINE) == [
         "simulator show",
@@ -62,19 +57,11 @@ def test_the_demo_runs_its_commands_in_order(ended):
         "simulator show",
     ]
     assert "SUCCEEDED  took" in ended.stdout
-
-
-def test_the_demo_leaves_everything_in_its_folder(ended, checkout):
-    assert ended.returncode == 0
     kept = {path.name for path in (checkout / "demo-out").iterdir()}
     assert {"watcher.conf", "actionplan.sqlite", "simulator.json"} <= kept
     assert not (checkout / ".local").exists()
-
-
-def test_its_last_three_lines_work(ended, checkout):
-    lines = [line.strip() for line in ended.stdout.splitlines()[-3:]]
-    assert all(line.startswith(".venv/bin/actionplan ") for line in lines)
-    for line in lines:
+    for line in map(str.strip, ended.stdout.splitlines()[-3:]):
+        assert line.startswith(".venv/bin/actionplan ")
         told = subprocess.run(
             ["bash", "-c", line], cwd=checkout, capture_output=True, text=True, check=False
         )

@@ -10,7 +10,6 @@ import pytest
 from applier.clouds.simulated import SimulatedCloud
 from planner import documents, make_plan
 from planner.making import registry
-from planner.plan.model import ActionPlan
 from planner.planners.deployment.schema import RUNNABLE
 from planner.schemas import checking
 
@@ -41,20 +40,6 @@ def test_an_example_is_planned_without_a_warning(example):
     assert plan.warnings == ()
     own = document.get("actions", document.get("tasks", ["one"]))
     assert len(plan.actions) >= len(own)
-
-
-def needs_by_name(plan: ActionPlan) -> dict[str, set[str]]:
-    """Map each action to what must have ended well before it, by name."""
-    names = {action.uuid: action.label for action in plan.actions}
-    return {action.label: {names[uuid] for uuid in action.needs} for action in plan.actions}
-
-
-def test_the_maintenance_switches_a_host_off_only_once_it_is_empty():
-    needs = needs_by_name(make_plan(EXAMPLES / "host-maintenance.yaml"))
-    assert needs["switch-off-compute-1"] == {"move-web-1", "move-web-2", "move-web-3"}
-    assert needs["switch-off-compute-2"] >= {"move-db-1", "move-db-2", "move-app-1"}
-    assert needs["move-web-1"] == {"close-compute-1"}
-    assert needs["grow-app-1"] == {"move-app-1"}
 
 
 def test_what_the_maintenance_says_of_the_small_cloud_is_true(tmp_path):

@@ -8,6 +8,7 @@ installed into sees what this one has installed, except ActionPlan.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,6 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Callable
-from email.message import Message
 from email.parser import Parser
 from pathlib import Path, PurePosixPath
 
@@ -75,11 +75,6 @@ def git(folder: Path, *words: str) -> str:
     own = ("user.name=A", "user.email=a@example.org", "init.defaultBranch=main")
     options = [word for setting in own for word in ("-c", setting)]
     return run_in(folder, "git", *options, *words, GIT_CONFIG_GLOBAL=os.devnull)
-
-
-def version_of(folder: Path) -> str:
-    """Ask the build for the version of the files in a folder."""
-    return run_in(folder, sys.executable, "setup.py", "--quiet", "--version").splitlines()[-1]
 
 
 def unpack(archive: Path, into: Path) -> None:
@@ -209,41 +204,42 @@ def test_without_git_it_holds_the_same(bare, files, tmp_path):
 # The version
 
 
-def test_the_version_of_a_release_is_its_tag(tagged, unpacked, wheel):
-    assert version_of(tagged) == TAG
-    assert unpacked.name == f"actionplan-{TAG}"
-    assert wheel.name == f"actionplan-{TAG}-py3-none-any.whl"
+def version_of(folder: Path) -> str:
+    """Ask the build for the version of the files in a folder."""
+    return run_in(folder, sys.executable, "setup.py", "--quiet", "--version").splitlines()[-1]
 
 
-def archived(clone: Path, into: Path) -> Path:
-    """Unpack what ``git archive`` packs of a clone."""
+def version_of_archive(clone: Path, into: Path) -> str:
+    """Return the version of what ``git archive`` packs of a clone."""
     git(clone, "archive", "--output", str(into / "all.tar"), "HEAD")
     unpack(into / "all.tar", into / "all")
-    return into / "all"
+    return version_of(into / "all")
 
 
-def test_what_git_archive_packs_knows_its_tag(tagged, tmp_path):
-    assert version_of(archived(tagged, tmp_path)) == TAG
-
-
-def test_without_git_the_version_is_the_one_before_any_release(bare):
+def test_the_version_of_a_release_is_its_tag_also_in_what_git_archive_packs(
+    tagged, unpacked, wheel, bare, tmp_path
+):
+    assert version_of(tagged) == version_of_archive(tagged, tmp_path) == TAG
+    assert unpacked.name == f"actionplan-{TAG}"
+    assert wheel.name == f"actionplan-{TAG}-py3-none-any.whl"
     assert version_of(bare) == "0.1.0.dev0"
 
 
-def test_without_a_tag_the_version_counts_the_commits(tagged, tmp_path):
-    git(tmp_path, "clone", "--quiet", "--no-tags", str(tagged), "clone")
-    assert version_of(tmp_path / "clone").startswith("0.1.0.dev1+g")
-    assert version_of(archived(tmp_path / "clone", tmp_path)) == "0.1.0.dev0"
-
-
-def test_only_a_tag_like_a_version_is_one(tagged, tmp_path):
-    git(tmp_path, "clone", "--quiet", str(tagged), "clone")
+@pytest.mark.parametrize("tags", [(), ("--no-tags",)])
+def test_after_a_tag_like_a_version_or_without_any_the_version_counts_commits(
+    tagged, tmp_path, tags
+):
+    git(tmp_path, "clone", "--quiet", *tags, str(tagged), "clone")
     clone = tmp_path / "clone"
+    if tags:
+        assert version_of(clone).startswith("0.1.0.dev1+g")
+        assert version_of_archive(clone, tmp_path) == "0.1.0.dev0"
+        return
     for tag in ("release-candidate-2", "1.2.3-try-4", "v2", "2026-11-25", "seen.1.2.3"):
         git(clone, "commit", "--quiet", "--allow-empty", "--message", "More")
         git(clone, "tag", tag)
     assert version_of(clone).startswith("9.8.8.dev5+g")
-    assert version_of(archived(clone, tmp_path)).startswith("9.8.8.dev5+g")
+    assert version_of_archive(clone, tmp_path).startswith("9.8.8.dev5+g")
     git(clone, "tag", "v10.0.1")
     assert version_of(clone) == "10.0.1"
 
@@ -264,13 +260,6 @@ def test_an_old_python_is_refused_in_a_sentence():
 # The wheel
 
 
-def metadata_of(wheel: Path) -> Message:
-    """Read what a wheel says of itself."""
-    with zipfile.ZipFile(wheel) as archive:
-        text = archive.read(f"actionplan-{TAG}.dist-info/METADATA").decode()
-    return Parser().parsestr(text)
-
-
 def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(wheel, files):
     data, about = f"actionplan-{TAG}.data/data/share", f"actionplan-{TAG}.dist-info"
     packages = {name for name in files if PurePosixPath(name).parts[0] in ("planner", "applier")}
@@ -287,7 +276,8 @@ def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(wheel, fil
 
 
 def test_the_metadata_make_pip_refuse_an_old_python_and_name_the_licence(wheel):
-    about = metadata_of(wheel)
+    with zipfile.ZipFile(wheel) as archive:
+        about = Parser().parsestr(archive.read(f"actionplan-{TAG}.dist-info/METADATA").decode())
     assert about["Requires-Python"] == ">=3.11"
     assert about["License-Expression"] == "Apache-2.0"
     assert about["Author"] == "ActionPlan developers"
@@ -313,17 +303,12 @@ print(len(own), applier.__file__)
     assert not Path(place).is_relative_to(ROOT)
 
 
-def test_the_first_example_runs_from_an_empty_folder(run):
+def test_an_example_runs_from_an_empty_folder_also_one_with_programs_of_its_own(run):
     assert run("actionplan", "--version") == f"actionplan {TAG}\n"
     assert "etc/examples/host-maintenance.yaml" in run("actionplan", "example", "copy")
     run("actionplan", "create", "etc/examples/host-maintenance.yaml")
-    assert "SUCCEEDED  took" in run("actionplan", "apply", "last", "--yes")
-
-
-def test_an_example_with_programs_of_its_own_runs_too(run):
-    run("actionplan", "example", "copy", "events")
-    told = run("actionplan", "apply", "etc/examples/events/keystone.yaml", "--yes")
-    assert "SUCCEEDED  took" in told
+    for plan in ("last", "etc/examples/events/keystone.yaml"):
+        assert "SUCCEEDED  took" in run("actionplan", "apply", plan, "--yes")
 
 
 def test_the_files_beside_the_packages_are_those_of_the_checkout(run, installed):
@@ -332,3 +317,48 @@ def test_the_files_beside_the_packages_are_those_of_the_checkout(run, installed)
         assert run("actionplan", "example", "show", name) == source.read_text(encoding="utf-8")
     page = installed.parent / "share" / "man" / "man1" / "actionplan.1"
     assert page.read_bytes() == (ROOT / "doc" / "actionplan.1").read_bytes()
+
+
+# The example plugin, installed as a third party's
+
+
+@pytest.fixture
+def plugin(installed, tmp_path):
+    """Install the package under etc/examples/plugin besides; return the folder of its sources."""
+    source = shutil.copytree(ROOT / "etc/examples/plugin", tmp_path / "source")
+    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
+    python = installed / "python"
+    run_in(tmp_path, sys.executable, "-m", "pip", "--python", python, "install", *offline, source)
+    return source
+
+
+CHOSEN = """
+[watcher_planner]
+planner = rack_by_rack
+[watcher_planners.rack_by_rack]
+racks = r2, r1
+[watcher_actions.announce]
+site = Berlin
+[watcher_workflow_engines.taskflow]
+max_workers = 4
+"""
+
+
+def test_watcher_conf_chooses_the_planner_and_the_options_of_a_plugin(run, plugin, tmp_path):
+    assert " passed" in run("python", "-m", "pytest", "-q", "-W", "error", str(plugin / "tests"))
+    assert "rack_by_rack" in run("actionplan", "planner", "list", "-f", "value")
+    (tmp_path / "watcher.conf").write_text(CHOSEN, encoding="utf-8")
+    configured = ("actionplan", "--config-file", str(tmp_path / "watcher.conf"))
+    assert "  here: Berlin\n" in run(*configured, "action", "type", "show", "announce")
+    # Its document without the name of a planner: the configuration decides.
+    text = (plugin / "racks.yaml").read_text(encoding="utf-8")
+    document = tmp_path / "racks.yaml"
+    document.write_text(text.replace("planner: rack_by_rack\n", ""), encoding="utf-8")
+    plan = json.loads(run(*configured, "create", str(document), "--dry-run", "-f", "json"))
+    assert (plan["planner"], plan["warnings"]) == ("rack_by_rack", [])
+    for _ in range(2):  # the second time it finds the lines there
+        run(*configured, "apply", str(document), "--yes")
+        lines = (tmp_path / "folder/log-book.txt").read_text(encoding="utf-8").splitlines()
+        assert set(lines[:2]) == {"Berlin: compute-3 is new", "Berlin: compute-4 is new"}
+        assert set(lines[2:4]) == {"Berlin: compute-1 is new", "Berlin: compute-2 is new"}
+        assert lines[4:] == ["Berlin: all racks are new"]
