@@ -11,7 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from email.message import Message
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +54,13 @@ def client_of(actionplan: CommandLine) -> TestClient:
     conf = configuration.load([str(actionplan.configuration)])
     application = routing.make(Assembly(conf))
     return TestClient(application, headers={"Host": HOST})
+
+
+@contextmanager
+def closed_client(actionplan: CommandLine) -> Iterator[TestClient]:
+    """Yield a client of an application of its own; close its connections."""
+    with closing(Assembly(configuration.load([str(actionplan.configuration)]))) as assembly:
+        yield TestClient(routing.make(assembly), headers={"Host": HOST})
 
 
 def administrators(actionplan: CommandLine, **api: Any) -> TestClient:

@@ -33,11 +33,12 @@ def actionplan(
 
 
 @pytest.fixture
-def api(actionplan: CommandLine) -> Any:
+def api(actionplan: CommandLine) -> Iterator[Any]:
     """Return a client of the API with an empty record."""
-    from api_client import client_of, configured
+    from api_client import closed_client, configured
 
-    return client_of(configured(actionplan))
+    with closed_client(configured(actionplan)) as client:
+        yield client
 
 
 @pytest.fixture

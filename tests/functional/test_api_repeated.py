@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 from threading import Barrier
 from typing import Any
 from uuid import uuid4
@@ -15,8 +15,8 @@ from uuid import uuid4
 import pytest
 from api_client import (
     DOCUMENT,
-    HOST,
     administrators,
+    closed_client,
     configured,
     is_problem,
     post,
@@ -26,9 +26,6 @@ from command_line import CommandLine
 from falcon.testing import Result, TestClient
 from scratch_database import empty_record_on, run
 
-from applier import configuration
-from applier.api import routing
-from applier.assembly import Assembly
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 
@@ -53,13 +50,6 @@ def record(actionplan, request):
         empty_record_on(url)
         own = {"connection": url, "simulator": actionplan.simulator, "simulator_speed": 1000}
         actionplan.configure(actionplan=own)
-
-
-@contextmanager
-def closed_client(actionplan: CommandLine) -> Iterator[TestClient]:
-    """Yield a client of an application of its own; close its connections."""
-    with closing(Assembly(configuration.load([str(actionplan.configuration)]))) as assembly:
-        yield TestClient(routing.make(assembly), headers={"Host": HOST})
 
 
 def at_once(actionplan: CommandLine, path: str, body: Any = None, **headers: str) -> list[Result]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
-from api_client import HOST, api_process, configured
+from api_client import closed_client, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,31 +20,9 @@ from reserved_port import ReservedPort
 from scratch_database import connected, empty_record_on
 from worker_processes import PROGRAMS
 
-from applier import configuration
-from applier.api import routing
-from applier.assembly import Assembly
 from applier.storage.sql import SqlStore
 
 PLAN = {"name": "night", "actions": [{"action_type": "nop"}, {"action_type": "nop"}]}
-
-
-@contextmanager
-def asked(actionplan: CommandLine) -> Iterator[TestClient]:
-    """Yield a client of the API, and close its record."""
-    assembly = Assembly(configuration.load([str(actionplan.configuration)]))
-    try:
-        yield TestClient(routing.make(assembly), headers={"Host": HOST})
-    finally:
-        store = vars(assembly).get("store")
-        if store is not None:
-            store.close()
-
-
-@pytest.fixture
-def api(actionplan: CommandLine) -> Iterator[TestClient]:
-    """Yield a client of the API."""
-    with asked(configured(actionplan)) as client:
-        yield client
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
@@ -79,7 +57,7 @@ def test_health_needs_no_record_and_no_password(actionplan):
     users = actionplan.folder / "htpasswd"
     users.write_text("")
     configured(actionplan, auth_strategy="http_basic", http_basic_auth_user_file=users)
-    with asked(actionplan) as api:
+    with closed_client(actionplan) as api:
         assert api.simulate_get("/healthz").json == {"status": "ok"}
         assert not actionplan.record.exists()
         SqlStore(f"sqlite:///{actionplan.record}").close()
@@ -137,7 +115,7 @@ def test_a_file_that_another_process_has_locked_is_slow(api, actionplan):
 def test_a_table_of_a_server_that_another_has_locked_is_slow(actionplan, postgresql_url):
     empty_record_on(postgresql_url)
     actionplan.configure(actionplan={"connection": postgresql_url}, api={})
-    with asked(actionplan) as api:
+    with closed_client(actionplan) as api:
         assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
         with connected(postgresql_url) as other:
             other.execute("BEGIN")
@@ -146,17 +124,6 @@ def test_a_table_of_a_server_that_another_has_locked_is_slow(actionplan, postgre
             other.rollback()
         require_ready(api)
         assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 1
-
-
-@pytest.mark.long
-def test_the_program_is_scraped(actionplan):
-    with api_process(configured(actionplan, port=0)) as api:
-        stored(actionplan)
-        found = values(api("/metrics").body.decode())
-        assert found["actionplan_plans", "RECOMMENDED"] == 1
-        assert wait_until(lambda: api("/readyz").status == 200)
-        assert api("/healthz").status == 200
-    api.process.stderr.close()
 
 
 @contextmanager

@@ -176,15 +176,6 @@ def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_p
     code, text = told("actionplan-worker", "--config-file", file)
     assert code == 1
     assert "workers need a record on a server" in text
-    for webhooks, why in (
-        ("ops:ftp://example.org", "[events] webhooks: ops: accepted: NAME:http://... or NAME:"),
-        ("http://example.org", "[events] webhooks: http: accepted: NAME:http://... or NAME:"),
-        ("ops:http://h/\nsecret_files = other:/f", "[events] secret_files: other: no webhook"),
-        ("ops:http://h/\nsecret_files = ops:/no", "[events] secret_files: ops: /no: No such file"),
-    ):
-        file.write_text(f"{record}[events]\nwebhooks = {webhooks}\n", encoding="utf-8")
-        code, text = told("actionplan-applier", "--config-file", file)
-        assert (code, why in text) == (1, True), text
     code, text = told("actionplan-applier", "--help")
     assert code == 0
     assert '"actionplan start" queued' in text
