@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from command_line import EXAMPLE, ROOT, CommandLine, check_golden
-
-from applier.store.entries import NO_PLAN
 
 WEB = "6a1f0001-0000-4000-8000-000000000001"
 TEN_HOSTS = str(ROOT / "doc" / "how-to" / "ten-hosts.yaml")
@@ -18,21 +15,6 @@ TEN_HOSTS = str(ROOT / "doc" / "how-to" / "ten-hosts.yaml")
 def as_json(actionplan: CommandLine, *words: str) -> Any:
     """Return what a command that succeeds writes as JSON."""
     return json.loads(actionplan.good(*words, "-f", "json"))
-
-
-# Forecasts
-
-
-# Rehearsals
-
-
-# Durations that were measured
-
-
-def command(name: str, **fields: object) -> dict[str, object]:
-    """Describe an action of which nobody knows how long it takes."""
-    given = {"command": "true"}
-    return {"name": name, "action_type": "shell", "input_parameters": given, **fields}
 
 
 def test_a_forecast_is_told_in_lines_and_in_json_and_nothing_is_kept(actionplan):
@@ -106,32 +88,6 @@ def test_what_cannot_be_simulated_is_refused(actionplan):
         "simulate plan.yaml --inject ''",
         "simulate plan.yaml --seed x",
     )
-
-
-def test_what_was_measured_elsewhere_and_here_tells_how_long_a_plan_takes(actionplan):
-    lab = [
-        {"action_type": "shell", "node": "old", "seconds": [60.0] * 20},
-        {"action_type": "shell", "node": "new", "seconds": [10.0] * 60},
-    ]
-    assert actionplan.good("duration", "list").startswith("No action is on record")
-    (actionplan.folder / "lab.json").write_text(json.dumps({"durations": lab}), encoding="utf-8")
-    assert "80 durations" in actionplan.good("duration", "import", "lab.json")
-    listed = as_json(actionplan, "duration", "list")
-    assert [(r["node"], r["samples"], r["imported"], r["median_s"]) for r in listed] == [
-        ("new", 60, 60, 10.0),
-        ("old", 20, 20, 60.0),
-    ]
-    for node, makespan in (("old", 60.0), ("new", 10.0), ("other", 10.0)):
-        file = actionplan.document("plan.yaml", command("a", touches=[f"node:{node}"]))
-        assert as_json(actionplan, "simulate", file)["makespan_s"] == makespan
-    (told,) = as_json(actionplan, "history")
-    assert (told["verb"], told["plan"]) == ("import", NO_PLAN)
-    assert all(fact in told["why"] for fact in ("80 durations", "lab.json", "shell"))
-    assert json.loads(actionplan.good("duration", "export")) == {"durations": []}
-    out = actionplan.good("apply", actionplan.document("plan.yaml", command("a")), "--yes")
-    assert re.search("^Planned ", out, re.MULTILINE)
-    (group,) = json.loads(actionplan.good("duration", "export"))["durations"]
-    assert (group["action_type"], len(group["seconds"])) == ("shell", 1)
 
 
 def test_every_mistake_in_a_file_is_told_and_nothing_is_imported(actionplan):

@@ -7,12 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from command_line import ROOT, CommandLine
 
 from applier.clouds.simulated import SimulatedCloud
 from planner import documents
-from planner.plan.states import ActionState, PlanState
 
 EXAMPLE = str(ROOT / "etc" / "examples" / "rolling-update.yaml")
 #: A roll because a password changed, of one that only the new template hides.
@@ -56,47 +54,22 @@ def example() -> dict[str, Any]:
     return value
 
 
-@pytest.fixture
-def broken(actionplan: CommandLine) -> CommandLine:
-    """Apply the example in a cloud where one termination of the second batch fails, once."""
+def test_rollback_brings_back_the_members_that_were_changed(actionplan):
+    """The page about rolling updates shows how one is broken off, goes on, and is rolled back."""
     fault = {"operation": "delete", "target": "job-7", "times": 1, "message": "it is locked"}
     SimulatedCloud(actionplan.simulator).inject(fault)
-    ended = actionplan("apply", EXAMPLE, "--yes")
-    assert ended.code == 5, ended
-    return actionplan
-
-
-def test_a_failure_holds_it_and_resume_does_only_what_is_left(broken):
-    plan = broken.plan()
-    assert plan.state is PlanState.PAUSED
-    states = {a.label.partition("/")[2]: a.state for a in plan.actions}
-    assert states["batch-2/terminate-job-7"] is ActionState.FAILED
-    assert states["batch-2/terminated"] is ActionState.PENDING
-    assert "job-7" in jobs(broken)
-    assert len(jobs(broken) - OLD) == 10
-    before = {a.uuid: a.attempts for a in plan.actions if a.state is ActionState.SUCCEEDED}
-    broken.good("resume", "last")
-    broken.good("apply", "last", "--yes")
-    plan = broken.plan()
-    assert plan.state is PlanState.SUCCEEDED
-    assert len(before) > 15
-    assert before.items() <= {a.uuid: a.attempts for a in plan.actions}.items()
-    assert len(jobs(broken)) == 10
-    assert not jobs(broken) & OLD
-
-
-def test_rollback_brings_back_the_members_that_were_changed(broken):
-    gone = OLD - jobs(broken)
-    broken.good("rollback", "last")
-    ended = broken("apply", "last", "--yes")
+    assert actionplan("apply", EXAMPLE, "--yes").code == 5
+    assert "job-7" in jobs(actionplan)
+    gone = OLD - jobs(actionplan)
+    actionplan.good("rollback", "last")
+    ended = actionplan("apply", "last", "--yes")
     assert ended.code == 0, ended
-    assert jobs(broken) == OLD
-    (back,) = [p for p in broken.plans() if p.planner == "rollback"]
+    assert jobs(actionplan) == OLD
+    (back,) = [p for p in actionplan.plans() if p.planner == "rollback"]
     assert {a.label for a in back.actions if "terminate" in a.label} == {
         f"revert-JobServerGroup/batch-{1 + (name not in FIRST)}/terminate-{name}" for name in gone
     }
-    assert back.warnings == ()
-    assert back.on_failure == "pause"
+    assert (back.warnings, back.on_failure) == ((), "pause")
 
 
 def test_a_hidden_parameter_is_told_nowhere(actionplan):

@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 import subprocess
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from api_client import HOST, client_of, configured
+from api_client import client_of, configured, post
 from command_line import PROGRAM, CommandLine
 
 from planner.plan.states import PlanState
@@ -77,23 +76,20 @@ def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan):
 
 def test_a_plan_is_started_at_a_time_over_http(actionplan):
     actionplan.good("create", actionplan.document("plan.yaml", NOP, guards={"windows": [ALWAYS]}))
-    api, uuid = client_of(configured(actionplan)), actionplan.plan().uuid
-
-    def asked(value: Any) -> Any:
-        return api.simulate_post(f"/v2/plans/{uuid}/start", json=value, headers={"Host": HOST})
-
-    for wrong in ({"at": "soon"}, {"at": "2020-01-01T10:00:00Z"}, {"at": "3000-02-30T00:00:00Z"}):
-        assert asked(wrong).status_code == 400
-    assert asked({"at": "2901-01-01T00:00:00Z", "in_window": True}).status_code == 400
-    done = asked({"at": "2901-11-28T22:00:00+01:00"})
+    api, path = client_of(configured(actionplan)), f"/v2/plans/{actionplan.plan().uuid}"
+    for wrong in (
+        *({"at": "soon"}, {"at": "2020-01-01T10:00:00Z"}, {"at": "3000-02-30T00:00:00Z"}),
+        {"at": "2901-01-01T00:00:00Z", "in_window": True},
+    ):
+        assert post(api, f"{path}/start", wrong).status_code == 400
+    done = post(api, f"{path}/start", {"at": "2901-11-28T22:00:00+01:00"})
     assert done.status_code == 200, done.text
     assert "starts at 2901-11-28 21:00:00 UTC" in done.json["messages"][0]
-    headers = {"Host": HOST}
-    (row,) = api.simulate_get("/v2/plans", headers=headers).json["plans"]
-    assert row["start_at"] == "2901-11-28T21:00:00+00:00"
-    shown = api.simulate_get(f"/v2/plans/{uuid}", headers=headers)
-    assert shown.json["start_at"] == row["start_at"]
-    assert asked({"in_window": True}).status_code == 200
-    later = api.simulate_get(f"/v2/plans/{uuid}", headers=headers)
+    shown = api.simulate_get(path)
+    assert shown.json["start_at"] == "2901-11-28T21:00:00+00:00"
+    (row,) = api.simulate_get("/v2/plans").json["plans"]
+    assert row["start_at"] == shown.json["start_at"]
+    assert post(api, f"{path}/start", {"in_window": True}).status_code == 200
+    later = api.simulate_get(path)
     assert "start_at" not in later.json
     assert later.headers["ETag"] != shown.headers["ETag"]

@@ -346,7 +346,7 @@ max_workers = 4
 
 def test_watcher_conf_chooses_the_planner_and_the_options_of_a_plugin(run, plugin, tmp_path):
     assert " passed" in run("python", "-m", "pytest", "-q", "-W", "error", str(plugin / "tests"))
-    assert "rack_by_rack" in run("actionplan", "planner", "list", "-f", "value")
+    assert "rack_by_rack" in run("actionplan", *("planner", "list", "-f", "value"))
     (tmp_path / "watcher.conf").write_text(CHOSEN, encoding="utf-8")
     configured = ("actionplan", "--config-file", str(tmp_path / "watcher.conf"))
     assert "  here: Berlin\n" in run(*configured, "action", "type", "show", "announce")

@@ -12,7 +12,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.problems.drain import drain
+from planner.problems.drain import MIGRATION_TYPES, drain
 from planner.problems.placement import ROOM, need_of, place
 
 pytestmark = pytest.mark.slow
@@ -169,6 +169,13 @@ def test_a_drained_host_is_powered_off_only_if_nothing_stays(
         there = set(on(facts, {host}))
         assert there <= moved | stays.keys()
         assert (host in off) == (there <= moved)
+    handed_over = drain(facts, sorted(leaving), reason="r", scheduler=True)
+    moves = [a for a in handed_over.document["actions"] if a["action_type"] == "migrate"]
+    free = {a["resource_id"] for a in moves if "destination_node" not in a["input_parameters"]}
+    assert free == stays.keys() - handed_over.stays.keys()
+    for move in moves:
+        way = MIGRATION_TYPES[facts["instances"][move["resource_id"]]["status"]]
+        assert move["input_parameters"]["migration_type"] == way
 
 
 def cloud_of(sizes: list[int], rooms: dict[str, int]) -> dict[str, Any]:
