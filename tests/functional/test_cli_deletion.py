@@ -9,13 +9,10 @@ import os
 import re
 import signal
 import sqlite3
-import subprocess
-from collections.abc import Iterator
-from contextlib import closing, suppress
-from pathlib import Path
+from contextlib import closing
 
 import pytest
-from command_line import PATIENCE_S, CommandLine, Ended, wait_until
+from command_line import PATIENCE_S, CommandLine, wait_until
 
 from planner.plan.states import PlanState
 
@@ -162,37 +159,6 @@ def test_a_damaged_plan_stays_and_is_told_and_the_others_go(ended):
     assert ended.good("list", "-f", "value", "-c", "uuid").split() == [bad]
 
 
-@pytest.fixture
-def disk(ended: CommandLine) -> Iterator[Path]:
-    """Return a folder on a small disk."""
-    folder = ended.folder / "kept"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.needs("mount")
-def test_on_a_disk_that_is_full_or_read_only_no_plan_goes_without_its_report(ended, disk):
-    before = uuids(ended)
-    with suppress(OSError), open(disk / "rest", "wb", buffering=0) as rest:
-        while rest.write(b"\0" * 4096):
-            pass
-    _refused(ended(*KEEP, "kept"), "No space left on device")
-    assert {path.name for path in disk.iterdir()} == {"rest"}
-    (disk / "rest").unlink()
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    _refused(ended(*KEEP, "kept"), "Read-only file system")
-    assert uuids(ended) == before
-    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-    ended.good(*KEEP, "kept")
-    assert {path.stem for path in disk.iterdir()} == before
-
-
 def test_a_folder_that_cannot_be_made_is_told_before_any_plan_goes(ended):
     before = uuids(ended)
     for folder, why in (("plan.yaml", "File exists"), ("plan.yaml/kept", "Not a directory")):
@@ -201,11 +167,3 @@ def test_a_folder_that_cannot_be_made_is_told_before_any_plan_goes(ended):
         (told,) = purged.err.splitlines()
         assert told.endswith(f"--keep-reports {folder} cannot be made: {why}")
     assert uuids(ended) == before
-
-
-def _refused(purged: Ended, why: str) -> None:
-    """Check that a purge has told in one sentence which report it could not write."""
-    assert (purged.code, purged.out) == (1, "0 plans deleted for good.\n")
-    (told,) = purged.err.splitlines()
-    assert "--keep-reports kept/" in told
-    assert told.endswith(f".html cannot be written: {why}")

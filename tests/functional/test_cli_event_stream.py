@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import signal
-import struct
 import subprocess
-import termios
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -17,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from command_line import EXAMPLE, PATIENCE_S, CommandLine, Started, wait_until
+from command_line import EXAMPLE, CommandLine, Started, wait_until
 
 from applier.notifications.schema import SCHEMA
 from applier.operations.events import READERS
@@ -82,31 +78,6 @@ def test_events_that_cannot_be_written_are_refused_before_anything_runs_or_told_
         ended = actionplan.copied(*words, "-", stdout=full)
     assert (ended.code, ended.out, ended.err.count(no_room)) == (0, None, 1)
     assert "RECAP" in ended.err
-
-
-def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything(actionplan):
-    names = [f"the action with the number {i}" for i in range(100)]
-    actionplan.document("plan.yaml", *({"name": name, "action_type": "nop"} for name in names))
-    reading, writing = os.pipe()
-    # Smaller than what is written before anything runs.
-    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    os.set_blocking(writing, False)
-    words = ("apply", "plan.yaml", "--yes", "--events", "-")
-    with actionplan.start(*words, stdout=writing) as process:
-        # No event is longer than the rest.
-        wait_until(lambda: _unread(writing) > 4096 - 400)
-        os.close(writing)
-        with open(reading, encoding="utf-8") as pipe:
-            out = pipe.read()
-        _, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, "No more events" in err) == (0, False)
-    assert len(read(out)) == 2 * len(names) + 2
-
-
-def _unread(pipe: int) -> int:
-    """Return how many bytes are in a pipe."""
-    (number,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))
-    return int(number)
 
 
 # The run of another process

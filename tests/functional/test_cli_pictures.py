@@ -6,12 +6,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
 from api_client import client_of, configured
-from command_line import EXAMPLE, CommandLine, wait_until
+from command_line import EXAMPLE, CommandLine
 
 CHAIN = tuple({"name": n, "action_type": "nop"} for n in ("1/first", "1/second", "2/third"))
 FAILS = {
@@ -38,12 +37,6 @@ def titles(text: str) -> list[str]:
 
 
 def test_a_graph_is_drawn_whole_and_in_part(chain):
-    text = chain.good("graph", str(EXAMPLE), "-f", "svg")
-    found = [e.text for e in ElementTree.fromstring(text).iter() if e.tag.endswith("}title")]  # noqa: S314
-    assert found[0] == "host-maintenance: RECOMMENDED"
-    assert any(title.startswith("PENDING: move-web-1\n") for title in found)
-    assert chain.good("graph", str(EXAMPLE), "-f", "svg", "--out", "plan.svg") == ""
-    assert (chain.folder / "plan.svg").read_text(encoding="utf-8") == text
     some = chain.good("graph", "chain.yaml", "-f", "mermaid", "--task", "first|third")
     lines = [line.strip() for line in some.splitlines()[1:]]
     # What is left out still orders the rest.
@@ -99,47 +92,7 @@ def test_timelines_and_reports_have_local_times(chain):
     assert (len(first), first) == (1, second)
 
 
-def test_after_a_run_the_timeline_still_says_that_another_plan_was_waited_for(actionplan, gate):
-    touches = {"touches": ["node:compute-1"]}
-    actionplan.document("one.yaml", gate.action("gate") | touches, name="one")
-    actionplan.document("two.yaml", {"name": "b", "action_type": "nop", **touches}, name="two")
-    with actionplan.start("apply", "one.yaml", "--yes") as first:
-        gate.wait()
-        with actionplan.start("apply", "two.yaml", "--yes") as second:
-            wait_until(lambda: "for node:compute-1, on which" in actionplan("why", "two", "b").out)
-            gate.let_go()
-            assert second.wait() == 0
-        assert first.wait() == 0
-    [about] = titles(actionplan.good("graph", "two", "-f", "timeline"))
-    assert "other plan: node:compute-1" in about
-    assert "waits for another plan" in actionplan.good("report", "two")
-
-
 # Reports
-
-
-class Page(HTMLParser):
-    """Reads a page: its text, shapes, shapes without a title, addresses and scripts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text, self.addresses, self.shapes, self.untitled = "", [], 0, 0
-        self.scripts, self._tag, self._awaits_title = 0, "", False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what a tag says."""
-        self._tag = tag
-        self.scripts += tag == "script"
-        self.addresses += [v for k, v in attrs if k in ("src", "href", "action", "data") and v]
-        self.untitled += self._awaits_title and tag != "title"
-        self._awaits_title = dict(attrs).get("role") == "img"
-        self.shapes += self._awaits_title
-
-    def handle_data(self, data: str) -> None:
-        """Note a text that is shown."""
-        if self._tag not in ("style", "script"):
-            self.text += data
 
 
 def section(text: str, name: str) -> str:
@@ -149,13 +102,17 @@ def section(text: str, name: str) -> str:
     return found[0]
 
 
+def shown(text: str) -> str:
+    """Return the text of a page that is shown."""
+    return re.sub(r"<(style|script)>.*?</\1>|<[^>]*>", "", text, flags=re.DOTALL)
+
+
 def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(chain):
     chain.good("create", "chain.yaml")
     chain.document("night.yaml", *CHAIN, FAILS, name="chain")
     assert chain("apply", "night.yaml", "--yes").code == 3
     text = chain.good("report", "last")
-    page = Page(text)
-    assert "4 actions: 3 changed, 1 failed. Took " in page.text
+    assert "4 actions: 3 changed, 1 failed. Took " in shown(text)
     assert "exit code 3" in section(text, "left")
     assert "actionplan apply" in section(text, "left")
     assert text.index('<section id="left"') < text.index('<section id="facts"')
@@ -165,9 +122,9 @@ def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(c
     assert "&lt;script&gt;alert(1)" in rows
     assert "1 added" in section(text, "differences")
     assert "operator" in section(text, "history")
-    assert (page.scripts, page.untitled, page.shapes >= 5) == (1, 0, True)
-    assert all(address.startswith("#") for address in page.addresses)
-    assert not re.search(r"url\((?!#)|@import| style=| on\w+=", text)
+    shapes = re.findall(r'<\w+[^>]* role="img"[^>]*>\s*(<\w+)', text)
+    assert (set(shapes), len(shapes) >= 5) == ({"<title"}, True)
+    assert not re.search(r' (src|href|action|data)="(?!#)|url\((?!#)|@import| style=| on\w+=', text)
     for kind in ("style", "script"):
         [inside] = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
@@ -186,7 +143,7 @@ def test_a_report_says_what_happened_why_and_what_is_left_and_needs_no_network(c
 def test_a_report_of_a_file_is_a_forecast_that_names_each_guard(actionplan):
     assert actionplan.good("report", str(EXAMPLE), "-o", "before.html") == ""
     text = (actionplan.folder / "before.html").read_text(encoding="utf-8")
-    assert "11 actions, nothing has run." in Page(text).text
+    assert "11 actions, nothing has run." in shown(text)
     assert not re.search("budget|probe|Window|radius", section(text, "facts"))
     actionplan.configure(
         watcher_applier={

@@ -8,15 +8,13 @@ import os
 import re
 import signal
 import subprocess
-from typing import Any
 
-from command_line import EXAMPLE, CommandLine
+from command_line import CommandLine
 
 from planner.plan.states import ActionState, PlanState
 
 DONE = ActionState.SUCCEEDED
 NOP = {"name": "a", "action_type": "nop", "touches": ["node:n"]}
-STOP = {"action_type": "stop", "resource_id": "6a1f0001-0000-4000-8000-000000000001"}
 
 
 def short(actionplan: CommandLine) -> str:
@@ -27,12 +25,6 @@ def short(actionplan: CommandLine) -> str:
 def runner(process: subprocess.Popen[str]) -> str:
     """Name the process as the program does, whatever this host is called."""
     return rf"operator on \S+, process {process.pid}"
-
-
-def history(actionplan: CommandLine, *words: str) -> list[dict[str, Any]]:
-    """Return the entries of a history."""
-    entries: list[dict[str, Any]] = json.loads(actionplan.good("history", *words, "-f", "json"))
-    return entries
 
 
 # A plan under way
@@ -88,22 +80,6 @@ def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(actionp
         assert watched.wait() == 5
     actionplan.wait_for(PlanState.PAUSED, first=DONE, second=ActionState.PENDING)
     assert "planned: none" not in actionplan.good("show", "last")
-
-
-def test_of_two_that_start_at_once_one_runs_the_plan(actionplan, gate):
-    actionplan.document("plan.yaml", gate.action("first"))
-    actionplan.good("create", "plan.yaml")
-    started = (actionplan.start("apply", "last", "--yes") for _ in range(2))
-    with next(started) as one, next(started) as other:
-        gate.wait()
-        pid = actionplan.claimant().pid
-        first, second = (one, other) if one.pid == pid else (other, one)
-        assert first.pid == pid
-        _, told = second.communicate()
-        assert second.returncode == 1
-        assert re.search(f"{runner(first)} runs it", told)
-        gate.let_go()
-        assert first.wait() == 0
 
 
 # Watching
@@ -188,21 +164,6 @@ def test_what_was_cut_off_is_resumed_and_what_is_in_doubt_is_settled(actionplan,
 # A plan that nobody runs
 
 
-def test_each_change_is_in_the_history_with_who_and_why(actionplan):
-    assert actionplan.good("history").startswith("No changes are on record.")
-    actionplan.good("create", str(EXAMPLE))
-    actionplan.good("action", "skip", "last", "move-db-1", "--reason", "by hand\u202e")
-    actionplan.good("start", "last")
-    actionplan("stop", "last", "--cancel", "--reason", "wrong hosts", LOGNAME="ada")
-    found = history(actionplan, "last")
-    assert [entry["verb"] for entry in found] == ["create", "skip", "start", "cancel"]
-    assert {entry["who"] for entry in found} == {"operator"}
-    assert [entry["why"] for entry in found] == [None, "by hand\u202e", None, "wrong hosts"]
-    shown = actionplan.good("history", "last")
-    assert ("move-db-1" in shown, "\u202e" in shown) == (True, False)
-    assert history(actionplan, "--limit", "1") == found[3:]
-
-
 def test_every_try_is_shown_with_what_it_printed(actionplan):
     tried = "test -e there && echo found || { echo missing; exit 3; }"
     shell = {"action_type": "shell", "input_parameters": {"command": tried}}
@@ -220,27 +181,6 @@ def test_every_try_is_shown_with_what_it_printed(actionplan):
         assert text in out
     tries = json.loads(actionplan.good("action", "show", "last", "a", "-f", "json"))
     assert [t["state"] for t in tries["attempts_made"]] == ["FAILED", "SUCCEEDED"]
-
-
-def test_a_rollback_is_a_plan_to_read_first_and_what_it_undid_can_be_done_again(actionplan):
-    actionplan.good("apply", actionplan.document("plan.yaml", {"name": "halt", **STOP}), "--yes")
-    done = actionplan.plan().uuid
-    assert actionplan("resume", done).code == 1
-    assert f"It undoes what plan {done[:8]} did." in actionplan.good("rollback", "last")
-    made = actionplan.plans()[0]
-    assert (made.state, len(made.actions)) == (PlanState.RECOMMENDED, 1)
-    actionplan.good("apply", made.uuid, "--yes")
-    undone = actionplan.plans()[1]
-    assert [(a.state, a.status_message) for a in undone.actions] == [
-        (ActionState.REVERTED, f"undone (rollback plan {made.uuid[:8]})")
-    ]
-    again = actionplan("rollback", undone.uuid)
-    assert (again.code, "nothing that it did can be undone" in again.err) == (1, True)
-    told = actionplan("start", done)
-    assert (told.code, f"actionplan apply {done[:8]}" in told.err) == (1, True)
-    assert "0 to verify first, 1 to do" in actionplan.good("apply", done, "--yes")
-    (plan,) = (plan for plan in actionplan.plans() if plan.uuid == done)
-    assert (plan.state, plan.actions[0].state) == (PlanState.SUCCEEDED, DONE)
 
 
 def test_what_makes_no_sense_is_refused_with_a_sentence(actionplan):

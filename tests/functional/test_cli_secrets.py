@@ -62,20 +62,6 @@ def test_no_verb_no_log_and_no_record_shows_a_value(kept):
     assert (attempt["state"], attempt["output"]) == ("FAILED", "***\n***\n")
 
 
-def test_a_value_that_a_failing_command_prints_as_json_is_nowhere(actionplan):
-    value = 'sword"fish\\7'
-    script = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(1)"
-    document = shell(argv=["python3", "-c", script], env={"P": {"secret": "env P"}})
-    actionplan.document("p.yaml", document)
-    said = [actionplan("apply", "p.yaml", "--yes", P=value)]
-    said += [actionplan("report", "last", "--out", "report.html"), actionplan("export", "last")]
-    said += [actionplan("action", "show", "last", "login", "-f", "json")]
-    record = b"".join(p.read_bytes() for p in actionplan.record.parent.glob("actionplan.sqlite*"))
-    for text in (*map(str, said), str(record), (actionplan.folder / "report.html").read_text()):
-        assert "sword" not in text
-        assert "fish" not in text
-
-
 def test_the_action_gets_the_values(actionplan):
     (actionplan.folder / "password").write_text(f"{VALUE}\n", encoding="utf-8")
     for name, parameters in {

@@ -7,20 +7,13 @@ What leaves an action in doubt, and what is a leftover, is decided in tests/unit
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import signal
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 import pytest
 from command_line import CommandLine, wait_until
 from sshd import lives
 
-from applier.machines import local_jobs
 from applier.machines.job_names import is_permit
 from planner.plan.states import ActionState, PlanState
 
@@ -30,8 +23,6 @@ echo begin >> effects; echo first; echo $$ > number.{name}
 while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
 echo end >> effects; echo last; exit 7
 """
-#: Its child outlives a kill of its process group.
-WITH_CHILD = "setsid sh -c 'echo $$ > number.{name}; echo child; exec sleep 1000' & wait"
 TOGETHER = {"parallelization": {"shell": 3}}
 
 
@@ -119,36 +110,6 @@ def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan, 
 
 
 @pytest.mark.long
-def test_what_outlives_the_shell_of_its_command_is_listed_followed_and_holds_its_place(
-    actionplan, left
-):
-    """Then the action is in doubt, because the exit code is lost; the next one starts."""
-    left.let_go()
-    plan = (left.action("first", WITH_CHILD), left.action("second"))
-    left.begin("first", plan=plan, options={"parallelization": {"shell": 1}})
-    number, (name,) = left.number(), left.jobs()
-    os.killpg(int((left.place / name / "pid").read_text().split()[0]), signal.SIGKILL)
-    wait_until(lambda: local_jobs.find(left.place)[0].state == "killed")
-    (row,) = json.loads(actionplan.good("job", "list", "-f", "json"))
-    assert (row["state"], row["processes"], row["leftover"]) == ("killed", str(number), "no")
-    told = actionplan.good("job", "clean")
-    assert re.search(f"{name}: its shell was killed, .*: {number}\n", told)
-    actionplan.good("resume", "last")
-    with actionplan.start("apply", "last", "--yes") as taker:
-        actionplan.wait_for(
-            PlanState.ONGOING, first=ActionState.ONGOING, second=ActionState.PENDING
-        )
-        assert lives(number)
-        os.kill(number, signal.SIGKILL)
-        taker.communicate()
-    first, second = actionplan.plan().actions
-    assert (first.state, first.attempts) == (ActionState.UNKNOWN, 1)
-    assert "killed together with its shell" in first.status_message
-    assert second.state is ActionState.SUCCEEDED
-    assert first.ended_at <= second.started_at
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan, left, is_resumed):
     """Of what had ended, the exit code is told, which only a run evaluates."""
@@ -175,48 +136,6 @@ def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan, left, i
     first, ended = actionplan.plan().actions
     assert (first.state, first.attempts) == (ActionState.SUCCEEDED, 2)
     assert (ended.state, ended.attempts) == (ActionState.SUCCEEDED, 1)
-
-
-@pytest.mark.long
-def test_a_command_on_the_host_of_another_applier_is_in_doubt_until_it_is_found(actionplan, left):
-    """Nothing is begun beside what may still run there: not it again, nor what comes after it."""
-    (left.folder / "bin").mkdir()
-    puppet = left.folder / "bin" / "puppet"
-    command = COMMAND.replace("{name}", "first").replace("exit 7", "exit 2")
-    puppet.write_text(f"#!/bin/sh\ncd {left.folder}\n{command}")
-    puppet.chmod(0o755)
-    actionplan.environment["PATH"] = f"{left.folder / 'bin'}:{actionplan.environment['PATH']}"
-    # One that may be repeated.
-    given = {"manifest": "/site.pp"}
-    first = {"name": "first", "action_type": "puppet", "input_parameters": given}
-    after = left.action("second", "echo second >> effects; exit 7")
-    limits = {"parallelization": {"shell": 1, "puppet": 1}, "weights": {"puppet": 90}}
-    left.begin("first", plan=(first, {**first, "name": "third"}, after), options=limits)
-    unseen = left.place.with_name("on-control-7")
-    left.place.rename(unseen)
-    with closing(sqlite3.connect(actionplan.record)) as record, record:
-        record.execute("UPDATE actionplan_plan SET claimant_host = 'control-7'")
-    # The second time, the last applier was one of this host, which knows no more than before.
-    for _ in range(2):
-        actionplan.good("resume", "last")
-        assert actionplan("apply", "last", "--yes").code == 5
-        told = left.states()
-        assert told["first"][0] == "UNKNOWN"
-        assert "may still run on control-7" in told["first"][1]
-        assert told["third"][0] == "CANCELLED"
-        assert "held by first" in told["third"][1]
-        assert left.effects() == ["begin"]
-    shutil.rmtree(left.place, ignore_errors=True)
-    unseen.rename(left.place)
-    assert "its command has been running for" in actionplan.good("resume", "last", "--dry-run")
-    actionplan.good("resume", "last")
-    with actionplan.start("apply", "last", "--yes") as taker:
-        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
-        left.let_go()
-        taker.communicate()
-        assert taker.returncode == 0
-    assert actionplan.plan().actions[0].attempts == len(left.shown()["attempts_made"]) == 1
-    assert left.effects() == ["begin", "end", "begin", "end", "second"]
 
 
 def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan, left):

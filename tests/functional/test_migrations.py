@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -227,25 +226,6 @@ def test_a_file_of_another_program_is_refused_and_stays_as_it_is(url):
     with pytest.raises(StoreError, match="holds the tables of something else"):
         SqlStore(url)
     assert tables(url) == {"bookmarks"}
-
-
-def test_processes_that_open_a_new_file_at_once_all_can(url):
-    fresh = multiprocessing.get_context("spawn")
-    barrier = fresh.Barrier(4, timeout=120)
-    running = [fresh.Process(target=open_and_save, args=(barrier, url)) for _ in range(4)]
-    for process in running:
-        process.start()
-    for process in running:
-        process.join(timeout=120)
-    assert [process.exitcode for process in running] == [0] * 4
-    store = SqlStore(url)
-    assert len(store.list_plans()) == 4
-    store.close()
-
-
-def open_and_save(barrier, url):
-    barrier.wait()
-    SqlStore(url).save_plan(new_plan("a"))
 
 
 def test_a_new_file_is_made_and_opened_without_alembic(url):
