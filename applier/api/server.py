@@ -27,6 +27,8 @@ THREADS = 256
 PIECE_S, ARRIVAL_S, GRACE_S = 10, 30.0, 10
 MOST_HEADER_BYTES = 64 * 1024
 QUEUE = 512
+#: The WSGI variable with the request of cheroot, whose connection is closed if its body is wrong.
+_REQUEST = "actionplan.cheroot_request"
 #: How much of a body is read at once, in bytes.
 _PIECE_BYTES = 64 * 1024
 
@@ -96,6 +98,7 @@ class Server:
         self._server.max_request_header_size = MOST_HEADER_BYTES
         self._server.max_request_body_size = MOST_BYTES
         self._server.ConnectionClass = _connection_class(self._arrivals)
+        self._server.gateway = _Gateway
 
     @property
     def url(self) -> str:
@@ -147,6 +150,11 @@ def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
     return Connection
 
 
+class _Gateway(wsgi.Gateway_10):
+    def get_environ(self) -> Any:
+        return {**super().get_environ(), _REQUEST: self.req}  # type: ignore[no-untyped-call]
+
+
 class _Body:
     """The body of a request, of which nothing is read before :meth:`read_into` is called.
 
@@ -154,7 +162,7 @@ class _Body:
     """
 
     def __init__(self, environ: dict[str, Any], arrivals: Arrivals) -> None:
-        self._arrivals = arrivals
+        self._arrivals, self._request = arrivals, environ[_REQUEST]
         self._input, self._expected = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
         self._is_left = bool(self._expected) or "HTTP_TRANSFER_ENCODING" in environ
         if not self._is_left:
@@ -164,7 +172,8 @@ class _Body:
         """Read the whole body into ``wsgi.input`` of a request, which may be a copy of the first.
 
         Raises falcon.HTTPError: 413 for one that is too large, 408 for one that is incomplete, 400
-        for a wrong length or wrong chunks.
+        for a wrong length or wrong chunks. Nobody knows then where the next request begins, and the
+        connection is closed after the answer.
         """
         pieces = io.BytesIO()
         self._copy(pieces.write)
@@ -178,6 +187,7 @@ class _Body:
 
     def _copy(self, keep: Callable[[bytes], Any]) -> None:
         length, is_left, self._is_left = 0, self._is_left, False
+        is_last, self._request.close_connection = self._request.close_connection, True
         try:
             if self._expected and not re.fullmatch("[0-9]+", self._expected):
                 text = f"Content-Length is {self._expected!r}; accepted: a number of bytes"
@@ -185,7 +195,9 @@ class _Body:
             while is_left and (piece := self._input.read(_PIECE_BYTES)):
                 length += len(piece)
                 keep(piece)
-        except errors.MaxSizeExceeded:
+        except (TimeoutError, ConnectionError):
+            raise _incomplete() from None
+        except (errors.MaxSizeExceeded, OSError):  # which one of a large chunk raises
             text = f"a request may have {MOST_BYTES} bytes"
             raise falcon.HTTPContentTooLarge(title="Too large", description=text) from None
         except ValueError:
@@ -194,8 +206,14 @@ class _Body:
         finally:
             self._arrivals.arrived()
         if is_left and self._expected and length < int(self._expected):
-            text = "the request did not arrive as a whole"
-            raise falcon.HTTPError(falcon.HTTP_408, title="Incomplete", description=text)
+            raise _incomplete()
+        # cheroot reads no trailers, and takes them for the next request.
+        self._request.close_connection = is_last or self._request.chunked_read
+
+
+def _incomplete() -> falcon.HTTPError:
+    text = "the request did not arrive as a whole"
+    return falcon.HTTPError(falcon.HTTP_408, title="Incomplete", description=text)
 
 
 def _deferred(
@@ -217,8 +235,7 @@ def _deferred(
         except falcon.HTTPError as reason:
             text = f"{reason.description}\n".encode()
             kind = ("Content-Type", "text/plain; charset=utf-8")
-            length = ("Content-Length", str(len(text)))
-            start_response(reason.status, [kind, length, ("Connection", "close")])
+            start_response(reason.status, [kind, ("Content-Length", str(len(text)))])
             return [text]
         start_response(*began[0])
         return answered

@@ -134,29 +134,35 @@ def test_answers_name_fields_of_the_api_and_no_options(api):
 
 
 HEAD = b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
-#: Requests that are malformed below the application.
+#: Requests that are malformed below the application, and the status of the answer.
 MALFORMED = [
-    HEAD + b"Content-Length: -5\r\n\r\n{}",
-    HEAD + b"Content-Length: +2\r\n\r\n{}",
-    HEAD + b"Content-Length: two\r\n\r\n{}",
-    HEAD + CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n",
-    HEAD + CHUNKED + b"2\r\n{}XX0\r\n\r\n",
-    HEAD + CHUNKED + b"5\r\n{}\r\n0\r\n\r\n",
+    (400, HEAD + b"Content-Length: -5\r\n\r\n{}"),
+    (400, HEAD + b"Content-Length: +2\r\n\r\n{}"),
+    (400, HEAD + b"Content-Length: two\r\n\r\n{}"),
+    (400, CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n"),
+    (400, CHUNKED + b"2\r\n{}XX0\r\n\r\n"),
+    (400, CHUNKED + b"5\r\n{}\r\n0\r\n\r\n"),
+    (400, CHUNKED + b"-2\r\n{}\r\n"),
+    (400, CHUNKED + b"2\r\n{}\r\n0\r\nTRACE / HTTP/1.1\r\n\r\n"),
+    (408, HEAD + b"Content-Length: 5\r\n\r\n{}"),
+    (413, CHUNKED + b"ffffffffff\r\n{}"),
 ]
 
 
-def test_wrong_lengths_and_chunks_are_refused(actionplan):
+def test_wrong_lengths_and_chunks_are_refused_and_nothing_after_them_is_a_request(actionplan):
     with api_process(configured(actionplan, port=0)) as api:
         place = urlsplit(api.url)
-        for request in MALFORMED:
+        for status, request in MALFORMED:
             with socket.create_connection((place.hostname, place.port), PATIENCE_S) as connection:
                 connection.sendall(request)
-                connection.shutdown(socket.SHUT_WR)
+                if status != 413:  # the others would be waited for
+                    connection.shutdown(socket.SHUT_WR)
                 answer = http.client.HTTPResponse(connection)
                 answer.begin()
-                assert (answer.status, answer.read() != b"") == (400, True), request
+                assert (answer.status, answer.read() != b"") == (status, True), request
+                assert connection.recv(1) == b"", request
         assert api("/v2/plans").json == {"plans": [], "total": 0}
 
 
