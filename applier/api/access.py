@@ -138,6 +138,8 @@ MOST_BYTES = 16 * 1024 * 1024
 #: The WSGI variable with the body of a request that was not read yet, which has a method
 #: ``read_into``.
 BODY = "actionplan.body"
+#: The WSGI variable with the time at which a request began, if something was done before.
+BEGAN = "actionplan.began"
 #: How many characters of a path are logged.
 _LONGEST_PATH = 200
 #: Methods that change nothing.
@@ -207,7 +209,7 @@ class Access:
         request to a public path gets only the request id.
         """
         request_id = request.context.request_id = f"req-{uuid4()}"
-        request.context.began = time.monotonic()
+        request.context.began = request.env.get(BEGAN, time.monotonic())
         response.set_header("x-openstack-request-id", request_id)
         # From here on, each log record of this thread has the request id.
         context.RequestContext(request_id=request_id, overwrite=True)

@@ -69,9 +69,7 @@ def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[.
     except ImportError:
         missing = MissingExtra("[api] auth_strategy = keystone", "keystone")
         raise ConfigurationError(str(missing)) from None
-    # The application itself rejects invalid tokens: errors of /v1 and /v2 differ in form.
-    settings = {"oslo_config_config": conf, "delay_auth_decision": True}
-    checked: Callable[..., Any] = KeystoneTokens(application, settings)
+    checked: Callable[..., Any] = KeystoneTokens(application, conf)
     return checked
 
 
@@ -122,7 +120,6 @@ def from_keystone(request: falcon.Request, request_id: str) -> Caller:
         raise falcon.HTTPUnauthorized(
             title="Unauthorized",
             description="a valid token of Keystone is needed in X-Auth-Token",
-            challenges=["Keystone"],
         )
     roles = (request.get_header("X-Roles") or "").split(",")
     return Caller(

@@ -6,8 +6,9 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from contextlib import closing
-from threading import Event
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -88,24 +89,47 @@ def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(api
     assert started.json["state"] == "PENDING"
 
 
+class Maintenance(BaseHTTPRequestHandler):
+    """Answers all requests with a page, as a server in front of Keystone may."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>Back soon</html>")
+
+    do_POST = do_GET  # noqa: N815
+
+
+@contextmanager
+def maintenance():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Maintenance) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
 def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(actionplan):
     actionplan.environment["PYTHONWARNINGS"] = "ignore"
     configured(actionplan, port=0, auth_strategy="keystone")
-    with closing(ReservedPort()) as kept:
-        keystone = f"http://127.0.0.1:{kept.port}/v3"
-        with actionplan.configuration.open("a") as file:
-            file.write(
-                f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone}\n"
+    settings = actionplan.configuration.read_text()
+    with (
+        closing(ReservedPort()) as refusing,
+        closing(socket.create_server(("127.0.0.1", 0))) as silent,
+        maintenance() as answering_pages,
+    ):
+        for port in (refusing.port, silent.getsockname()[1], answering_pages):
+            keystone = f"http://127.0.0.1:{port}/v3"
+            actionplan.configuration.write_text(
+                f"{settings}\n[keystone_authtoken]\nauth_type = password\nauth_url = {keystone}\n"
                 f"www_authenticate_uri = {keystone}\nhttp_request_max_retries = 0\n"
                 "username = a\npassword = x\nproject_name = service\n"
                 "user_domain_id = default\nproject_domain_id = default\n"
             )
-        with api_process(actionplan) as api:
-            for path in ("/v2/plans", "/v1/action_plans"):
-                away = api(path, headers={"X-Auth-Token": "a"})
+            with api_process(actionplan) as api:
+                away = api("/v2/plans", headers={"X-Auth-Token": "a"})
                 assert (away.status, away.headers["Retry-After"]) == (503, "5"), away.body
                 assert b"Keystone does not answer" in away.body
-                assert api(path).status == 401
+                assert api("/v1/action_plans").status == 401
 
 
 def test_answers_name_fields_of_the_api_and_no_options(api):
