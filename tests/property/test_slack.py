@@ -63,9 +63,12 @@ def longer(found: tuple[list[Action], dict[str, float]], uuid: str, seconds: flo
 def test_an_action_that_is_late_by_its_slack_delays_nothing_and_by_more_the_plan(
     found: tuple[list[Action], dict[str, float]],
 ) -> None:
-    for uuid, slack in predicted(*found).slack_s.items():
+    made = predicted(*found)
+    for uuid, slack in made.slack_s.items():
         assert longer(found, uuid, slack) == 0
         assert longer(found, uuid, slack + 1) == 1
+    assert not any(made.slack_s[uuid] for uuid in made.critical)
+    assert sum(found[1][uuid] for uuid in made.critical) == made.timeline.makespan_s
 
 
 @OFTEN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures for tests of the simulated cloud."""
+"""Fixtures for tests of clouds."""
 
 from __future__ import annotations
 
@@ -44,3 +44,14 @@ def tiny(path) -> SimulatedCloud:
         },
     )
     return SimulatedCloud(path, speed=math.inf)
+
+
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Let the parts of the OpenStack cloud look again after a moment."""
+    from applier.clouds.openstack import calls, moves, power, state_waits
+
+    for module in (calls, moves, power, state_waits):
+        for name in ("_FIRST_S", "_LONGEST_S", "_INTERVAL_S", "_BETWEEN_S"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, 0.001)

@@ -15,7 +15,7 @@ from keystoneauth1 import exceptions as keystone
 from openstack import exceptions
 
 from applier.actions.instance_moves import Migrate, Resize
-from applier.clouds.openstack import calls, moves, state_waits
+from applier.clouds.openstack import moves
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.moves import Moves
@@ -23,14 +23,7 @@ from applier.clouds.openstack.servers import view
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed, AlreadyDone
 
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look again after a moment."""
-    for name in ("_FIRST_S", "_LONGEST_S", "_INTERVAL_S"):
-        monkeypatch.setattr(state_waits, name, 0.001)
-    monkeypatch.setattr(moves, "_BETWEEN_S", 0.001)
-    monkeypatch.setattr(calls, "_FIRST_S", 0.001)
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 class Nova:

@@ -57,15 +57,6 @@ def test_a_refused_event_holds_back_its_plan_and_no_other():
     assert (made.subscription.delivered, made.subscription.held_back) == (3, {"p": trouble})
 
 
-def test_an_event_that_is_refused_again_is_counted():
-    held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
-    made = progress(NOW + timedelta(hours=1), delivered=3, held_back=held)
-    receiver = Answers(n1=EventRefused("404"))
-    made.deliver_held("p", [event(1), event(3)], receiver, never)
-    assert receiver.got == []
-    assert made.subscription.held_back == {"p": Trouble(number=1, since=NOW, tries=2, why="404")}
-
-
 def test_an_event_that_is_refused_for_too_long_is_given_up_and_the_next_one_follows():
     held = {"p": Trouble(number=1, since=NOW, tries=9, why="400")}
     made = progress(NOW + DAY, delivered=3, held_back=held)
@@ -138,14 +129,6 @@ def test_a_batch_that_takes_long_ends_early():
     made, receiver = progress(), Answers()
     made.deliver_new(page(event(1), event(2)), receiver, lambda: len(receiver.got) == 1)
     assert (receiver.got, made.subscription.delivered) == ([1], 1)
-
-
-def test_a_batch_of_held_events_that_takes_long_ends_early():
-    held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
-    made, receiver = progress(delivered=3, held_back=held), Answers()
-    made.deliver_held("p", [event(1), event(3)], receiver, lambda: len(receiver.got) == 1)
-    assert receiver.got == [1]
-    assert made.subscription.held_back["p"].number == 2
 
 
 @given(

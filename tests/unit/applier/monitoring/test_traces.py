@@ -114,7 +114,7 @@ def test_a_plan_that_succeeds_tells_what_it_is(recorded):
     }
 
 
-def test_attempts_are_in_their_action_and_actions_in_their_plan(recorded):
+def test_a_retry_is_an_attempt_of_its_own_in_its_action_and_that_in_its_plan(recorded):
     recorded.trial(plan_of(nop("a", retries=1)), failing(1)).run()
     (plan,), (action,) = recorded.spans("plan"), recorded.spans("action")
     first, second = recorded.spans("attempt")
@@ -125,11 +125,6 @@ def test_attempts_are_in_their_action_and_actions_in_their_plan(recorded):
     times += [second.start_time, second.end_time, action.end_time, plan.end_time]
     assert times == sorted(times)
     assert (action.start_time, action.end_time) == (first.start_time, second.end_time)
-
-
-def test_a_retry_is_an_attempt_of_its_own(recorded):
-    recorded.trial(plan_of(nop("a", retries=1)), failing(1)).run()
-    first, second = recorded.spans("attempt")
     assert told(first, "attempt") == {"number": 1, "state": "FAILED", "outcome": "failed"}
     assert first.status.status_code is StatusCode.ERROR
     assert first.status.description == "no host takes it; retry in 0 s"

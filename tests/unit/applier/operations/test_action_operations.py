@@ -63,25 +63,6 @@ def test_an_action_that_runs_is_aborted_and_not_skipped(site):
     assert (request.verb, request.action, request.who) == ("abort", action.uuid, "ada")
 
 
-def test_an_action_that_does_not_run_is_not_aborted(site):
-    plan = site.saved("a")
-    with pytest.raises(PlanConflict) as refused:
-        actions.abort(site.store, site.operator, plan, plan.actions[0], None)
-    assert "actionplan action skip" in str(refused.value)
-
-
-@pytest.mark.parametrize("is_migration", [True, False])
-def test_only_a_migration_that_runs_is_completed_at_once(site, is_migration):
-    plan, action = running(site)
-    if not is_migration:
-        with pytest.raises(PlanConflict):
-            actions.force_complete(site.assembly, site.operator, plan, action)
-        return
-    waits = replace(action, action_type="migrate", state=ActionState.PENDING)
-    with pytest.raises(PlanConflict):
-        actions.force_complete(site.assembly, site.operator, plan, waits)
-
-
 def test_what_the_cloud_says_about_a_completion_is_passed_on(site):
     plan, action = running(site)
 

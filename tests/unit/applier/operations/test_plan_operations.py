@@ -27,22 +27,6 @@ ENDED = [PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED, PlanState.S
 NO_PROCESS = 2**31 - 1
 
 
-@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.PAUSED])
-def test_a_plan_that_is_started_waits_for_a_service(site, state):
-    plan = site.saved("a", state=state)
-    plans.start(site.assembly, site.operator, plan)
-    assert site.now(plan).state is PlanState.PENDING
-    assert site.told == []
-
-
-def test_a_plan_that_was_started_meanwhile_is_not_started_again(site):
-    plan = site.saved("a")
-    plans.start(site.assembly, site.operator, plan)
-    with pytest.raises(PlanConflict) as refused:
-        plans.start(site.assembly, site.operator, plan)
-    assert refused.value.state is PlanState.PENDING
-
-
 def test_who_runs_a_plan_is_asked_to_pause_it(site):
     plan, _ = site.claimed("a")
     plans.pause(site.store, site.operator, plan, "lunch")
@@ -111,14 +95,6 @@ def test_a_plan_that_is_paused_is_left_so(site):
     assert "is PAUSED already" in site.told[0]
 
 
-@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.PENDING, *ENDED])
-def test_what_nobody_runs_cannot_be_paused(site, state):
-    plan = site.saved("a", state=state)
-    with pytest.raises(PlanConflict):
-        plans.pause(site.store, site.operator, plan, None)
-    assert site.told == []
-
-
 @pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED])
 def test_a_plan_that_nobody_runs_is_cancelled_with_its_actions(site, state):
     plan = site.saved("a", "b", state=state)
@@ -183,15 +159,6 @@ def test_a_cancel_is_refused_if_the_process_that_seemed_gone_is_heard_of(site):
     assert site.now(plan).state is PlanState.ONGOING
 
 
-@pytest.mark.parametrize("state", ENDED)
-def test_nothing_is_left_to_cancel_of_a_plan_that_has_ended(site, state):
-    plan = site.saved("a", state=state)
-    with pytest.raises(PlanConflict) as refused:
-        plans.cancel(site.assembly, site.operator, plan, None)
-    assert refused.value.state is state
-    assert site.now(plan).state is state
-
-
 @pytest.mark.parametrize("state", [PlanState.RECOMMENDED, *ENDED])
 def test_a_plan_that_is_deleted_says_by_whom(site, state):
     plan = site.saved("a", state=state)
@@ -200,14 +167,6 @@ def test_a_plan_that_is_deleted_says_by_whom(site, state):
     assert (now.state, now.status_message) == (PlanState.DELETED, "removed by ada")
     with pytest.raises(PlanConflict):
         removal.delete(site.store, site.operator, now)
-
-
-@pytest.mark.parametrize("state", [PlanState.PENDING, PlanState.PAUSED])
-def test_what_waits_is_not_deleted(site, state):
-    plan = site.saved("a", state=state)
-    with pytest.raises(PlanConflict):
-        removal.delete(site.store, site.operator, plan)
-    assert site.now(plan).state is state
 
 
 def test_who_runs_a_plan_is_named_when_it_is_to_be_deleted(site):
@@ -234,11 +193,3 @@ def test_a_plan_that_is_resumed_says_what_is_left(site):
     assert (now.state, now.status_message) == (PlanState.PENDING, "resumed by ada: again")
     assert re.findall(r"\d+", site.told[0]) == ["0", "0", "2"]
     assert "Run it: actionplan apply" in site.told[-1]
-
-
-def test_a_plan_that_has_not_been_started_is_not_resumed(site):
-    plan = site.saved("a")
-    for operation in (plans.foresee, lambda *given: plans.resume(*given, None)):
-        with pytest.raises(PlanConflict):
-            operation(site.assembly, site.operator, plan)
-    assert site.now(plan).state is PlanState.RECOMMENDED

@@ -64,21 +64,6 @@ def states(made: Decisions) -> dict[str, ActionState]:
     return {report.uuid: report.state for report in made.ended}
 
 
-def test_a_paused_node_goes_on_to_its_last_step_and_no_other_begins() -> None:
-    run = started(steps("a", "b"))
-    assert ended(run, "a/1", "pause").starts == ["a/2"]
-    assert not run.done
-    assert ended(run, "a/2").starts == ["a/3"]
-    assert ended(run, "a/3").starts == []
-    assert (run.done, run.stopped) == (True, HaltReason.PAUSED)
-
-
-def test_a_pause_between_two_nodes_starts_nothing() -> None:
-    run = started(steps("a", "b", number=1))
-    assert ended(run, "a/1", "pause").starts == []
-    assert run.done
-
-
 def test_pause_now_stops_in_the_middle_of_a_node_even_after_a_pause() -> None:
     for verbs in (["pause-now"], ["pause", "pause-now"]):
         run = started(steps("a", "b"))

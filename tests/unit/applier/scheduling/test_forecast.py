@@ -27,39 +27,6 @@ def predicted(*actions: Action, seconds: dict[str, float], **options) -> Forecas
     return found
 
 
-def test_a_chain_has_no_slack_and_is_critical():
-    found = predicted(
-        action("a"), action("b", parents=("a",)), action("c", needs=("b",)),
-        seconds={"a": 1.0, "b": 2.0, "c": 4.0},
-    )  # fmt: skip
-    assert found.timeline.start_s == {"a": 0.0, "b": 1.0, "c": 3.0}
-    assert found.timeline.end_s == {"a": 1.0, "b": 3.0, "c": 7.0}
-    assert found.timeline.makespan_s == found.lower_bound_s == 7.0
-    assert found.critical == ("a", "b", "c")
-    assert found.slack_s == {"a": 0.0, "b": 0.0, "c": 0.0}
-
-
-def test_the_shorter_branch_may_be_late_by_the_difference():
-    found = predicted(
-        action("a"), action("long", parents=("a",)), action("short", parents=("a",)),
-        action("last", parents=("long", "short")),
-        seconds={"a": 1.0, "long": 5.0, "short": 2.0, "last": 1.0},
-    )  # fmt: skip
-    assert found.critical == ("a", "long", "last")
-    assert found.slack_s == {"a": 0.0, "long": 0.0, "short": 3.0, "last": 0.0}
-    assert found.timeline.makespan_s == 7.0
-
-
-def test_what_a_late_action_delays_bounds_its_slack():
-    """s may be late by what its follower t may be; both stand beside the critical path."""
-    found = predicted(
-        action("long"), action("s"), action("t", parents=("s",)),
-        seconds={"long": 10.0, "s": 2.0, "t": 3.0},
-    )  # fmt: skip
-    assert found.slack_s == {"long": 0.0, "s": 5.0, "t": 5.0}
-    assert found.critical == ("long",)
-
-
 def test_a_token_that_is_given_back_makes_a_path_critical():
     found = predicted(
         action("a", tokens=("node:1",)), action("b", tokens=("node:1",)), action("c"),
@@ -70,15 +37,6 @@ def test_a_token_that_is_given_back_makes_a_path_critical():
     assert found.critical == ("a", "b")
     assert found.slack_s == {"a": 0.0, "b": 0.0, "c": 3.0}
     assert found.lower_bound_s == found.timeline.makespan_s == 7.0
-
-
-def test_a_token_without_a_limit_holds_nobody_up():
-    found = predicted(
-        action("a", tokens=("node:1",)), action("b", tokens=("node:1",)),
-        seconds={"a": 4.0, "b": 3.0},
-    )  # fmt: skip
-    assert found.timeline.start_s == {"a": 0.0, "b": 0.0}
-    assert found.lower_bound_s == 4.0
 
 
 def test_a_worker_that_comes_free_makes_a_path_critical():
@@ -124,35 +82,6 @@ def test_an_action_that_is_not_triggered_counts_for_no_bound():
     assert found.lower_bound_s == found.timeline.makespan_s == 3.0
 
 
-@pytest.mark.parametrize(
-    "field", [{"triggers": (Trigger("a", ("changed",)),)}, {"needs_any": (("a",),)}]
-)
-def test_triggers_and_alternatives_are_links(field):
-    found = predicted(
-        action("w"), action("a"), action("b", **field), seconds={"w": 2.0, "a": 2.0, "b": 1.0}
-    )
-    assert found.timeline.start_s["b"] == 2.0
-    assert found.critical == ("a", "b")
-    assert found.slack_s == {"w": 1.0, "a": 0.0, "b": 0.0}
-
-
-def test_who_was_not_needed_because_another_was_enough_may_be_late():
-    found = predicted(
-        action("quick"), action("slow"), action("b", needs_any=(("quick", "slow"),)),
-        seconds={"quick": 1.0, "slow": 5.0, "b": 9.0},
-    )  # fmt: skip
-    assert found.critical == ("quick", "b")
-    assert found.slack_s == {"quick": 0.0, "slow": 5.0, "b": 0.0}
-
-
-def test_what_takes_no_time_has_no_more_slack_than_what_follows_it():
-    found = predicted(
-        action("stage"), action("skipped", parents=("stage",)), action("b", parents=("skipped",)),
-        seconds={"stage": 0.0, "skipped": 0.0, "b": 5.0},
-    )  # fmt: skip
-    assert found.slack_s == {"stage": 0.0, "skipped": 0.0, "b": 0.0}
-
-
 def test_joins_of_a_plan_take_no_time_and_are_on_no_path():
     found = predicted(
         action("a"), action("b"), action("j", action_type=JOIN, parents=("a",), needs=("b",)),
@@ -162,16 +91,6 @@ def test_joins_of_a_plan_take_no_time_and_are_on_no_path():
     assert found.critical == ("b", "c")
     assert found.slack_s == {"a": 2.0, "b": 0.0, "c": 0.0}
     assert found.timeline.makespan_s == 4.0
-
-
-def test_a_join_of_which_one_is_enough_links_what_is_before_and_after_it():
-    found = predicted(
-        action("a"), action("w"), action("j", action_type=JOIN, needs_any=(("a",),)),
-        action("b", needs=("j",)),
-        seconds={"a": 3.0, "w": 3.0, "b": 1.0},
-    )  # fmt: skip
-    assert found.critical == ("a", "b")
-    assert found.slack_s == {"a": 0.0, "w": 1.0, "b": 0.0}
 
 
 def test_a_longer_path_goes_first():

@@ -48,12 +48,6 @@ def well(uuid: str) -> Report:
     )
 
 
-def test_a_node_that_has_begun_is_finished_before_another_begins() -> None:
-    run = resumed(action("b", 1), action("a", 1, **DONE), action("a", 2, needs=("a/1",)))
-    assert run.begin().starts == ["a/2"]
-    assert run.decide([well("a/2")], []).starts == ["b/1"]
-
-
 def test_a_reserved_place_is_lent_to_whom_the_half_done_node_waits_for() -> None:
     run = resumed(action("b", 1), action("a", 1, **DONE), action("a", 2, parents=("a/1", "b/1")))
     assert run.begin().starts == ["b/1"]
@@ -70,33 +64,6 @@ def test_a_node_that_failed_before_a_pause_keeps_its_place_after_it() -> None:
     assert resumed(action("a", 1, **FAILED), action("b", 1), limit=2).begin().starts == ["b/1"]
     given_back = resumed(action("a", 1, **FAILED), action("b", 1), rule=PlaceRule(keep=False))
     assert given_back.begin().starts == ["b/1"]
-
-
-def test_failures_before_a_pause_count_for_stop_after() -> None:
-    failed, left = action("a", 1, **FAILED), action("b", 1)
-    stopped = resumed(failed, left, rule=PlaceRule(keep=False, stop_after=0), limit=4).begin()
-    assert (stopped.starts, stopped.ended[0].state) == ([], ActionState.CANCELLED)
-    one_more = PlaceRule(keep=False, stop_after=1)
-    assert resumed(failed, left, rule=one_more, limit=4).begin().starts == ["b/1"]
-
-
-def test_what_hangs_keeps_its_place_whatever_the_rule_says() -> None:
-    hung = action("a", 1, state=ActionState.UNKNOWN, attempts=1)
-    run = resumed(hung, action("b", 1), rule=PlaceRule(keep=False), given_up=["a/1"])
-    assert run.begin().starts == []
-    assert run.done
-
-
-def test_a_limit_of_the_operator_ends_the_widening() -> None:
-    nodes = [action(name, 1) for name in "abcd"]
-    widening = PlaceRule(widens=((1, 3),))
-    run = resumed(*nodes, rule=widening)
-    assert run.begin().starts == ["a/1"]
-    assert run.decide([well("a/1")], []).starts == ["b/1", "c/1", "d/1"]
-    run = resumed(*nodes, rule=widening)
-    run.begin()
-    asked = [Request(verb="limit", who="ada", limits={TOKEN: 1})]
-    assert run.decide([well("a/1")], asked).starts == ["b/1"]
 
 
 def test_an_action_that_a_window_holds_back_gives_the_place_to_others() -> None:

@@ -111,16 +111,6 @@ def test_an_index_that_is_missing_is_named(path):
     assert changed(path, f"DROP INDEX {name}") == [told]
 
 
-def test_a_version_that_is_there_twice_is_told(path):
-    table = "actionplan_alembic_version"
-    # The migrations make the number a primary key, which alone keeps out a second one.
-    again = f"CREATE TABLE again AS SELECT * FROM {table}"
-    twice = f"INSERT INTO {table} SELECT * FROM {table}"
-    rename = f"ALTER TABLE again RENAME TO {table}"
-    found = changed(path, again, f"DROP TABLE {table}", rename, twice)
-    assert found == [f"{table} has 2 rows in place of one"]
-
-
 @pytest.mark.parametrize(
     ("value", "said"), [("'0001'", "0001 and 00"), ("x'00'", r"00\w+ and b'\\x00'")]
 )
