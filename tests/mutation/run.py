@@ -29,10 +29,9 @@ from mutants import Mutant, pick
 #: run first. Tests that start processes or talk to servers are left out: they are marked.
 TESTS = {
     "applier/scheduling": "tests/unit/applier/scheduling tests/property/test_gates.py"
-    " tests/property/test_gates_changing.py tests/property/test_places.py"
+    " tests/property/test_places.py"
     " tests/property/test_scheduler.py"
-    " tests/property/test_scheduler_troubles.py tests/property/test_slack.py"
-    " tests/property/test_forecast_bound.py",
+    " tests/property/test_scheduler_troubles.py tests/property/test_slack.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"
     " tests/unit/applier/run/test_runner_faults.py tests/contract/test_engines.py"
     " tests/contract/test_executors.py tests/property/test_engine_oracle.py",
@@ -56,8 +55,7 @@ TESTS = {
     " tests/property/test_rolling_update.py",
     "planner/planners/events": "tests/unit/planner/planners/events"
     " tests/unit/planner/planners/test_fields.py tests/unit/planner/test_cases.py"
-    " tests/unit/planner/test_solar_golden.py tests/property/test_events_planner.py"
-    " tests/property/test_cutting.py",
+    " tests/unit/planner/test_solar_golden.py tests/property/test_events_planner.py",
     "planner/planners": "tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/unit/planner/test_watcher_golden.py tests/property/test_planners.py",
     "planner/guards": "tests/unit/planner/guards tests/unit/applier/guarding",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored of plans, of messages and output, and of plans of another record."""
+"""A plan as rows: how texts are stored, shared and read back, also from another record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open windows on both sides of daylight saving, overlapping, and in several zones."""
+"""Open windows around daylight saving, and overlapping; several holdings are asked as one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of events: whole lines, on the disk at the end of a block, and mended after a crash."""
+"""The file of events has whole lines; the thread that sends makes calls in order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of spans to a collector: its troubles are told once, and no run waits for it."""
+"""The way of spans to a collector holds up no run, and a run is measured by what is committed."""
 
 from __future__ import annotations
 

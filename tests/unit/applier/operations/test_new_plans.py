@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new plan is compared with the last one of its name, whenever the two were made."""
+"""What a new plan is compared with, the last of its name, and with which window a plan starts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that touches too much is refused, in a sentence."""
+"""A plan that touches too much is refused; limits of a guarded plan are lowered and not raised."""
 
 from __future__ import annotations
 

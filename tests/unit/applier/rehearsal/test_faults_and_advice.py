@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults are read and matched; what is no fault or concerns nothing is refused, all at once."""
+"""Faults are read and matched or refused, all at once; which lower limit is advised."""
 
 from __future__ import annotations
 
