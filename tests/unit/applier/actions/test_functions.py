@@ -10,7 +10,6 @@ import pytest
 
 from applier.actions.functions import FunctionAction, action
 from applier.contracts import ActionContext, StopSignal
-from applier.errors import ActionFailed
 from applier.testing.action_suite import ActionContract
 from planner.plan.model import Effect, Touch
 from planner.plan.states import Outcome
@@ -53,14 +52,6 @@ def test_the_function_is_passed_its_parameters_the_context_and_the_stop_signal(
     given = {"host": "c1", "password": "p", "resource_id": "stored beside them"}
     assert empty(given, context).execute(threading.Event()) is Outcome.OK
     assert printed == ["c1 p live None False"]
-
-
-def test_once_stopped_it_does_not_begin(context: ActionContext, printed: list[str]) -> None:
-    stop = threading.Event()
-    stop.set()
-    with pytest.raises(ActionFailed):
-        empty({"host": "c1", "password": "p"}, context).execute(stop)
-    assert printed == []
 
 
 def test_planners_learn_what_it_touches_and_no_secret() -> None:

@@ -155,13 +155,6 @@ def test_it_touches_the_instance_and_both_hosts(move):
     assert len(Migrate.touches({**move, "destination_node": None})) == 2
 
 
-def test_its_words_name_the_instance_and_the_hosts(move):
-    assert Migrate.describe(move) == "move web-1 from compute-1 to compute-3"
-    cold = {**move, "migration_type": "cold", "destination_node": None}
-    assert Migrate.describe(cold) == "move web-1 from compute-1, cold"
-    assert Migrate.describe({}) == "move an instance"
-
-
 # Instances of a group: created from what a template says, deleted by UUID or name, and undone.
 
 NEW = {"name": "job-11", "configuration": {"ImageId": "jobs-2", "InstanceType": "m1.nano"}}

@@ -18,14 +18,6 @@ def test_a_nop_counts_as_changed_and_prints_its_message(context, printed, stop):
     assert printed == ["half way\n"]
 
 
-@pytest.mark.parametrize("parameters", [{}, {"message": None}])
-def test_without_a_message_a_nop_prints_nothing(context, printed, stop, parameters):
-    work = Nop(parameters, context)
-    work.precheck()
-    assert work.execute(stop) is Outcome.CHANGED
-    assert printed == []
-
-
 def test_a_nop_fails_or_is_done_where_it_is_asked_to(context, printed, stop):
     with pytest.raises(ActionFailed, match="fail_pre_condition"):
         Nop({"fail_pre_condition": True}, context).precheck()

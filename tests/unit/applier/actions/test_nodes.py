@@ -127,18 +127,6 @@ def test_a_simulated_task_stops_when_it_is_told_to(action, cloud, tmp_path):
     assert log.read_text().splitlines()[-1].split()[1:] == ["stopped", "3", "ntp"]
 
 
-@types
-def test_a_simulated_task_fails_when_it_is_to(action, cloud, tmp_path, stop):
-    log = tmp_path / "log"
-    context = simulated(cloud, failures=("3/n*",), log=str(log))
-    with pytest.raises(ActionFailed, match="ntp failed on node 3"):
-        action({"node": "3"}, context).execute(stop)
-    assert action({"node": "4"}, context).execute(stop) is Outcome.CHANGED
-    assert [line.split()[1] for line in log.read_text().splitlines()] == [
-        *("start", "failed", "start", "changed")
-    ]
-
-
 def test_an_anchor_takes_no_time_and_no_worker(context, stop):
     assert (Anchor.waits_s({}), Anchor.estimate({}), Anchor.TAKES_WORKER) == (0, 0, False)
     assert Anchor.touches({}) == ()

@@ -12,7 +12,6 @@ from applier.actions.hosts import (
 )
 from applier.actions.instance_moves import Migrate, Resize
 from applier.actions.instances import Delete, Shelve, Stop
-from applier.actions.markers import Nop, Pause, Sleep
 from applier.actions.node_commands import Shell
 from applier.actions.volume_migrate import VolumeMigrate
 from applier.contracts import Verified
@@ -95,13 +94,6 @@ GONE = {"resource_id": "00000000-0000-4000-8000-000000000000"}
 )
 def test_what_cannot_be_seen_is_in_doubt(context, kind, parameters):
     assert kind(parameters, context).verify() is Verified.IN_DOUBT
-
-
-@pytest.mark.parametrize(
-    ("kind", "parameters"), [(Nop, {}), (Sleep, {"duration": 1}), (Pause, {"seconds": 1})]
-)
-def test_what_changes_nothing_may_run_again(context, kind, parameters):
-    assert kind(parameters, context).verify() is Verified.NOT_DONE
 
 
 def test_an_instance_that_went_somewhere_else_is_in_doubt(context, cloud, stop):

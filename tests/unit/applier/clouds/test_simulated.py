@@ -221,17 +221,6 @@ class TestReset:
         SimulatedCloud.reset(path)
         assert SimulatedCloud(path).host("compute-1")["power"] == "on"
 
-    def test_it_reads_the_file_of_another_simulated_cloud(self, path, tmp_path, cloud, stop):
-        cloud.migrate(WEB[0], "compute-3", True, stop)
-        SimulatedCloud.reset(tmp_path / "copy.json", path)
-        assert SimulatedCloud(tmp_path / "copy.json").instance(WEB[0])["host"] == "compute-3"
-
-    def test_a_document_that_is_wrong_leaves_the_cloud_as_it_is(self, path, cloud):
-        before = cloud.snapshot()
-        with pytest.raises(ConfigurationError):
-            SimulatedCloud.reset(path, {"hosts": 5})
-        assert cloud.snapshot() == before
-
 
 def test_the_facts_are_the_whole_cloud_with_what_is_free(tiny):
     facts = tiny.facts()

@@ -42,17 +42,6 @@ def test_what_is_optional_is_filled_in():
     assert (world["faults"], world["ongoing"]) == ([], [])
 
 
-def test_a_file_may_be_yaml_or_json(tmp_path):
-    yaml, tabbed = tmp_path / "cloud.yaml", tmp_path / "cloud.json"
-    yaml.write_text(json.dumps(GOOD))
-    tabbed.write_text(json.dumps(GOOD, indent="\t"))
-    assert (
-        simulated_document.read(yaml)
-        == simulated_document.read(str(tabbed))
-        == simulated_document.read(GOOD)
-    )
-
-
 def test_on_and_off_may_stand_without_quotes_in_yaml(tmp_path):
     file = tmp_path / "cloud.yaml"
     host = "{vcpus: 1, ram_mb: 1, disk_gb: 1, power: %s}"
@@ -141,11 +130,3 @@ def test_a_fault_must_name_one_thing():
     with pytest.raises(ConfigurationError, match="2 things are called 'x': name the uuid"):
         simulated_document.complete_fault(world, {"operation": "stop", "target": "x"})
     simulated_document.complete_fault(world, {"operation": "stop", "target": UUID})
-
-
-def test_a_mistake_in_a_file_has_its_line(tmp_path):
-    file = tmp_path / "cloud.yaml"
-    file.write_text("hosts:\n  a:\n    vcpus: 1\n    ram_mb: 1\n    disk_gb: -1\nflavors: {}\n")
-    with pytest.raises(ConfigurationError) as refusal:
-        simulated_document.read(file)
-    assert f"{file}:5: hosts.a.disk_gb: -1 is less than 0" in str(refusal.value)

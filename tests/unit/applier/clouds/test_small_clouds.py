@@ -28,12 +28,6 @@ def test_it_is_made_on_first_use_with_its_folders_and_for_its_owner_only(tmp_pat
     assert sorted(p.name for p in path.parent.iterdir()) == ["cloud.json", "cloud.json.lock"]
 
 
-def test_what_was_changed_is_there_for_others(path):
-    with WorldFile(path).changing() as world:
-        world["hosts"]["compute-1"]["labels"]["row"] = "7"
-    assert WorldFile(path).read()["hosts"]["compute-1"]["labels"] == {"rack": "r1", "row": "7"}
-
-
 def test_a_change_that_raises_changes_nothing_and_lets_others_in(path):
     file = WorldFile(path)
     before = file.read()

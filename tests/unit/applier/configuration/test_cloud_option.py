@@ -91,12 +91,6 @@ def test_a_cloud_is_made_once_from_the_options_of_its_section_and_closed(tmp_pat
     assert Toy.closed == 1
 
 
-def test_the_simulated_cloud_can_be_opened_whichever_is_configured(tmp_path: Path) -> None:
-    assembly = Assembly(read(tmp_path, TOY))
-    assert type(assembly.simulated_cloud()) is SimulatedCloud
-    assert Toy.made == []
-
-
 def test_an_unknown_cloud_is_refused_at_start(tmp_path: Path) -> None:
     text = r":2: \[actionplan\] cloud: .*'toi'.*'toy'.*simulated, toy"
     with pytest.raises(ConfigurationError, match=text):

@@ -45,14 +45,6 @@ def test_a_planner_that_is_broken_is_left_out(monkeypatch):
     assert planners == ["watcher_planners.actionplan"]
 
 
-def test_reading_the_configuration_loads_no_plugin(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "load", lambda *given: pytest.fail(f"loads {given}"))
-    conf = read(
-        tmp_path, "[watcher_actions.migrate]\nretries = 2\n[watcher_applier]\nworkers = 4\n"
-    )
-    assert conf.watcher_applier.workers == 4
-
-
 MACHINES = """
 [ssh]
 known_hosts = /etc/actionplan/known_hosts

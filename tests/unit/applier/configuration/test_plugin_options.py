@@ -13,7 +13,6 @@ from applier.assembly import Assembly
 from applier.configuration import plugin_options
 from applier.configuration.plugin_options import action_options
 from applier.contracts import ActionPlugin, Verified
-from applier.engines import Engine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
 from applier.scheduling.verdict import TypePolicy
@@ -85,19 +84,6 @@ def test_each_action_type_has_the_policy_of_its_section(tmp_path):
         "nop": TypePolicy(),
         "third_partys": TypePolicy(retries=1),
     }
-
-
-@pytest.mark.parametrize("line", ["retries = -1", "timeout_s = 0", "estimate_s = long"])
-def test_a_policy_that_cannot_be_is_refused_with_its_place(tmp_path, line):
-    conf = read(tmp_path, f"[watcher_actions.nop]\n{line}\n")
-    place = rf"watcher\.conf:2: \[watcher_actions\.nop\] {line.split()[0]}: \S+"
-    with pytest.raises(ConfigurationError, match=place):
-        plugin_options.policies(conf, ["nop"])["nop"]
-
-
-def test_a_plugin_has_the_values_of_its_section(tmp_path):
-    conf = read(tmp_path, "[watcher_actions.siren]\nvolume = 7\nretries = 2\n")
-    assert action_options(conf, {"siren": Siren})["siren"] == {"volume": 7, "dial_out": ""}
 
 
 def test_a_value_that_cannot_be_is_refused_with_its_place(tmp_path):
@@ -285,17 +271,4 @@ def test_what_is_no_engine_is_refused(tmp_path, offer, found):
 def test_an_engine_that_does_not_take_its_options_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(Other, "OPTIONS", (*Other.OPTIONS, cfg.StrOpt("colour", help="Which.")))
     with pytest.raises(BrokenPlugin, match=r"engine 'other' .*: Other\.__init__\(\) .* 'colour'$"):
-        Assembly(read(tmp_path, OTHER)).engine()
-
-
-@pytest.mark.usefixtures("third_party")
-def test_an_engine_that_inherits_run_has_none(tmp_path, monkeypatch):
-    class Empty(Engine):
-        OPTIONS = Other.OPTIONS[:1]
-
-        def __init__(self, *, max_workers):
-            self.max_workers = max_workers
-
-    monkeypatch.setitem(globals(), "Other", Empty)
-    with pytest.raises(BrokenPlugin, match=r"'other' .* abstract method '?run"):
         Assembly(read(tmp_path, OTHER)).engine()

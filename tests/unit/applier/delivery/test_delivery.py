@@ -252,14 +252,6 @@ def running(store, receiver):
         thread.join()
 
 
-def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
-    receiver = Receiver()
-    with running(store, receiver) as arrived:
-        store.save_plan(new_plan("a"))
-        assert arrived.wait(120)
-    assert receiver.got == [1]
-
-
 def test_a_defect_of_a_receiver_is_logged_once_and_delivery_goes_on(store, monkeypatch, caplog):
     monkeypatch.setattr(delivery, "BEAT_S", 0.01)
     receiver, fails = Receiver(), [True, True]

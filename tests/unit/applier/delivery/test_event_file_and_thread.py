@@ -50,11 +50,6 @@ def test_a_file_that_was_moved_away_is_made_anew(tmp_path):
     assert path.read_text() == '{"number":2}\n'
 
 
-def test_what_cannot_be_written_is_told(tmp_path):
-    with pytest.raises(Away, match="Is a directory"):
-        write(EventFile(str(tmp_path), "h"), {"number": 1})
-
-
 def test_a_full_disk_means_that_nothing_of_the_block_was_delivered():
     with pytest.raises(Away, match="No space left"):
         write(EventFile("/dev/full", "h"), {"number": 1})

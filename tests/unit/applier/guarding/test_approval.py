@@ -51,11 +51,6 @@ def test_an_approval_holds_if_other_actions_are_left_out_once_the_plan_has_begun
         assert approved_content.is_same(plan, others) is approved_content.has_begun(plan)
 
 
-def test_an_approval_is_void_if_the_facts_are_of_another_time():
-    fresher = replace(PLAN, facts_at=MADE + timedelta(hours=1))
-    assert approval.refusal(fresher, ONE, given("ada"), MADE)
-
-
 def test_the_creator_does_not_count_where_that_is_asked():
     another = ONE._replace(approval_by_another=True)
     assert approval.refusal(PLAN, another, given("ada"), MADE)

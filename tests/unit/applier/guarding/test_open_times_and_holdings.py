@@ -127,15 +127,6 @@ def test_a_moment_is_inside_if_and_only_if_the_wall_clock_says_so(hours, days, s
     assert (OpenTimes([[text]]).at(at) is not None) == inside
 
 
-@pytest.mark.parametrize("days", ["mon", "sun-mon"])
-def test_within_the_first_windows_of_two_lists_it_is_open_where_both_are(days):
-    times = OpenTimes([[f"{days} 01:00-03:00 UTC"], [f"{days} 02:00-04:00 UTC"]])
-    found = times.at(utc("2026-11-23T02:30"))
-    assert (found.start, found.end) == (utc("2026-11-23T02:00"), utc("2026-11-23T03:00"))
-    assert times.at(utc("2026-11-23T01:30")) is None
-    assert times.at(utc("2026-11-23T03:30")) is None
-
-
 # Several holdings are asked as one.
 
 ACTION = Action(uuid="a", action_type="nop")

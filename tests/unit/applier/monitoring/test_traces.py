@@ -15,11 +15,11 @@ from opentelemetry.trace import StatusCode
 
 from applier.contracts import Report
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.errors import ActionFailed, AlreadyDone, StoreError
+from applier.errors import ActionFailed, StoreError
 from applier.monitoring.traces import TracedRun
 from applier.testing.random_plans import carry_out, random_fate, random_plan
-from applier.testing.trials import Trial, changed, plugin
-from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from applier.testing.trials import Trial, changed
+from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState, Outcome, PlanState
 
 
@@ -132,22 +132,6 @@ def test_a_retry_is_an_attempt_of_its_own_in_its_action_and_that_in_its_plan(rec
     assert recorded.spans("action")[0].status.status_code is StatusCode.UNSET
 
 
-def test_a_failure_is_an_error_and_what_needed_it_has_no_attempt(recorded):
-    recorded.trial(plan_of(nop("a"), nop("b", needs=("a",))), failing(1)).run()
-    (plan,), actions = recorded.spans("plan"), recorded.actions()
-    assert plan.status.status_code is StatusCode.ERROR
-    assert told(plan, "plan")["state"] == "FAILED"
-    assert actions["the a"].status.status_code is StatusCode.ERROR
-    assert actions["the a"].status.description == "no host takes it"
-    assert told(actions["the a"], "action")["outcome"] == "failed"
-    left = actions["the b"]
-    assert left.status.status_code is StatusCode.UNSET
-    assert told(left, "action")["state"] == "FAILED_DEPENDENCIES"
-    assert "the a" in told(left, "action")["message"]
-    assert left.start_time == left.end_time
-    assert len(recorded.spans("attempt")) == 1
-
-
 def test_a_message_is_told_as_it_is_recorded(recorded):
     """With a lone surrogate, none of its batch could be sent."""
 
@@ -159,18 +143,6 @@ def test_a_message_is_told_as_it_is_recorded(recorded):
     (action,), (kept,) = recorded.spans("action"), one.plan().actions
     assert told(action, "action")["message"] == kept.status_message == "caf?\ufffd"
     assert encode_spans(recorded.exporter.get_finished_spans()).ByteSize()
-
-
-def test_a_skipped_action_says_why(recorded):
-    def done(_parameters, _context, _stop):
-        raise AlreadyDone("it is off")
-
-    other = nop("b", triggers=(Trigger("a", (Outcome.CREATED,)),))
-    third = nop("c", action_type="off")
-    recorded.trial(plan_of(nop("a"), other, third), plugins={"off": plugin(done, "off")}).run()
-    skipped = told(recorded.actions()["the b"], "action")
-    assert (skipped["state"], skipped["reason"]) == ("SKIPPED", "not_triggered")
-    assert len(recorded.spans("attempt")) == 2
 
 
 def test_a_link_names_the_action_that_ended_last_before(recorded):
@@ -252,6 +224,9 @@ def test_the_spans_of_any_run_tell_what_the_record_says(recorded, seed):
         assert facts["state"] == action.state
         assert facts.get("outcome") == action.outcome
         assert facts.get("message") == action.status_message
+        assert facts.get("reason") == action.state_reason
+        failed = action.state is ActionState.FAILED
+        assert (spans[uuid].status.status_code is StatusCode.ERROR) is failed
     attempts = [span.parent.span_id for span in recorded.spans("attempt")]
     for uuid, action in final.items():
         assert attempts.count(spans[uuid].context.span_id) == action.attempts

@@ -85,11 +85,6 @@ def test_a_turn_is_one_commit_of_ends_and_starts_in_that_order(store, recorder, 
     assert recorder.incoming == []
 
 
-def test_a_turn_in_which_nothing_changes_is_no_commit(recorder, log):
-    recorder.commit(Decisions())
-    assert log.lines == []
-
-
 def test_a_cancel_is_written_before_what_follows_from_it(store, recorder, log):
     recorder.commit(
         Decisions(cancelling="by ann", ended=[ended("a", State.PENDING, State.CANCELLED)])

@@ -157,16 +157,6 @@ def test_they_stand_before_those_that_came_in_meanwhile(store, recorder, before,
     assert [report.uuid for report in recorder.incoming] == ["a", "b", "c"]
 
 
-def test_what_came_in_while_the_store_was_away_belongs_to_the_next_turn(store, recorder):
-    recorder.commit(Decisions(starts=["a", "b"]))
-    recorder.incoming.append(ended("a"))
-    store.failures = ["before"]
-    recorder.commit(Decisions(), lambda _: recorder.incoming.append(ended("b")))
-    assert states(store)["a"] == "SUCCEEDED"
-    assert states(store)["b"] == "ONGOING"
-    assert [report.uuid for report in recorder.incoming] == ["b"]
-
-
 def test_a_change_that_is_not_allowed_does_not_count_as_written(store, recorder):
     """The state that it names is on record already, and the store fails once."""
     recorder.commit(Decisions(starts=["a"]))
@@ -287,10 +277,3 @@ def test_what_broke_because_of_a_listener_is_on_record_all_the_same(store, recor
         recorder.commit(Decisions(starts=["a"]))
     assert store.load_plan("plan").state is PlanState.FAILED
     assert states(store) == {"a": "UNKNOWN", "b": "CANCELLED", "c": "CANCELLED"}
-
-
-def test_a_block_that_ends_well_writes_nothing(store, recorder):
-    with recorder:
-        recorder.commit(Decisions(starts=["a"]))
-    assert store.writes == ["commit"]
-    assert store.load_plan("plan").state is PlanState.ONGOING

@@ -109,11 +109,6 @@ def test_what_is_left_is_listed_with_the_worst_first() -> None:
     ]
 
 
-def test_of_a_plan_that_has_not_begun_nothing_is_left() -> None:
-    fresh = Action(uuid="u", action_type="nop")
-    assert not list(left(ActionPlan(uuid="p", planner="weight", actions=(fresh,))))
-
-
 def test_the_curve_ends_where_more_workers_do_not_help() -> None:
     found = what_if.points(lambda workers: 60.0 / min(workers, 4), 100, 2)
     assert [point.workers for point in found] == [1, 2, 3, 4, 6]

@@ -169,15 +169,6 @@ def test_a_host_is_enabled_before_moves_go_back_onto_it():
     assert [a.name for a in plan.actions][:3] == ["revert-other", "revert-off", "revert-disable"]
 
 
-def test_what_was_enabled_again_is_disabled_and_enabled_before_moves_go_back():
-    plan = rolled_back(
-        done("disable", input_parameters=ENABLES),
-        done("move", input_parameters=ENTERS, needs=("disable",)),
-        done("enable", input_parameters={"node:c1": "disables"}, needs=("move", "disable")),
-    )
-    assert [a.name for a in plan.actions] == ["revert-enable", "revert-disable", "revert-move"]
-
-
 def test_hosts_in_each_others_way_stay_last_first_and_that_is_told():
     c1, c2 = {"node:c1": "enters"}, {"node:c2": "enters"}
     plan = rolled_back(

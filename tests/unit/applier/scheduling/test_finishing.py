@@ -135,12 +135,6 @@ def test_more_failed_nodes_than_tolerated_cancel_what_has_not_begun() -> None:
     assert (run.done, run.stopped) == (True, HaltReason.EXCEEDED)
 
 
-def test_a_hand_back_waits_for_nothing_but_what_runs() -> None:
-    run = started(steps("a", "b"))
-    assert ended(run, "a/1", "hand_back").starts == []
-    assert (run.done, run.stopped) == (True, HaltReason.HANDED_BACK)
-
-
 def test_an_applier_that_ends_lets_no_node_finish_whatever_was_asked_before() -> None:
     for verb, reason in (("pause", HaltReason.PAUSED), ("cancel", HaltReason.CANCELLED)):
         run = started(steps("a", "b"))

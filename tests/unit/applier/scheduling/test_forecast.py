@@ -11,7 +11,7 @@ from applier.scheduling.course import Course, Ranking
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
 from applier.testing.random_plans import random_plan
-from planner.plan.model import JOIN, Action, Trigger
+from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome
 
 
@@ -71,26 +71,6 @@ def test_the_bound_counts_the_work_of_each_limit_and_of_the_workers():
     assert predicted(*three, seconds=seconds).lower_bound_s == 2.0
     free = predicted(*three, seconds=seconds, max_workers=2, workerless={"c"})
     assert free.lower_bound_s == free.timeline.makespan_s == 2.0
-
-
-def test_an_action_that_is_not_triggered_counts_for_no_bound():
-    found = predicted(
-        action("a"), action("recover", triggers=(Trigger("a", ("failed",)),), tokens=("node:1",)),
-        action("b", parents=("recover",), tokens=("node:1",)),
-        seconds={"a": 1.0, "recover": 50.0, "b": 2.0}, limits={"node:*": 1}, max_workers=1,
-    )  # fmt: skip
-    assert found.lower_bound_s == found.timeline.makespan_s == 3.0
-
-
-def test_joins_of_a_plan_take_no_time_and_are_on_no_path():
-    found = predicted(
-        action("a"), action("b"), action("j", action_type=JOIN, parents=("a",), needs=("b",)),
-        action("c", parents=("j",)),
-        seconds={"a": 1.0, "b": 3.0, "c": 1.0},
-    )  # fmt: skip
-    assert found.critical == ("b", "c")
-    assert found.slack_s == {"a": 2.0, "b": 0.0, "c": 0.0}
-    assert found.timeline.makespan_s == 4.0
 
 
 def test_a_longer_path_goes_first():

@@ -9,8 +9,7 @@ import pytest
 from applier.scheduling.gates import Gates
 from applier.scheduling.order import completed, links
 from applier.testing.random_plans import random_plan
-from planner.plan.model import Action, Trigger
-from planner.plan.states import Outcome
+from planner.plan.model import Action
 
 
 def reachable(after: dict[str, list[str]]) -> set[tuple[str, str]]:
@@ -91,26 +90,6 @@ def test_few_links_get_no_group():
     actions = [Action(uuid="a", action_type="nop"), Action(uuid="b", action_type="nop")]
     actions += [Action(uuid=u, action_type="nop", parents=("a", "b")) for u in "cd"]
     assert set(links(actions)) == set("abcd")
-
-
-def test_a_set_that_is_parents_and_needs_at_once_is_linked_once():
-    first = [Action(uuid=u, action_type="nop") for u in "abc"]
-    before = ("a", "b", "c")
-    second = [
-        Action(
-            uuid=u,
-            action_type="nop",
-            parents=before,
-            needs=before,
-            triggers=(Trigger("a", (Outcome.CHANGED,)),),
-        )
-        for u in "xyz"
-    ]
-    found = links(first + second)
-    assert {name: found[name] for name in ("a", "group 0")} == {
-        "a": ["group 0"],
-        "group 0": ["x", "y", "z"],
-    }
 
 
 def test_groups_of_alternatives_are_in_no_order_that_must_be_waited_for():

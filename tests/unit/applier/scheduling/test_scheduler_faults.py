@@ -368,28 +368,8 @@ def test_a_tolerance_that_is_exceeded_does_not_replace_a_pause():
     assert story.scheduler.halt == (HaltReason.PAUSED, "paused by ann", PAUSE)
 
 
-def test_a_cancel_replaces_a_pause_after_a_failure():
-    story = two_running(max_workers=2, on_failure=OnFailure.PAUSE)
-    story.turn("a fails")
-    assert story.turn(CANCEL) == [
-        "plan: ann enough",
-        "c CANCELLED: ann enough",
-        "stop b",
-    ]
-    assert story.scheduler.stopped is HaltReason.CANCELLED
-
-
 def test_no_other_state_pauses():
     story = two_running(on_failure=OnFailure.PAUSE)
     report = Report(uuid="a", old=ActionState.ONGOING, state=ActionState.CANCELLED)
     story.scheduler.decide([report])
     assert story.scheduler.halt is None
-
-
-def test_what_was_skipped_at_the_gates_is_not_looked_for_there_when_another_plan_takes_its_node():
-    story = Faults(action("a"), action("b", tokens=("node:1",)), max_workers=1)
-    story.begin()
-    story.turn(skip("b"))
-    assert story.turn(held_by_others=held("node:1")) == []
-    assert story.turn("a") == []
-    assert story.scheduler.done

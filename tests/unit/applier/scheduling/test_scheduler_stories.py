@@ -226,14 +226,6 @@ def test_a_trigger_decides_whether_an_action_runs(event, told):
     Story(*TRIGGERED).tells(ANY, (event, told))
 
 
-def test_a_need_is_looked_at_before_a_trigger():
-    Story(
-        action("a"),
-        action("b"),
-        action("c", needs=("b",), triggers=(Trigger("a", (Outcome.CHANGED,)),)),
-    ).tells(ANY, ("a ok", "b fails", ["c FAILED_DEPENDENCIES: b FAILED"]))
-
-
 def test_without_ranks_the_place_in_the_plan_decides():
     story = Story(action("b"), action("a"), max_workers=1)
     assert [story.begin(), story.turn("b")] == [["start b"], ["start a"]]
@@ -312,12 +304,6 @@ def test_a_paused_plan_may_still_be_cancelled():
     ]
 
 
-def test_a_skip_is_looked_at_before_a_failed_need():
-    Story(action("a"), action("b", needs=("a",))).tells(
-        ANY, ("a fails", skip("b"), ["b SKIPPED: ann broken"])
-    )
-
-
 @pytest.mark.parametrize("uuid", ["a", "no such action"])
 def test_a_skip_of_what_runs_or_is_not_there_changes_nothing(uuid):
     Story(action("a"), action("b", needs=("a",))).tells(ANY, (skip(uuid), []), ("a", ["start b"]))
@@ -335,24 +321,6 @@ def on_node(uuid: str, node: str, **fields) -> Action:
 
 
 ONE_OF_THREE = [{"name": "compute", "nodes": ["1", "2", "3"], "failed_nodes": 1}]
-
-
-def test_a_failed_node_that_is_tolerated_stops_only_what_needs_it():
-    story = Story(
-        on_node("a", "1"),
-        on_node("b", "1", needs=("a",)),
-        on_node("c", "1"),
-        on_node("d", "2"),
-        limits={"node:*": 1},
-        tolerances=ONE_OF_THREE,
-    )
-    assert story.begin() == ["start a", "start d"]
-    assert story.turn("a fails") == [
-        "b FAILED_DEPENDENCIES: a FAILED",
-        "start c",
-    ]
-    assert story.turn("c fails", "d") == []
-    assert story.scheduler.stopped is None
 
 
 def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
@@ -394,20 +362,6 @@ def test_nodes_that_failed_in_an_earlier_run_count():
         on_node("b", "2"),
         tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
     ).tells(["b CANCELLED: 1 compute 1"], DONE)
-
-
-def test_a_pause_after_a_failure_comes_before_a_tolerance():
-    story = Story(
-        on_node("a", "1"),
-        on_node("b", "2"),
-        max_workers=1,
-        on_failure=OnFailure.PAUSE,
-        tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
-    )
-    story.begin()
-    assert story.turn("a fails") == []
-    by = Request(verb="pause", who="on_failure = pause", why="a ended FAILED")
-    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED", by)
 
 
 def test_what_goes_on_may_end_before_what_stands_before_it_runs_again():

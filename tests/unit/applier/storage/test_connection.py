@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URLs of databases, sentences for what they refuse, and what is set up in each connection."""
+"""URLs of databases, and sentences for what they refuse."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pytest
 from scratch_database import MYSQL, POSTGRESQL, connected
 
 from applier.errors import StoreError
-from applier.storage import dialects
-from applier.storage.connection import Connector, _settings, parse, shown
+from applier.storage.connection import Connector, parse, shown
 from applier.storage.refusals import lost
 from applier.storage.sql import SqlStore
 
@@ -173,13 +172,3 @@ def test_an_update_counts_the_rows_that_it_has_found(postgresql_url, mysql_url):
             cursor.execute("INSERT INTO t VALUES (1)")
             cursor.execute("UPDATE t SET a = 1")
             assert cursor.rowcount == 1
-
-
-# What is set up in each new connection.
-
-
-@pytest.mark.parametrize(
-    ("answer_s", "statements"), [(None, ()), (20, ("SET statement_timeout = 20000",))]
-)
-def test_postgresql_gives_up_a_statement_after_so_many_milliseconds(answer_s, statements):
-    assert _settings(dialects.POSTGRESQL, 5.0, answer_s) == statements

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -292,17 +291,6 @@ def test_a_plan_with_a_damaged_row_is_listed_beside_others_and_refused(
                 with pytest.raises(DamagedRecord, match=re.escape(said)):
                     store.load_plan(PLAN)
             assert any(said in problem for problem in check(url).problems)
-
-
-def test_a_part_of_a_file_that_cannot_be_read_is_no_damaged_row(tmp_path: Any) -> None:
-    path = tmp_path / "plans.db"
-    with closing(SqlStore(f"sqlite:///{path}")) as store:
-        fill(store)
-        with closing(sqlite3.connect(path)) as database:
-            database.execute("DROP TABLE actionplan_history")
-        with pytest.raises(DamagedRecord, match="no such table") as caught:
-            store.history()
-        assert not isinstance(caught.value, DamagedRows)
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)

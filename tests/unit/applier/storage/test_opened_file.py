@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-import stat
 import time
 from contextlib import closing
 from pathlib import Path
@@ -87,13 +85,6 @@ def test_who_waits_in_vain_is_told_who_locks_the_folder(path, monkeypatch, stopp
     assert str(path.parent) in str(told.value)
     assert told_after_s <= clock.now - began <= told_after_s + lock_holders.SOON_S + 2
     assert len(asked) <= told_after_s / lock_holders.SOON_S, "the table of locks is read seldom"
-
-
-def test_a_file_that_an_upgrade_makes_is_for_its_owner_alone(path):
-    schema_version.upgrade(f"sqlite:///{path}")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with closing(sqlite3.connect(path)) as file:
-        assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 # A record whose file is removed, replaced or put back while a store uses it.

@@ -205,14 +205,6 @@ class TestNothingCanBeWritten:
         with full_disk(), pytest.raises(StoreError, match=r"space .*changes are in copy\.db-wal"):
             SqlStore(f"sqlite:///{copy}")
 
-    def test_a_record_of_another_version_is_not_read(self, path):
-        url = f"sqlite:///{path}"
-        schema_version.upgrade(url)
-        with closing(sqlite3.connect(path)) as database, database:
-            database.execute("UPDATE actionplan_alembic_version SET version_num = '0017'")
-        with full_disk(), pytest.raises(StoreError, match="have version 0017"):
-            SqlStore(url)
-
     @pytest.mark.slow
     def test_a_record_in_a_folder_that_may_not_be_written_is_read(self, tmp_path):
         folder = tmp_path / "a folder #1"

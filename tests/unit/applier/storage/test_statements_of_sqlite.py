@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements find rows by their keys: of actions, lists and pages; references and claims."""
+"""Statements find rows by their keys: of actions, lists and pages; what a reference means."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from scratch_database import connected
 from store_checks.running_plans import NOW, starts, succeeds
 
-from applier.errors import PlanNotFound
-from applier.storage import claims, list_statements, references, schema_version, transitions
+from applier.storage import list_statements, references, schema_version
 from applier.storage.action_statements import (
     AGAIN,
     AT_ONCE,
@@ -32,7 +31,6 @@ from applier.store import PlanFilters
 from applier.store.pages import Page
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
-from planner.plan.states import PlanState
 
 
 def test_uuids_are_cut_into_statements_in_their_order():
@@ -125,9 +123,6 @@ def test_a_page_without_damage_is_not_read_row_by_row(monkeypatch: pytest.Monkey
         assert store.plan_heads(Page(limit=9))
 
 
-# Which plan a reference means.
-
-
 @pytest.mark.parametrize(
     ("uuids", "short"),
     [
@@ -141,36 +136,3 @@ def test_a_page_without_damage_is_not_read_row_by_row(monkeypatch: pytest.Monkey
 )
 def test_beginnings_are_as_long_as_tells_them_apart(uuids, short):
     assert references.beginnings(uuids) == short
-
-
-def test_a_beginning_that_is_also_a_name_of_the_same_plan_is_that_plan():
-    assert references.choose("abcd", [("abcdef", "abcd")]) == "abcdef"
-
-
-def test_a_name_may_be_shorter_than_a_beginning():
-    assert references.choose("a", [("abcdef", None), ("bcdefg", "a")]) == "bcdefg"
-    with pytest.raises(PlanNotFound, match="no plan 'b'"):
-        references.choose("b", [("bcdefg", "a")])
-
-
-# When a claim ends, and what those read whose claim is refused.
-
-
-def test_a_claim_stays_only_while_the_plan_runs():
-    kept = {PlanState.ONGOING, PlanState.CANCELLING}
-    assert {state for state in PlanState if not claims.ends_claim(state)} == kept
-
-
-def test_a_refusal_names_the_plan_by_the_first_eight_characters_of_its_uuid():
-    uuid = "5ca1ab1e-0000-4000-8000-000000000000"
-    refusals = (
-        claims.cannot_claim(uuid, "PAUSED"),
-        claims.lost_claim(uuid, "PAUSED"),
-        claims.not_claimed(uuid, "PAUSED"),
-        claims.not_waiting(uuid, "PAUSED", [PlanState.PENDING]),
-    )
-    for refusal in refusals:
-        assert str(refusal).startswith("plan 5ca1ab1e is PAUSED")
-    refusal = transitions.changed_meanwhile(uuid, "PENDING", "CANCELLED")
-    assert refusal.state == "CANCELLED"
-    assert str(refusal).startswith("plan 5ca1ab1e was PENDING")

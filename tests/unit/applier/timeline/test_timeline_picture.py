@@ -131,12 +131,6 @@ def test_a_run_is_drawn_like_this() -> None:
     assert text == PICTURE.read_text(encoding="utf-8")
 
 
-def test_local_time_is_on_the_axis_and_0_for_what_has_not_begun() -> None:
-    assert ">22:06</text>" in svg.render(drawn())
-    fresh = replace(drawn(), began=None, now_s=None)
-    assert ">0s</text>" in svg.render(fresh)
-
-
 def large(nodes: int, tasks: int) -> Chart:
     """Return the chart of a deployment of many nodes that has run, with one failure."""
     actions = []
