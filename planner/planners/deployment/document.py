@@ -22,6 +22,7 @@ from planner.planners.deployment.expressions import (
 from planner.planners.deployment.name_patterns import Patterns, near
 from planner.planners.deployment.placeholders import Placeholders
 from planner.planners.deployment.problem import (
+    MASTER,
     NOWHERE,
     SYNC,
     Deployment,
@@ -64,9 +65,8 @@ class DeploymentReader:
         """Return the described deployment; raises InvalidInput with all mistakes."""
         raw = self._document.get("tasks") or []
         nodes = self._nodes()
-        self._evaluator = Evaluator(
-            self._document.get("settings"), {node.uid: node.tags for node in nodes}
-        )
+        self._roles = {node.uid: node.tags for node in nodes}
+        self._evaluator = Evaluator(self._document.get("settings"), self._roles)
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._once("id", [task.id for task in tasks], "tasks")
         part, serial = self._part(), self._serial()
@@ -206,20 +206,37 @@ class DeploymentReader:
         return found
 
     def _cross(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
-        found = []
+        found: list[Relation] = []
         for entry, at in _entries(raw.get(field), (*path, field)):
-            relation = {"name": entry} if isinstance(entry, str) else entry
-            if "name" in relation:
-                where = self._checked_where(task_fields.role_of(relation), at)
-                self._check_pattern(relation["name"], at)
-                any_of = relation.get("policy") == "any"
-                found.append(Relation(field, relation["name"], where, any_of, at))
-            elif "yaql_exp" in relation:
-                text = "yaql in relations is not evaluated: they are ignored"
-                self._warn(text, at, "yaql in relations")
+            if is_expression(entry):
+                found += self._evaluated(field, entry["yaql_exp"], at)
             else:
-                self._wrong("the field 'name' is missing", at)
+                found += self._relation(field, entry, at)
         return found
+
+    def _relation(self, field: str, entry: Any, at: Path) -> Iterator[Relation]:
+        relation = {"name": entry} if isinstance(entry, str) else entry
+        if not isinstance(relation, Mapping) or not isinstance(relation.get("name"), str):
+            self._wrong("the field 'name' is missing", at)
+            return
+        where = self._checked_where(task_fields.role_of(relation), at)
+        self._check_pattern(relation["name"], at)
+        yield Relation(field, relation["name"], where, relation.get("policy") == "any", at)
+
+    def _evaluated(self, field: str, text: str, at: Path) -> list[Relation]:
+        """Return the relations that an expression is on the nodes."""
+        found: dict[Relation, set[str]] = {}
+        for uid in (*self._roles, MASTER):
+            try:
+                value = self._evaluator.value(text, uid)
+            except Unknown as why:
+                told = f"yaql in relations is not evaluated, {why}: they are ignored"
+                self._warn(told, at, "yaql in relations")
+                return []
+            for entry in value if isinstance(value, list) else [value]:
+                for relation in self._relation(field, entry, at):
+                    found.setdefault(relation, set()).add(uid)
+        return [relation._replace(only=frozenset(uids)) for relation, uids in found.items()]
 
     def _strategy(self, raw: Mapping[str, Any], path: Path) -> tuple[str, int | None]:
         inside = raw.get("strategy") is None

@@ -35,35 +35,52 @@ class Unknown(ValueError):
     """An expression has no value here; the text says why."""
 
 
+class _Facts(Mapping[str, Any]):
+    """The settings and the facts of a node, which override them; ``read`` are those in use."""
+
+    def __init__(self, settings: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+        self._settings, self._own = settings, own
+        self.read: dict[str, Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._own:
+            return self._settings[key]
+        self.read[key] = self._own[key]
+        return self._own[key]
+
+    def __iter__(self) -> Iterator[str]:
+        self.read |= self._own
+        return iter({**self._settings, **self._own})
+
+    def __len__(self) -> int:
+        return len({**self._settings, **self._own})
+
+
 class Evaluator:
     """Evaluates expressions with the library yaql, which is loaded for the first of them.
 
-    ``roles`` are those of each node, by its uid.
+    ``roles`` are those of each node, by its uid. An expression that reads nothing of a node, or
+    what is equal on another, is evaluated once for both.
     """
 
     def __init__(
         self, settings: Mapping[str, Any] | None = None, roles: Mapping[str, Sequence[str]] = {}
     ) -> None:
         self._settings, self._roles = settings, roles
-        self._contexts: dict[str | None, Any] = {}
-        self._parsed: dict[str, Any] = {}
+        #: What each expression has read of nodes, and its value then.
+        self._found: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}
 
     def value(self, text: str, uid: str | None = None) -> Any:
-        """Return the value of an expression on a node; None is no node. Raises Unknown."""
+        """Return the value on a node; None is a node without uid and roles. Raises Unknown."""
         if self._settings is None:
             raise Unknown("the document has no settings")
-        try:
-            if text not in self._parsed:
-                self._parsed[text] = self._engine(text)
-            if uid not in self._contexts:
-                self._contexts[uid] = self._context_of(uid)
-            return self._parsed[text].evaluate(context=self._contexts[uid])
-        except Unknown:
-            raise
-        except KeyError as missing:
-            raise Unknown(f"there is no {missing} in the settings") from missing
-        except Exception as reason:  # an expression may raise anything
-            raise Unknown(str(reason)) from reason
+        own = {"uid": uid, "roles": tuple(self._roles.get(uid or "", ()))}
+        for read, value in self._found.get(text, ()):
+            if all(own[key] == known for key, known in read.items()):
+                return _known(value)
+        read, value = self._evaluated(text, own)
+        self._found.setdefault(text, []).append((read, value))
+        return _known(value)
 
     def replaced(self, value: Any, uid: str) -> Any:
         """Return a value with the values of all expressions in it. Raises Unknown."""
@@ -73,15 +90,19 @@ class Evaluator:
             return {key: self.replaced(inner, uid) for key, inner in value.items()}
         return [self.replaced(v, uid) for v in value] if isinstance(value, list) else value
 
-    def _context_of(self, uid: str | None) -> Any:
-        from yaql.language.utils import convert_input_data
-
-        node = {} if uid is None else {"uid": uid, "roles": list(self._roles.get(uid, ()))}
-        context = self._context.create_child_context()
-        context["$"] = context["$new"] = convert_input_data({**(self._settings or {}), **node})
-        context["$node"] = convert_input_data(node)
-        context["$common"] = convert_input_data(self._settings)
-        return context
+    def _evaluated(self, text: str, own: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
+        """Return what the expression read of a node, and its value; Unknown stands for none."""
+        engine, context = self._engine, self._context.create_child_context()
+        everything, node = _Facts(context["$common"], own), _Facts({}, own)
+        context["$"] = context["$new"] = everything
+        context["$node"] = node
+        try:
+            value = engine(text).evaluate(context=context)
+        except KeyError as missing:
+            value = Unknown(f"there is no {missing} in the settings")
+        except Exception as reason:  # noqa: BLE001 - an expression may raise anything
+            value = Unknown(str(reason))
+        return {**everything.read, **node.read}, value
 
     @cached_property
     def _engine(self) -> Any:
@@ -96,12 +117,20 @@ class Evaluator:
     @cached_property
     def _context(self) -> Any:
         import yaql
+        from yaql.language.utils import convert_input_data
 
         # Without its functions of dates: the time of planning is not in the document.
         context = yaql.create_context(datetime=False, yaqlized=False)
+        context["$common"] = convert_input_data(self._settings)
         for function in (*_of_history(), *_of_texts()):
             context.register_function(function)
         return context
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, Unknown):
+        raise value
+    return value
 
 
 def _of_history() -> Iterator[Any]:
@@ -140,7 +169,8 @@ def _of_history() -> Iterator[Any]:
     @one
     @final
     def added(final: Any, expression: Any, context: Any) -> Any:
-        return _without(final(new(expression, context)), final(old(expression)))
+        now, before = new(expression, context), old(expression)
+        return now if before is _UNDEFINED else _without(final(now), final(before))
 
     @one
     @final

@@ -32,6 +32,7 @@ from planner.planners.deployment.steps import (
 )
 from planner.planners.deployment.task_links import Linker
 from planner.planners.deployment.task_placement import Cluster, TaskPlacement
+from planner.planners.deployment.told import Told
 from planner.schemas import ranges
 
 
@@ -114,6 +115,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
             warnings=[
                 *problem.notes,
                 *engine_notes,
+                *map(self.surroundings.told, _unused(problem.tasks, engine)),
                 *map(self.surroundings.told, warnings),
                 *chosen.notes,
             ],
@@ -141,6 +143,20 @@ def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
         "the role-based engine is used: task-based deployment needs version 2.x of every task, "
         f"and {len(old)} of {len(deployment.tasks)} have none: {names}"
     ]
+
+
+def _unused(tasks: Sequence[Task], engine: str) -> Told:
+    """Return a warning of each field that only the other engine reads."""
+    found = Told()
+    for task in tasks:
+        if engine == "role":
+            for relation in (*task.cross_depends, *task.cross_depended_by):
+                text = f"the role-based engine ignores {relation.field}"
+                found.add(text, relation.path, relation.field)
+        elif task.is_group and task.most is not None:
+            text = "task-based deployment ignores the strategy of a group"
+            found.add(text, task.path("parameters", "strategy"))
+    return found
 
 
 def _task_based(deployment: Deployment, placement: TaskPlacement) -> OrderedSteps:

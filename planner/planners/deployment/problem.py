@@ -44,7 +44,8 @@ class Relation(NamedTuple):
     """A dependency of a task: it runs after, or before, the tasks of a name on some nodes.
 
     ``field`` is requires, required_for, cross-depends or cross-depended-by; ``any_of`` is policy
-    any; ``path`` is the place in the document.
+    any; ``path`` is the place in the document. ``only`` are the nodes on which the task has it, if
+    not all.
     """
 
     field: str
@@ -52,6 +53,11 @@ class Relation(NamedTuple):
     where: NodeSelector
     any_of: bool
     path: Path
+    only: frozenset[str] | None = None
+
+    def has(self, uid: str) -> bool:
+        """Return whether the task has this dependency on a node."""
+        return self.only is None or uid in self.only
 
     @property
     def text(self) -> str:

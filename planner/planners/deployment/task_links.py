@@ -157,7 +157,8 @@ class Linker:
                     yield own, other  # type: ignore[misc]
 
     def _cross(self, task: Task, relation: Relation) -> None:
-        here = self.placement.places[task.id]
+        places = self.placement.places[task.id]
+        here = {uid: own for uid, own in places.items() if relation.has(uid)}
         forward = relation.field == "cross-depended-by"
         found = False
         if relation.where.kind == "self":
@@ -277,6 +278,8 @@ def _relations_between(linker: Linker, first: int, then: int) -> Iterator[Relati
             if other.id in placement.names(relation.name) and other_uid in (own_uid, "sync"):
                 yield relation
         for relation in cross:
+            if not relation.has(own_uid):
+                continue
             nodes = (
                 {own_uid: None}
                 if relation.where.kind == "self"

@@ -32,3 +32,30 @@ def test_an_expression_may_not_compute_without_end() -> None:
     pytest.importorskip("yaql")
     with pytest.raises(Unknown):
         Evaluator({}).value("range(100000000).where($ < 0).len()")
+
+
+def test_a_value_of_one_node_is_not_that_of_another() -> None:
+    pytest.importorskip("yaql")
+    roles = {"1": ["a", "b"], "2": ["a", "b"], "3": ["c"]}
+    texts = (
+        *("$.uid", "$node.uid", "$.roles.first()", "$.toJson()", "$node", "$.keys().orderBy($)"),
+        *(
+            "switch('c' in $.roles => $.uid, true => 0)",
+            "$.on and $.uid = '3'",
+            "$.gone",
+            "$common",
+        ),
+    )
+    settings = {"on": True}
+    together = Evaluator(settings, roles)
+
+    def value(evaluator: Evaluator, text: str, uid: str) -> object:
+        try:
+            return evaluator.value(text, uid)
+        except Unknown as why:
+            return str(why)
+
+    for text in texts:
+        for uid in roles:
+            alone = Evaluator(settings, roles)
+            assert value(together, text, uid) == value(alone, text, uid), (text, uid)
