@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from examples import examples
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from applier.rollback import rollback
+from planner import documents as documents_of_cases
 from planner.errors import InvalidInput
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome
@@ -22,6 +24,7 @@ from planner.planners.rolling_update.planner import RollingUpdatePlanner
 from planner.testing import check_planner, plan
 
 QUICK = settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
+CASES = Path(__file__).parents[1] / "cases" / "rolling_update"
 CREATE, DELETE = "create_instance", "delete_instance"
 
 
@@ -270,13 +273,83 @@ def test_it_is_planned_as_every_planner_plans(values: list[dict[str, Any]]) -> N
     check_planner(RollingUpdatePlanner, values)
 
 
+@QUICK
+@given(documents(), st.integers(0, 3), st.booleans())
+def test_a_group_stays_within_its_own_maximum(
+    value: dict[str, Any], room: int, surge: bool
+) -> None:
+    members, group = members_of(value), value["new"]["Resources"]["g"]
+    most = max(group["Properties"]["Size"], len(members)) + room
+    bounds = {"MinSize": 0, "MaxSize": most, "DesiredCapacity": group["Properties"].pop("Size")}
+    group |= {"Type": "AWS::AutoScaling::AutoScalingGroup"}
+    group["Properties"] |= bounds
+    value["surge"] = "allowed" if surge else "bounded"
+    minimum = group["UpdatePolicy"]["Whatever"]["MinInstancesInService"]
+    try:
+        made = plan(RollingUpdatePlanner, value)
+    except InvalidInput:
+        stuck = sum(m["failed"] and m["current"] for m in members)
+        assert not surge
+        assert minimum + stuck >= most
+        return
+    found = figures(made)
+    assert searched(value, made) == (found["floor"], found["peak"])
+    assert surge or found["peak"] <= most == found["maximum"]
+
+
+@QUICK
+@given(
+    st.integers(0, 5),
+    st.integers(0, 5),
+    st.sets(st.integers(0, 5)),
+    st.sampled_from(["append", "update"]),
+    st.booleans(),
+    st.sampled_from(["create_first", "in_place"]),
+)
+def test_a_resource_group_has_the_lowest_indices_that_are_not_removed(
+    before: int, after: int, removed: set[int], how: str, rolls: bool, mode: str
+) -> None:
+    def resources(image: str, number: int, **more: Any) -> dict[str, Any]:
+        server = {"type": "OS::Nova::Server", "properties": {"image": image, "key_name": "%index%"}}
+        return {
+            "heat_template_version": "2018-08-31",
+            "resources": {
+                "g": {
+                    "type": "OS::Heat::ResourceGroup",
+                    "update_policy": {"rolling_update": {"min_in_service": 1}},
+                    "properties": {"count": number, "resource_def": server, **more},
+                }
+            },
+        }
+
+    policy = [{"resource_list": sorted(removed)}]
+    value = {
+        "kind": "rolling_update",
+        "mode": mode,
+        "old": resources("one", before),
+        "new": resources(
+            "two" if rolls else "one", after, removal_policies=policy, removal_policies_mode=how
+        ),
+    }
+    left = {f"g-{i}": str(i) for i in range(before)}
+    for action in plan(RollingUpdatePlanner, value).actions:
+        if creates(action):
+            name = str(action.resource_id)
+            left[name] = action.input_parameters["configuration"]["properties"]["key_name"]
+        elif deletes(action):
+            del left[str(action.resource_id)]
+    lowest = [str(i) for i in range(20) if i not in removed or i >= before][:after]
+    assert sorted(left.values()) == sorted(lowest)
+    assert not (rolls and left.keys() & {f"g-{i}" for i in range(before)})
+
+
 ODDITIES = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=3),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["Ref", "Fn::Join", "Fn::Select", "Fn::FindInMap", "Fn::Sub", "get_param"]
+                ["Ref", "Fn::Join", "Fn::If", "Fn::FindInMap", "Fn::Sub", "get_param", "equals"]
             )
             | st.sampled_from(["str_replace", "Fn::GetAtt", "template", "params", "Type", "x"]),
             inner,
@@ -295,18 +368,28 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(inner, (*path, key))
 
 
-@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
-@given(st.data(), st.booleans())
+def texts() -> list[dict[str, Any]]:
+    """Return documents with templates of each kind of group, and each kind of definition."""
+    names = (
+        "aws-policies",
+        "deployment-group",
+        "heat-groups",
+        "index-var",
+        "launch-template",
+        "removal-and-roll",
+        "seed",
+    )
+    cases = (documents_of_cases.read(CASES / f"{name}.yaml").value for name in names)
+    fields = ("kind", "old", "new", "parameters", "old_parameters", "groups")
+    return [{f: case[f] for f in fields if f in case} for case in cases]
+
+
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), st.sampled_from(texts()))
 def test_whatever_a_template_holds_it_is_planned_or_refused_with_sentences(
-    data: st.DataObject, heat: bool
+    data: st.DataObject, base: dict[str, Any]
 ) -> None:
-    value = document({"g": [{"id": "m1"}, {"id": "m2"}]}, minimum=1, largest=1)
-    value = json.loads(json.dumps(value))
-    resources = value["new"]["Resources"]
-    resources["g"]["Properties"]["AvailabilityZones"] = {"Fn::GetAZs": ""}
-    resources["Config"]["Properties"]["UserData"] = {"Fn::Join": ["", ["a", {"Ref": "g"}]]}
-    if heat:
-        value["new"]["heat_template_version"] = "2021-04-16"
+    value = json.loads(json.dumps(base))
     path = data.draw(st.sampled_from([p for p in places(value["new"]) if p]))
     inside = value["new"]
     for part in path[:-1]:

@@ -37,7 +37,11 @@ def decide_roll(
     size = new.size(len(members), old) if wanted is None else len(wanted)
     stay = [m.key for m in members if wanted is not None and m.key in wanted]
     found = causes.change(new, old, (None,) if wanted is None else stay)
-    warnings = list(found.warnings)
+    warnings = [
+        f"{new.name}: it removes {name!r}, which is no member"
+        for name in indices.not_there(new, old or new, members)
+    ]
+    warnings += found.warnings
     if found.cause is not None:
         members = [
             replace(m, current=m.current or (wanted is not None and m.key in found.alike))

@@ -9,11 +9,16 @@ from functools import cache
 from typing import Any
 
 from planner.errors import Path, accepted
+from planner.planners.rolling_update.conditions import UNRESOLVED
 from planner.planners.rolling_update.functions import Resolver
 
 LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
 LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
-SOFTWARE_CONFIG = "OS::Heat::SoftwareConfig"
+SOFTWARE_CONFIGS = (
+    "OS::Heat::SoftwareConfig",
+    "OS::Heat::StructuredConfig",
+    "OS::Heat::SoftwareComponent",
+)
 #: The properties of a group in CloudFormation's form that may define its members.
 LAUNCHES = ("LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy")
 #: The types of members that an instance is created for as they are.
@@ -69,7 +74,7 @@ class DefinitionReader:
                 text = f"{written!r}: a reference is expected, such as {{Ref: NAME}}, not a name"
                 self._resolver.wrong(text, where)
                 return None
-            found = self._named(name, LAUNCH_CONFIGURATION, where)
+            found = self._named(name, where, LAUNCH_CONFIGURATION)
             return None if found is None else Configuration(name=name, value=found)
         found = self._resolver.value(written, where)
         if given[0] == "LaunchTemplate":
@@ -102,10 +107,14 @@ class DefinitionReader:
             value = {"LaunchTemplate": found}
             name = str(found.get("LaunchTemplateId") or found.get("LaunchTemplateName"))
             return Configuration(name=name, value={**value, **more}, pinned=version)
-        properties = self._named(name, LAUNCH_TEMPLATE, at)
+        properties = self._named(name, at, LAUNCH_TEMPLATE)
         if properties is None:
             return None
-        value = {**(properties.get("LaunchTemplateData") or {}), **more}
+        data = properties.get("LaunchTemplateData") or {}
+        if not isinstance(data, Mapping):
+            self._resolver.wrong("LaunchTemplateData of the launch template is a mapping", at)
+            return None
+        value = {**data, **more}
         if version == f"${{{name}.LatestVersionNumber}}":
             return Configuration(name=name, value=value)
         return Configuration(name=name, value={**value, "Version": version}, pinned=version)
@@ -127,16 +136,22 @@ class DefinitionReader:
             return None
         name = str(where[-1])
         if index_var is None or index_var not in str(written) + str(self._resolver.texts()):
-            return Configuration(name=name, value=self._resolver.value(written, where))
+            return Configuration(name=name, value=self._mapping(written, where))
 
         @cache
         def of(key: str) -> Mapping[str, Any]:
-            found: Mapping[str, Any] = _with_index(
-                self._resolver.value(_with_index(written, index_var, key), where), index_var, key
-            )
-            return found
+            found = self._mapping(_with_index(written, index_var, key), where)
+            return {name: _with_index(value, index_var, key) for name, value in found.items()}
 
         return Configuration(name=name, value=written, by_key=of)
+
+    def _mapping(self, written: Any, where: Path) -> Mapping[str, Any]:
+        found = self._resolver.value(written, where)
+        if isinstance(found, Mapping):
+            return found
+        if found is not UNRESOLVED:
+            self._resolver.wrong("a resource is expected: type and properties", where)
+        return {}
 
     def deployed(self, properties: Mapping[str, Any], at: Path) -> Configuration | None:
         """Return what is deployed to each server: the software configuration, and its inputs."""
@@ -147,7 +162,7 @@ class DefinitionReader:
             text = "a reference to a software configuration of this template is expected"
             self._resolver.wrong(text, where)
             return None
-        found = self._named(name, SOFTWARE_CONFIG, where)
+        found = self._named(name, where, *SOFTWARE_CONFIGS)
         if found is None:
             return None
         own = {
@@ -155,13 +170,21 @@ class DefinitionReader:
             for field in ("input_values", "actions")
             if properties.get(field) is not None
         }
-        return Configuration(name=name, value={"actions": list(_DEPLOYED), **found, **own})
+        value = {"actions": list(_DEPLOYED), **found, **own}
+        for field, kind, form in (
+            ("input_values", dict, "mapping"),
+            ("actions", list, "list"),
+            ("inputs", list, "list"),
+        ):
+            if not isinstance(value.get(field) or kind(), kind):
+                self._resolver.wrong(f"a {form} of {field} is expected", at)
+        return Configuration(name=name, value=value)
 
-    def _named(self, name: str, kind: str, where: Path) -> Mapping[str, Any] | None:
+    def _named(self, name: str, where: Path, *kinds: str) -> Mapping[str, Any] | None:
         """Return the properties of a resource, with its metadata; None with a mistake."""
-        known = self._of_type(kind)
+        known = self._of_type(*kinds)
         if name not in known:
-            self._resolver.wrong(f"no {kind} {name!r}; {accepted(name, known)}", where)
+            self._resolver.wrong(f"no {kinds[0]} {name!r}; {accepted(name, known)}", where)
             return None
         resource, path = self._resources[name], (self._key, name)
         properties, at = self.section(resource, "Properties", path)
@@ -170,16 +193,15 @@ class DefinitionReader:
         if not isinstance(value, Mapping):
             self._resolver.wrong("Properties is a mapping", at)
             return None
-        if metadata and kind == LAUNCH_CONFIGURATION:
+        if metadata and LAUNCH_CONFIGURATION in kinds:
             return {**value, "Metadata": self._resolver.value(metadata, beside)}
         return dict(value)
 
-    def _of_type(self, kind: str) -> list[str]:
+    def _of_type(self, *kinds: str) -> list[str]:
         return [
             name
             for name, resource in self._resources.items()
-            if isinstance(resource, Mapping)
-            and kind in (resource.get("Type"), resource.get("type"))
+            if isinstance(resource, Mapping) and resource.get("type", resource.get("Type")) in kinds
         ]
 
 

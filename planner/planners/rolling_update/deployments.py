@@ -43,7 +43,7 @@ def command(value: Mapping[str, Any], server: str, key: str, action: str) -> dic
     (['/bin/sh', '-e', '-c', '#!/bin/sh -e\\nrun'], '', 'UPDATE')
     """
     declared = value.get("inputs") or ()
-    inputs = {i.get("name"): i.get("default") for i in declared if isinstance(i, Mapping)}
+    inputs = {str(i.get("name")): i.get("default") for i in declared if isinstance(i, Mapping)}
     inputs |= value.get("input_values") or {}
     env = {str(name): as_text(found) for name, found in inputs.items()}
     env |= {

@@ -8,6 +8,7 @@ if they refer to the same resource, attribute or region.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -160,6 +161,21 @@ class Resolver(Conditions):
             return UNRESOLVED
         return f"${{{'.'.join(map(str, (parts[0], *self.value(parts[1:], path))))}}}"
 
+    def _concatenated(self, argument: Any, path: Path) -> Any:
+        return self._merged(argument, path, list)
+
+    def _merged(self, argument: Any, path: Path, kind: type = dict) -> Any:
+        """Return the lists, or the mappings, of a list as one; None counts as empty."""
+        parts = self.value(argument, path)
+        if parts is UNRESOLVED or (isinstance(parts, list) and UNRESOLVED in parts):
+            return UNRESOLVED
+        if not isinstance(parts, list) or not all(isinstance(p or kind(), kind) for p in parts):
+            form = "lists" if kind is list else "mappings"
+            return self.wrong(f"a list of {form} is expected", path)
+        if kind is list:
+            return [entry for part in parts for entry in part or ()]
+        return {key: value for part in parts for key, value in (part or {}).items()}
+
     def _join(self, argument: Any, path: Path) -> Any:
         found = self.arguments(argument, path, "[DELIMITER, LIST]", 2)
         if found is UNRESOLVED:
@@ -203,6 +219,10 @@ class Resolver(Conditions):
         found: Any = self._mappings
         for key in keys:
             known = found if isinstance(found, Mapping) else {}
+            if isinstance(key, str) and key.startswith("${"):
+                # Equal in two templates exactly if all that the cloud may choose from is equal.
+                names = ".".join(str(k).strip("${}") for k in keys)
+                return f"${{{names} {hashlib.sha256(as_text(known).encode()).hexdigest()[:6]}}}"
             if not isinstance(key, str | int) or str(key) not in known:
                 text = f"no {key!r} in Mappings; {accepted(key, map(str, known))}"
                 return self.wrong(text, path)
@@ -297,10 +317,13 @@ _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
     "get_param": Resolver._parameter,
     "get_resource": Resolver._resource,
     "if": Resolver.chosen,
+    "list_concat": Resolver._concatenated,
     "list_join": Resolver._join,
+    "map_merge": Resolver._merged,
     "not": Resolver.negated,
     "or": Resolver.all_or_any,
     "str_replace": Resolver._replaced,
+    "str_replace_strict": Resolver._replaced,
     "str_split": Resolver._split,
 }
 

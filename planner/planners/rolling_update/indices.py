@@ -54,16 +54,30 @@ def names(new: Group, old: Group, members: Sequence[Member]) -> list[str] | None
         return list(new.servers)
     if new.removal is None:
         return None
-    known = {member.key: member for member in members}
-    indices = [index_of(key) or 0 for key in known]
-    earlier = set(old.removal.names) if old.removal is not None else set()
-    earlier |= {str(i) for i in range(max(indices, default=0)) if str(i) not in known}
-    by_id = {name: member.key for member in members for name in (member.id, member.name) if name}
-    named = {by_id.get(name, name) for name in new.removal.names}
-    gone = {name for name in named if name in known or name in earlier}
+    earlier = _removed_earlier(old, members)
+    gone = earlier.union({m.key for m in members}).intersection(_removed(new, members))
     if not new.removal.replaces:
         gone |= earlier
     return list(islice((key for key in map(str, count()) if key not in gone), new.size(None)))
+
+
+def not_there(new: Group, old: Group, members: Sequence[Member]) -> list[str]:
+    """Return what a resource group removes, and was neither a member nor removed earlier."""
+    known = {m.key for m in members} | _removed_earlier(old, members)
+    return [name for name in _removed(new, members) if name not in known]
+
+
+def _removed(new: Group, members: Sequence[Member]) -> list[str]:
+    """Return the keys of members that removal policies name, by key or id, and any other names."""
+    by_id = {name: m.key or name for m in members for name in (m.id, m.name) if name}
+    return [by_id.get(name, name) for name in (new.removal.names if new.removal else ())]
+
+
+def _removed_earlier(old: Group, members: Sequence[Member]) -> set[str]:
+    keys = {member.key for member in members}
+    highest = max((index_of(key) or 0 for key in keys), default=0)
+    missing = {str(i) for i in range(highest) if str(i) not in keys}
+    return missing.union(old.removal.names if old.removal else ())
 
 
 def with_keys(

@@ -77,7 +77,7 @@ class RollBuilder:
                 for what, proposed in steps if phase.creates_first else reversed(steps):
                     after = self._side_by_side(f"{path}/{what}", proposed, after, reason)
             if phase.name != RESIZE:
-                after = self._gated(roll, path, after, reason)
+                after = self._gated(roll, phase, path, after, reason)
             after = self._pause(path, phase.pause_after_s, after, reason)
         return after
 
@@ -117,14 +117,14 @@ class RollBuilder:
             return after
         return self.join(name, tuple(u for p in proposed for u in self._add(p, after, reason)))
 
-    def _gated(self, roll: Roll, path: str, after: After, reason: str) -> After:
+    def _gated(self, roll: Roll, phase: Phase, path: str, after: After, reason: str) -> After:
         gates = [self._named(gate, f"{path}/gate-{gate.name}") for gate in self._gates]
         signals_s = roll.group.policy.signals_s if roll.group.policy is not None else None
         if signals_s is not None:
             gates = [replace(gate, timeout_s=gate.timeout_s or signals_s) for gate in gates]
             # No signal reaches a plan: without a gate, members have the longest that one may take.
             wait = self._proposed(f"{path}/gate-signals", "pause", {"seconds": signals_s})
-            gates = gates or [wait]
+            gates = gates or ([wait] if phase.create else [])
         if len(gates) == 1:
             return self._add(gates[0], after, f"the gate of {reason}")
         return self._side_by_side(f"{path}/gates", gates, after, f"a gate of {reason}")

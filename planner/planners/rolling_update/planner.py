@@ -134,8 +134,9 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         Definitions that depend on the index of a member are evaluated here, by the ``readers``.
         """
         settings = _settings(document)
-        rolls, warned = _rolls(groups, settings, mistakes)
-        mistakes += [mistake for reader in readers for mistake in reader.mistakes]
+        told = [mistake for reader in readers for mistake in reader.mistakes]
+        rolls, warned = ([], []) if told else _rolls(groups, settings, mistakes)
+        mistakes[:0] = told or [mistake for reader in readers for mistake in reader.mistakes]
         gates, warnings = self._gates(document, mistakes)
         deadline = _deadline(document.get("deadline"), mistakes)
         if mistakes:

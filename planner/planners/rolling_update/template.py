@@ -100,6 +100,8 @@ _KINDS = {
     ),
     "OS::Heat::SoftwareDeploymentGroup": _DEPLOYMENTS,
     "OS::Heat::SoftwareDeployments": _DEPLOYMENTS,
+    "OS::Heat::StructuredDeploymentGroup": _DEPLOYMENTS,
+    "OS::Heat::StructuredDeployments": _DEPLOYMENTS,
 }
 #: The resource types that are groups.
 TYPES = tuple(_KINDS)
