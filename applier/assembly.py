@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from applier.guarding.node_work import NodeWork
     from applier.guarding.open_times import OpenTimes
     from applier.machines import OpenMachines
-    from applier.run.runner import Runner
-    from applier.run.setup import Pause
-    from applier.scheduling.holding import Breaker, Holding
+    from applier.run.runner import Pause, Runner
+    from applier.scheduling.decisions import Breaker, Holding
     from applier.scheduling.verdict import TypePolicy
     from applier.storage.sql import SqlStore
     from applier.store import PlanStore, RunStore
@@ -365,29 +364,28 @@ class Assembly:
         Raises StoreError, ConfigurationError, PlannerError.
         """
         from applier.configuration import plugin_options
-        from applier.run import setup
+        from applier.run import interrupted_actions
         from applier.run.runner import Runner
 
         given = max_workers, on_failure, reason
-        jobs_of = setup.jobs_of if self._at_workers else setup.no_jobs_of
+        left = interrupted_actions
+        jobs_of = left.jobs_of if self._at_workers else left.no_jobs_of
         return Runner(
-            setup.RunSetup(
-                store=self.measured(self.store),
-                engine=self.engine(max_workers),
-                environment=self.environment,
-                claimant=self.claimant,
-                on_failure_of=partial(plugin_options.on_failure_of, self.conf, given=on_failure),
-                options_of=partial(plugin_options.run_options, self.conf, *given),
-                listeners=tuple(listeners),
-                listener_of=self._listener_of,
-                heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
-                require_allowed=partial(self.require_allowed, in_service=in_service),
-                holding_of=partial(self._holding, tell=tell, in_service=in_service),
-                budget_of=self._budget,
-                runs_at=self._runs_at,
-                jobs_of=partial(jobs_of, self.store),
-                tell=tell,
-            )
+            store=self.measured(self.store),
+            engine=self.engine(max_workers),
+            environment=self.environment,
+            claimant=self.claimant,
+            on_failure_of=partial(plugin_options.on_failure_of, self.conf, given=on_failure),
+            options_of=partial(plugin_options.run_options, self.conf, *given),
+            listeners=tuple(listeners),
+            listener_of=self._listener_of,
+            heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
+            require_allowed=partial(self.require_allowed, in_service=in_service),
+            holding_of=partial(self._holding, tell=tell, in_service=in_service),
+            budget_of=self._budget,
+            runs_at=self._runs_at,
+            jobs_of=partial(jobs_of, self.store),
+            tell=tell,
         )
 
 

@@ -13,8 +13,8 @@ The way of a document, from the file to the recorded results, in ten steps:
 7. ``applier.engines.taskflow_engine`` makes a ``taskflow.patterns.graph_flow.Flow`` of that order
    and runs it by ``applier.engines.linear``, up to ``max_workers`` actions at once.
 8. ``applier.scheduling`` decides which actions may start, which end without running, and why.
-9. ``applier.recording.recorder`` commits that; then ``applier.engines.tasks`` calls the plugins.
-10. ``applier.run.outcome`` computes the final state of the plan from the states of its actions.
+9. ``applier.engines.recorder`` commits that; then ``applier.engines.tasks`` calls the plugins.
+10. ``applier.scheduling.decisions`` computes the final state of the plan from its actions.
 """
 
 from typing import TYPE_CHECKING, Any

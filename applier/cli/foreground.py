@@ -19,10 +19,10 @@ from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.terminal import lasting, patient
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
+from applier.engines import recorder
 from applier.errors import ConfigurationError, DamagedRecord, PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
-from applier.recording import recorder
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from applier.contracts import JobOffer, Report, Request
+from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
-from applier.recording.recorder import Recorder
-from applier.scheduling.decisions import Halt
-from applier.scheduling.holding import Holding
+from applier.scheduling.decisions import Halt, Holding
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NO_FAILURE_RULES, FailureRules
 from applier.store import Reservation

@@ -23,8 +23,7 @@ from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, Executor, PlanRun, ReservationsChanged
 from applier.engines.attempts import AttemptsInProgress, Threads, Timer, Timers
 from applier.errors import PlanConflict
-from applier.scheduling.decisions import Decisions, Halt, HaltReason
-from applier.scheduling.holding import Holding
+from applier.scheduling.decisions import Decisions, Halt, HaltReason, Holding
 from applier.scheduling.scheduler import Scheduler
 from applier.store import Reservation
 from planner.plan.states import WELL, ActionState

@@ -12,7 +12,7 @@ from typing import ClassVar
 from oslo_config import cfg, types
 
 from applier.engines import PlanRun
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.decisions import Halt
 from applier.scheduling.verdict import ends
 from planner.schemas import ranges
@@ -89,7 +89,7 @@ class TaskFlowEngine:
         runs_here = run.make_executor is None
         actions = run.plan.actions
         with _collection_deferred() as built:
-            left = order.open_graph(actions, order.completed(actions, ends(actions)))
+            left = waiting.open_graph(actions, waiting.completed(actions, ends(actions)))
             flow = PlanFlow(run.plan.name or run.plan.uuid, left, run.make_task)
             left.clear()  # else it stays until the collector finds it, which is off for old objects
             engine = engines.load(

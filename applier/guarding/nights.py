@@ -11,7 +11,7 @@ from typing import NamedTuple
 from applier.contracts import Report
 from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes, OpenWindow
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
@@ -65,7 +65,7 @@ def nights(
     fits into no window is left out, with all that need it. At most ``most`` windows are returned.
     """
     holding = _Simulated(NodeWork(actions, lambda action: expected_s[action.uuid]), now)
-    after = order.links(actions, order.completed(actions, ends(actions)))
+    after = waiting.links(actions, waiting.completed(actions, ends(actions)))
     scheduler = Scheduler(actions, after, concurrency, ranks=ranks, holding=holding)
     by_uuid = {action.uuid: action for action in actions}
     found: list[Night] = []

@@ -11,8 +11,7 @@ from applier.operations import claim, services, start_times
 from applier.operations.predictions import ForecastParts, past_durations, predicted, sentence
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Gates
-from applier.scheduling.queue_limits import queue_of
-from applier.scheduling.submissions import Concurrency
+from applier.scheduling.submissions import Concurrency, queue_of
 from applier.store import Reservation
 from applier.store.plans import Overview
 from applier.store.worker_jobs import unserved

@@ -15,10 +15,8 @@ from typing import NamedTuple
 
 from applier.contracts import Report
 from applier.rehearsal.faults import AttemptEnd
-from applier.run.outcome import fold
 from applier.scheduling.course import Course
-from applier.scheduling.decisions import Halt, HaltReason
-from applier.scheduling.holding import Breaker
+from applier.scheduling.decisions import Breaker, Halt, HaltReason, fold
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.plan.model import JOIN, Action, Effect, Touch

@@ -27,8 +27,7 @@ from applier.report.values import (
     Slow,
     TypeTimes,
 )
-from applier.run.durations import Durations
-from applier.run.planned_and_taken import by_type
+from applier.run.durations import Durations, by_type
 from applier.scheduling.forecast import Forecast
 from applier.store import PlanSummary
 from applier.timeline import svg as timeline_svg

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates the durations of the actions of a plan, and returns the source of each estimate."""
+"""Estimates the durations of the actions of a plan, and compares them with those of its run."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from applier.scheduling.verdict import TypePolicy
 from applier.store.samples import Sample, node_of, size_of
+from applier.wording import seconds_between
 from planner.plan.model import JOIN, Action, ActionPlan
-from planner.plan.states import OPEN
+from planner.plan.states import OPEN, ActionState
 
 #: The expected duration of an action without an estimate and without earlier runs, in seconds.
 OTHERWISE_S = 1.0
@@ -236,3 +238,42 @@ class Pooled:
     def _below(self, value: float) -> float:
         """Return the share of the distribution that is at most ``value``."""
         return sum(weight * bisect_right(part, value) / len(part) for weight, part in self._parts)
+
+
+class PlannedAndTaken(NamedTuple):
+    """The sums for the actions of one type: how many, planned and taken seconds."""
+
+    actions: int
+    planned_s: float
+    taken_s: float
+
+    @property
+    def error(self) -> float | None:
+        """The difference as a share of the planned seconds; None if nothing was planned.
+
+        >>> PlannedAndTaken(2, 100.0, 125.0).error
+        0.25
+        """
+        return (self.taken_s - self.planned_s) / self.planned_s if self.planned_s else None
+
+
+def by_type(
+    actions: Iterable[Action], planned_s: Mapping[str, float]
+) -> dict[str, PlannedAndTaken]:
+    """Compare planned and taken durations by action type, in the order of the types' names.
+
+    Only actions count that SUCCEEDED and have a planned duration (by uuid) and both times; the time
+    that an action took is that of its last attempt.
+    """
+    found: defaultdict[str, PlannedAndTaken] = defaultdict(lambda: PlannedAndTaken(0, 0.0, 0.0))
+    for a in actions:
+        if a.uuid not in planned_s or a.state is not ActionState.SUCCEEDED:
+            continue
+        taken_s = seconds_between(a.started_at, a.ended_at)
+        if taken_s is None:
+            continue
+        number, planned, taken = found[a.action_type]
+        found[a.action_type] = PlannedAndTaken(
+            number + 1, planned + planned_s[a.uuid], taken + taken_s
+        )
+    return dict(sorted(found.items()))

@@ -20,7 +20,7 @@ from http.client import HTTPException
 from applier.configuration.option_types import shown_probe
 from applier.guarding.node_work import NodeWork
 from applier.run.durations import CAUTIOUS, PastDurations, estimates
-from applier.scheduling.holding import Holding
+from applier.scheduling.decisions import Holding
 from applier.scheduling.verdict import TypePolicy
 from applier.store.samples import Sample
 from planner.errors import cut
@@ -171,7 +171,7 @@ def node_work(
 
 
 class CombinedHolding:
-    """A :class:`applier.scheduling.holding.Holding` of one or more: any of them holds back."""
+    """A :class:`applier.scheduling.decisions.Holding` of one or more: any of them holds back."""
 
     def __init__(self, holdings: Sequence[Holding]) -> None:
         self._holdings = holdings

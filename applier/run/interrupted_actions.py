@@ -8,23 +8,58 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, Claimant, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines, JobFound
 from applier.engines.attempts import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
+from applier.engines.taskflow_engine import CELERY, TaskFlowEngine
 from applier.engines.tasks import needs_permit, verified
-from applier.errors import ActionFailed
+from applier.errors import ActionFailed, PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on, in_doubt, runs_again
 from applier.secrets import resolve
 from applier.store.runs import RunStore
+from applier.store.worker_jobs import WorkerJob
+from applier.wording import count
+from planner.errors import short
+from planner.making.registry import ENGINES, section_of
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, StateReason
 
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
 LOG = logging.getLogger(__name__)
+#: Jobs at workers by the uuids of their actions.
+Jobs = Mapping[str, WorkerJob]
+
+
+def jobs_of(store: SqlStore, plan: ActionPlan) -> Jobs:
+    """Return the jobs of the last attempts of interrupted actions; raises StoreError."""
+    attempts = {a.uuid: a.attempts for a in plan.actions if a.state in TO_VERIFY}
+    return {
+        job.key.action: job
+        for job in store.jobs_of(plan.uuid)
+        if attempts.get(job.key.action) == job.key.attempt
+    }
+
+
+def no_jobs_of(store: SqlStore, plan: ActionPlan) -> Jobs:
+    """Return no jobs, as a process does that runs actions itself.
+
+    Raises PlanConflict if interrupted actions have some, and StoreError.
+    """
+    if found := jobs_of(store, plan):
+        section = section_of(ENGINES, TaskFlowEngine.NAME)
+        text = (
+            f"plan {short(plan.uuid)} has {count(len(found), 'job')} at workers, which only an "
+            f"applier can follow that has [{section}] workers = {CELERY}"
+        )
+        raise PlanConflict(plan.uuid, plan.state, text)
+    return {}
 
 
 def described(actions: Iterable[Action], environment: ActionEnvironment) -> dict[str, str]:

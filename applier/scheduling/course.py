@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from applier.contracts import Report
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
@@ -54,7 +54,7 @@ class Course:
         ]
         self.left = [a for a in self.actions if a.state in OPEN and a.action_type != JOIN]
         self.durations, self.concurrency = durations, concurrency
-        self.after = order.links(self.actions, order.completed(actions, ends(actions)))
+        self.after = waiting.links(self.actions, waiting.completed(actions, ends(actions)))
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate a run in which, of several possible actions, the lowest rank starts first."""
@@ -89,7 +89,7 @@ class Course:
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
         """Return, for each action and join, the seconds of the longest path from its start."""
-        countdown = order.Countdown(self.after, {})
+        countdown = waiting.Countdown(self.after, {})
         ordered = countdown.ready()
         for name in ordered:  # which grows meanwhile
             ordered += countdown.done(name)

@@ -22,11 +22,10 @@ from applier.scheduling.decisions import (
     Decisions,
     Halt,
     HaltReason,
+    Holding,
     WaitReason,
 )
 from applier.scheduling.gates import Gates
-from applier.scheduling.holding import Holding
-from applier.scheduling.order import Countdown
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import (
     NO_FAILURE_RULES,
@@ -39,7 +38,7 @@ from applier.scheduling.verdict import (
     ends,
     held_by,
 )
-from applier.scheduling.waiting import WaitingActions
+from applier.scheduling.waiting import Countdown, WaitingActions
 from applier.store import Reservation
 from planner.plan.model import JOIN, Action
 from planner.plan.states import WELL, ActionState, StateReason
@@ -50,8 +49,8 @@ class Scheduler:
 
     ``actions`` are those of the plan, with their states. Ended actions do not run again; an
     ONGOING action runs already, since an earlier run. ``after`` maps each name to its successors
-    (:func:`applier.scheduling.order.links`). A name that is not the uuid of an action is a join of
-    the flow, for which no state is recorded. ``ranks`` are by uuid: of several actions that may
+    (:func:`applier.scheduling.waiting.links`). A name that is not the uuid of an action is a join
+    of the flow, for which no state is recorded. ``ranks`` are by uuid: of several actions that may
     start, the one with the lowest rank starts first; without ranks, the first in the plan.
     ``holding`` may hold actions back that could start. ``given_up`` are actions that ended UNKNOWN
     in an earlier run and may still run: they hold their tokens for ever.

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is submitted to the gates, and units of tokens that several actions hold together. Pure."""
+"""How many actions run at once: limits, queues, and units that actions hold together. Pure.
+
+The queues of workers are limits of a forecast only: a run does not wait for places, it hands an
+action to its queue, where the job waits for a worker. A place is one job that a worker carries out
+at once. A worker that serves several queues counts for each of them. A queue that no worker serves
+has no limit, because its workers are yet to come.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from planner.plan.model import Action
+from applier.store.worker_jobs import Served
+from planner.plan.model import JOIN, Action
 from planner.plan.place_rules import PlaceRule
 
 
@@ -18,7 +26,7 @@ class Concurrency:
     ``limits`` maps a token to the number of actions that may hold it at once, as in :class:`Gates`.
     ``workerless`` are the uuids of the actions that do not count against ``max_workers``.
     ``queue_tokens`` maps the uuids of actions to one more token each, see
-    :class:`applier.scheduling.queue_limits.QueueLimits`. ``places`` are the rules of blocks, by
+    :class:`applier.scheduling.submissions.QueueLimits`. ``places`` are the rules of blocks, by
     token; their limits are in ``limits``.
     """
 
@@ -157,3 +165,64 @@ class Units:
             return self.shut[hold.token]
         kept = self.kept.get(hold.token, [])
         return (kept[0].cause or "") if len(kept) >= limit else None
+
+
+#: The queue of actions without a token that names one.
+DEFAULT_QUEUE = "default"
+
+
+class QueueLimits(NamedTuple):
+    """A token for each action that runs at a worker, and the limits of these tokens.
+
+    ``unserved`` are those queues of the actions that no worker serves.
+    """
+
+    tokens: Mapping[str, str] = {}
+    limits: Mapping[str, int] = {}
+    unserved: Collection[str] = ()
+
+
+def queue_of(action: Action, route: Sequence[str]) -> str:
+    """Return the queue of an action: the first of its tokens of a kind in ``route`` names it.
+
+    >>> a = Action(uuid="a", action_type="nop", tokens=("type:nop", "region:b", "node:n1"))
+    >>> queue_of(a, ("node", "region")), queue_of(a, ("region",)), queue_of(a, ())
+    ('n1', 'b', 'default')
+    """
+    for kind in route:
+        for token in action.tokens:
+            of_kind, _, name = token.partition(":")
+            if of_kind == kind and name:
+                return name
+    return DEFAULT_QUEUE
+
+
+def queue_limits(
+    actions: Sequence[Action],
+    route: Sequence[str],
+    workerless: Collection[str],
+    served: Mapping[str, Served],
+) -> QueueLimits:
+    """Return a token for the queue of each action, limited to the number of places of its workers.
+
+    >>> a, b = (Action(uuid=u, action_type="nop", tokens=(f"region:{u}",)) for u in "ab")
+    >>> queue_limits([a, b], ["region"], (), {"a": Served(workers=2, places=8)})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    QueueLimits(tokens={'a': 'places of queue a', 'b': 'places of queue b'},
+                limits={'places of queue a': 8}, unserved={'b'})
+    """
+    queues = {
+        a.uuid: queue_of(a, route)
+        for a in actions
+        if a.uuid not in workerless and a.action_type != JOIN
+    }
+    asked = set(queues.values())
+    return QueueLimits(
+        {uuid: _token(queue) for uuid, queue in queues.items()},
+        {_token(queue): max(1, served[queue].places) for queue in asked & served.keys()},
+        asked - served.keys(),
+    )
+
+
+def _token(queue: str) -> str:
+    return f"places of queue {queue}"

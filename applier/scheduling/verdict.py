@@ -13,12 +13,12 @@ from applier.contracts import Report
 from applier.scheduling.decisions import (
     FAILURE_BUDGET,
     ON_FAILURE,
+    Breaker,
     Halt,
     HaltReason,
     WaitKind,
     WaitReason,
 )
-from applier.scheduling.holding import Breaker
 from planner.plan.model import ANCHOR, JOIN, Action
 from planner.plan.states import OPEN, WELL, ActionState, Outcome, StateReason
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from applier.contracts import ActionContext, ActionPlugin, Claimant, StopSignal
@@ -16,7 +15,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import workerless
 from applier.errors import ApplierError
 from applier.run.runner import Runner
-from applier.run.setup import RunSetup, policy_of
+from applier.scheduling.verdict import OnFailure
 from applier.testing.checked_store import CheckedStore
 from applier.testing.temporary_store import TemporaryStore
 from planner.plan.model import ActionPlan
@@ -62,7 +61,7 @@ class Trial:
     block. The parameters of each action then contain its ``uuid``, so that one function can do the
     ``work`` of all actions. The attribute ``work`` may be changed before the run. ``plugins`` are
     further action types. The other options are those of the action environment and of
-    :class:`applier.run.setup.RunSetup`.
+    :class:`applier.run.runner.Runner`.
     """
 
     def __init__(
@@ -93,14 +92,13 @@ class Trial:
             **options,
         }
         if policy := given.pop("on_failure", None):
-            given["on_failure_of"] = partial(policy_of, otherwise=policy)
+            given["on_failure_of"] = lambda plan: OnFailure(plan.on_failure or policy)
         environment = ActionEnvironment(
             plugins=self._plugins(), **{"cloud": lambda: None, **of_actions}
         )
-        setup = RunSetup(
+        self.runner = Runner(
             store=self.store, engine=engine, environment=environment, claimant=CLAIMANT, **given
         )
-        self.runner = Runner(setup)
 
     def __enter__(self) -> Self:
         return self

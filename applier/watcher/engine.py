@@ -20,7 +20,6 @@ from applier.errors import ApplierError, PlanConflict
 from applier.run import this_process
 from applier.run.liveness import gone, has_died, is_gone
 from applier.run.runner import Runner
-from applier.run.setup import RunSetup
 from applier.scheduling.verdict import OnFailure
 from applier.watcher import claims, database, endings
 from applier.watcher.actions import WatcherTypes, patience_s
@@ -139,7 +138,8 @@ class ActionPlanEngine(BaseWorkFlowEngine):
     ) -> Callable[[], Runner]:
         """Return a function that makes a new Runner with the options of this engine."""
         workers, on_failure = self.config.max_workers, self._on_failure(uuid)
-        setup = RunSetup(
+        return partial(
+            Runner,
             store=record,
             engine=registry.load(registry.ENGINES, "taskflow")(max_workers=workers),
             environment=ActionEnvironment(plugins=types, cloud=endings.no_cloud),
@@ -149,7 +149,6 @@ class ActionPlanEngine(BaseWorkFlowEngine):
             heartbeat_interval_s=self.config.heartbeat_interval_s,
             verify_patience_s=patience_s(),
         )
-        return partial(Runner, setup)
 
 
 @cache

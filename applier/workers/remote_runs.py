@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from applier.contracts import Report
 from applier.engines import MakeExecutor
-from applier.scheduling.queue_limits import QueueLimits, queue_limits
+from applier.scheduling.submissions import QueueLimits, queue_limits
 from applier.store.worker_jobs import StopReason, WorkerJob
 from applier.workers.follower import JobDelivery, JobFollower, offer_of
 from applier.workers.remote_workers import RemoteSettings, RemoteWorkers

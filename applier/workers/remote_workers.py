@@ -15,7 +15,7 @@ from applier.contracts import JobOffer, Report
 from applier.engines.attempts import Threads
 from applier.errors import DamagedRecord, StoreError
 from applier.run.interrupted_actions import is_found_there
-from applier.scheduling.queue_limits import queue_of
+from applier.scheduling.submissions import queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob
 from applier.workers.follower import JobDelivery, JobFollower, offer_of
 from applier.workers.payloads import payload_of

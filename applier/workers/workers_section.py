@@ -14,7 +14,7 @@ from applier import configuration
 from applier.configuration import option_types
 from applier.errors import ConfigurationError
 from applier.extras import MissingExtra
-from applier.scheduling.queue_limits import DEFAULT_QUEUE
+from applier.scheduling.submissions import DEFAULT_QUEUE
 from planner.making.configuration_files import place_of
 
 #: Seconds after which a job that no worker took is sent again.

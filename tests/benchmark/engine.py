@@ -33,9 +33,9 @@ from plans import deployment, edges, layers, waiting
 from applier.contracts import Claimant, Request
 from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
+from applier.engines.recorder import Recorder
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker
-from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.storage.sql import SqlStore

@@ -27,7 +27,6 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
-from applier.run.setup import RunSetup
 from applier.scheduling.verdict import TypePolicy
 from applier.storage.idle import Connection
 from applier.storage.sql import SqlStore
@@ -275,12 +274,10 @@ def run(orders: Orders) -> PlanState:
             policies={Work.TYPE: TypePolicy(retries=1, retry_delay_s=0.01)},
         )
         runner = Runner(
-            RunSetup(
-                store=store,
-                engine=TaskFlowEngine(max_workers=WORKERS),
-                environment=environment,
-                claimant=Claimant(host=socket.gethostname(), pid=os.getpid(), user="campaign"),
-            )
+            store=store,
+            engine=TaskFlowEngine(max_workers=WORKERS),
+            environment=environment,
+            claimant=Claimant(host=socket.gethostname(), pid=os.getpid(), user="campaign"),
         )
         print("ready", flush=True)
         return runner.run(orders.plan)

@@ -15,7 +15,7 @@ from engine_suite import EngineContract
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import StoreError
-from applier.run.setup import jobs_of
+from applier.run.interrupted_actions import jobs_of
 from applier.store.worker_jobs import Worker
 from applier.testing.trials import Trial, changed
 from applier.workers.job_runner import Capacities, JobRunner
@@ -83,7 +83,7 @@ class TestWorkers(EngineContract):
             jobs_of=lambda plan: jobs_of(made[0]._store, plan),
             **options,
         )
-        environment = trial.runner._setup.environment.of_plan(plan)
+        environment = trial.runner.environment.of_plan(plan)
         made.append(self._near.enter_context(near_workers(trial._inner, environment)))
         return trial
 

@@ -26,7 +26,7 @@ from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.job_names import is_permit
 from applier.machines.local_jobs import LocalJob
 from applier.machines.permit import Permit
-from applier.run import runner
+from applier.run import interrupted_actions
 from planner.plan.states import ActionState, PlanState
 
 RECORDED, REACHED = "the start is recorded", "its command is reached"
@@ -38,7 +38,7 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     REACHED: (LocalJob, "_begin", False),
     ABOUT: (AttemptJobs, "begin", False),
     USED: (Permit, "use", True),
-    LOOKED: (runner, "verify_all", True),
+    LOOKED: (interrupted_actions, "verify_all", True),
 }
 HERE, NODE = "here", "on a node over SSH"
 

@@ -25,10 +25,10 @@ from applier.contracts import Report
 from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.linear import PlanFlow
+from applier.engines.recorder import Recorder
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
-from applier.recording.recorder import Recorder
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure
 from applier.testing.random_plans import random_fate
@@ -90,7 +90,7 @@ def make_flow(plan: ActionPlan, journal: Journal, groups: bool) -> graph_flow.Fl
     make_task = task_maker(
         plan.actions, ActionEnvironment(plugins={"nop": plugin(journal.work)}, cloud=lambda: None)
     )
-    whole = order.open_graph(plan.actions)
+    whole = waiting.open_graph(plan.actions)
     if not groups:
         whole = nx.DiGraph([(one, a.uuid) for a in plan.actions for one in a.before()])
         whole.add_nodes_from(a.uuid for a in plan.actions)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from applier.contracts import Report
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
@@ -93,9 +93,9 @@ def run(
         actions = [
             replace(a, **ends[a.uuid]._asdict()) if a.uuid in ends else a for a in made.actions
         ]
-        gone = order.completed(actions, ends)
+        gone = waiting.completed(actions, ends)
         scheduler = Scheduler(
-            actions, order.links(actions, gone), Concurrency(limits={}, max_workers=3)
+            actions, waiting.links(actions, gone), Concurrency(limits={}, max_workers=3)
         )
         turn, running = scheduler.begin(), []
         while True:

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from applier.actions.markers import Pause
 from applier.engines import PlanRun, attempts, linear
 from applier.engines.environment import ActionEnvironment
+from applier.engines.recorder import Recorder
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
-from applier.recording.recorder import Recorder
 from applier.scheduling.course import Ranking
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency

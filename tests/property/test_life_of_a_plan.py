@@ -19,12 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from applier.contracts import Report, Request, Verified
+from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
-from applier.recording.recorder import Recorder
-from applier.run import outcome
 from applier.run.resume import to_reset
-from applier.scheduling import order
-from applier.scheduling.decisions import Decisions
+from applier.scheduling import waiting
+from applier.scheduling.decisions import Decisions, fold
 from applier.scheduling.gates import Gates
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
@@ -126,7 +125,7 @@ class Applier:
         self.heard = len(earlier)
         self.scheduler = Scheduler(
             plan.actions,
-            order.links(plan.actions, order.completed(plan.actions, ends(plan.actions))),
+            waiting.links(plan.actions, waiting.completed(plan.actions, ends(plan.actions))),
             Concurrency(limits=plan.limits, max_workers=WORKERS),
             FailureRules(on_failure=OnFailure(plan.on_failure), policies=POLICIES),
         )
@@ -151,7 +150,7 @@ class Applier:
         self._carry_out(turn, incoming)
         if not self.scheduler.done:
             return None
-        state, message = outcome.fold(self.recorder.states.values(), self.scheduler.halt)
+        state, message = fold(self.recorder.states.values(), self.scheduler.halt)
         self.recorder.move(state, message)
         return state
 

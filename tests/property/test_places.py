@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from applier.contracts import Report, Request
 from applier.run.resume import to_reset
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.decisions import Decisions
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
@@ -100,7 +100,7 @@ def scheduler(rollout: Rollout, max_workers: int) -> Scheduler:
     actions = list(rollout.actions.values())
     return Scheduler(
         actions,
-        order.links(actions, order.completed(actions, ends(actions))),
+        waiting.links(actions, waiting.completed(actions, ends(actions))),
         Concurrency(
             limits={TOKEN: rollout.limit, "type:x": 1},
             max_workers=max_workers,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.contracts import Report, Request
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler
 from applier.scheduling.submissions import Concurrency
@@ -55,8 +55,8 @@ class Drive:
         self.actions = {a.uuid: a for a in actions}
         self.ends: dict[str, ActionEnd] = ends(actions)
         self.ran: list[str] = []
-        gone = order.completed(actions, self.ends)
-        links = order.links(actions, gone)
+        gone = waiting.completed(actions, self.ends)
+        links = waiting.links(actions, gone)
         if not groups:
             left = [a for a in actions if a.uuid not in gone]
             links = {a.uuid: [b.uuid for b in left if a.uuid in b.before()] for a in left}

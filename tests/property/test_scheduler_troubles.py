@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.contracts import MAX_WORKERS, Report, Request
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.decisions import Decisions, WaitKind
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
@@ -34,7 +34,7 @@ class Troubles:
         self.limits, self.workers = dict(plan.limits), self.chance.randint(1, 6)
         self.scheduler = Scheduler(
             plan.actions,
-            order.links(plan.actions, {}),
+            waiting.links(plan.actions, {}),
             Concurrency(limits=self.limits, max_workers=self.workers),
             FailureRules(policies={"nop": TypePolicy(retries=1, retry_delay_s=5)}),
         )

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from applier.contracts import Report
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.decisions import Decisions
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
@@ -133,7 +133,7 @@ def test_the_number_is_kept_and_the_plan_ends(
     assert plan(DeploymentPlanner, message.write(made), check_types=False).digest == made.digest
     actions = list(made.actions)
     concurrency = Concurrency(limits=made.limits, max_workers=workers, places=made.places)
-    run = Scheduler(actions, order.links(actions, order.completed(actions, {})), concurrency)
+    run = Scheduler(actions, waiting.links(actions, waiting.completed(actions, {})), concurrency)
     watched = Watched(made, document)
     watched.take(run.begin(), [])
     ended: list[Report] = []

@@ -14,8 +14,8 @@ from explorer import START, Actor, Scene
 
 from applier.cli.steering import ResumePlan, StartPlan, StopPlan
 from applier.contracts import Claimant, Report, Verified
+from applier.engines.recorder import Recorder
 from applier.errors import RequestsUnread
-from applier.recording.recorder import Recorder
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.run.plan_cloud import SIMULATED

@@ -13,9 +13,9 @@ import pytest
 from explorer import Scene, Violation
 from scenes import SCENES, explored
 
+from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
 from applier.operations import services
-from applier.recording.recorder import Recorder
 from applier.run import liveness
 from applier.service import worker_loop
 from applier.storage import claims, statements, transitions

@@ -32,7 +32,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 60
 
 #: Modules in which a state may be assigned.
-WRITERS_OF_STATES = ("applier/recording/recorder.py", "applier/storage/rows.py")
+WRITERS_OF_STATES = ("applier/engines/recorder.py", "applier/storage/rows.py")
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -254,7 +254,7 @@ def test_a_planted_violation_is_found(
 
 
 ALLOWED = [
-    (one_writer_of_states, "applier/recording/recorder.py", "row.state = new"),
+    (one_writer_of_states, "applier/engines/recorder.py", "row.state = new"),
     (one_writer_of_states, "applier/errors.py", "class A:\n  def f(self): self.state = 'x'"),
     (docstrings, "planner/plan/model.py", "'M.'\ndef _f():\n  class A: pass"),
     (

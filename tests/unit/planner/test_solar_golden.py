@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from applier.contracts import Report
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from planner import ActionPlan, make_plan
@@ -93,7 +93,7 @@ def test_a_loop_of_the_specification_is_cut_as_it_is_drawn(case: dict[str, Any])
 def ran(plan: ActionPlan, outcomes: dict[str, str]) -> list[str]:
     """Run a plan without a clock; gives the names of what ran, in order."""
     label = {action.uuid: action.label for action in plan.actions}
-    links = order.links(plan.actions)
+    links = waiting.links(plan.actions)
     scheduler = Scheduler(plan.actions, links, Concurrency(limits={}, max_workers=9))
     starts: list[str] = []
     turn = scheduler.begin()

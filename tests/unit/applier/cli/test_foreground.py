@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from applier.cli.foreground import exit_code, lapses, signals
+from applier.engines.recorder import write_patiently
 from applier.errors import DamagedRecord, StoreError
-from applier.recording.recorder import StoreRetry
 from applier.run.runner import Runner
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
@@ -86,7 +86,7 @@ def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None
             raise answer
 
     with lapses(told.append):
-        StoreRetry(100.0, lambda: 0.0).write(attempt, lambda: False, lambda _: None)
+        write_patiently(attempt, lambda: False, 100.0, lambda _: None, lambda: 0.0)
     away, there = told
     assert away.endswith("; retrying for 100 s: disk is full")
     assert "again" in there

@@ -147,4 +147,4 @@ def test_pauses_are_not_shortened_beside_a_real_cloud(
     text = f"[actionplan]\ncloud = {cloud}\nsimulator_speed = 100\n"
     url = f"connection = sqlite:///{tmp_path}/plans.db\n"
     runner = Assembly(read(tmp_path, text + url)).runner()
-    assert runner._setup.environment.pace == pace
+    assert runner.environment.pace == pace

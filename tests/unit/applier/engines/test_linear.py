@@ -18,10 +18,10 @@ from taskflow.patterns import graph_flow
 from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.linear import PlanFlow
+from applier.engines.recorder import Recorder
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
-from applier.recording.recorder import Recorder
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.submissions import Concurrency
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
@@ -59,7 +59,7 @@ def engine_for():
                 make_task=make_task,
                 concurrency=Concurrency(limits=plan.limits, max_workers=max_workers),
             )
-            wanted = order.open_graph(plan.actions) if links is None else nx.DiGraph(links)
+            wanted = waiting.open_graph(plan.actions) if links is None else nx.DiGraph(links)
             made = PlanFlow("plan", wanted, make_task)
             return load(made, run=run, max_workers=max_workers), store
 

@@ -9,7 +9,7 @@ from taskflow import exceptions, task
 from taskflow.patterns import graph_flow
 
 from applier.engines.linear import PlanFlow
-from applier.scheduling.order import open_graph
+from applier.scheduling.waiting import open_graph
 from applier.testing.random_plans import random_plan
 
 

@@ -13,7 +13,7 @@ from applier.contracts import Request
 from applier.engines import ReservationsChanged
 from applier.errors import ApplierError, DamagedRow, DamagedRows, StoreError
 from applier.run.periodic import RequestReader, can_follow
-from applier.run.setup import RunSetup
+from applier.run.runner import Runner
 from applier.store import Reservation
 from applier.testing.sample_plans import new_plan
 
@@ -156,5 +156,5 @@ def test_what_a_plan_may_touch_at_once_is_not_raised_by_a_request_of_any_origin(
 
 
 def test_an_operator_waits_about_a_second_until_a_running_plan_hears_of_it():
-    defaults = {field.name: field.default for field in fields(RunSetup)}
+    defaults = {field.name: field.default for field in fields(Runner)}
     assert defaults["request_interval_s"] <= 1.0

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from applier.contracts import Report, Request
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.decisions import Decisions, HaltReason
 from applier.scheduling.scheduler import NO_FAILURE_RULES, Scheduler
 from applier.scheduling.submissions import Concurrency
@@ -46,7 +46,7 @@ def started(
     actions = list(actions)
     concurrency = Concurrency(limits={TOKEN: limit}, max_workers=4, places={TOKEN: rule})
     run = Scheduler(
-        actions, order.links(actions, order.completed(actions, {})), concurrency, failures
+        actions, waiting.links(actions, waiting.completed(actions, {})), concurrency, failures
     )
     run.begin()
     return run

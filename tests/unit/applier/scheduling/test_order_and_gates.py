@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 from applier.scheduling.gates import Gates
-from applier.scheduling.order import completed, links
+from applier.scheduling.waiting import completed, links
 from applier.testing.random_plans import random_plan
 from planner.plan.model import Action
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from applier.contracts import Report, Request
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.decisions import WaitKind
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
@@ -27,7 +27,7 @@ def resumed(*actions: Action, rule: PlaceRule = PLAIN, limit: int = 1, **more: A
     """Return the scheduler of a run in which so many nodes at a time may be under way."""
     return Scheduler(
         actions,
-        order.links(actions, order.completed(actions, ends(actions))),
+        waiting.links(actions, waiting.completed(actions, ends(actions))),
         Concurrency(limits={TOKEN: limit}, max_workers=4, places={TOKEN: rule}),
         **more,
     )
@@ -88,7 +88,7 @@ def test_no_other_node_of_a_rack_begins_after_too_many_of_it_have_failed() -> No
         rules = {TOKEN: PlaceRule(keep=keep), f"{TOKEN}:a": rack, f"{TOKEN}:b": rack}
         limits = {TOKEN: 2, f"{TOKEN}:a": 2, f"{TOKEN}:b": 2}
         concurrency = Concurrency(limits=limits, max_workers=1, places=rules)
-        run = Scheduler(nodes, order.links(nodes, order.completed(nodes, {})), concurrency)
+        run = Scheduler(nodes, waiting.links(nodes, waiting.completed(nodes, {})), concurrency)
         assert run.begin().starts == ["a1"]
         failed = Report(uuid="a1", old=ActionState.ONGOING, state=ActionState.FAILED)
         assert run.decide([failed]).starts == ["b1"]
@@ -124,7 +124,7 @@ def scheduler(holding, *names, tokens=(), limits=None, max_workers=9):
     actions = [replace(a, parents=(), tokens=tokens) for a in new_plan(*names).actions]
     made = Scheduler(
         actions,
-        order.links(actions, ()),
+        waiting.links(actions, ()),
         Concurrency(limits=limits or {}, max_workers=max_workers),
         holding=holding,
     )

@@ -10,7 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from applier.contracts import Report, Request
-from applier.scheduling import order
+from applier.scheduling import waiting
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
@@ -34,7 +34,7 @@ class Story:
     def __init__(self, *actions: Action, max_workers: int = 9, limits=None, **options) -> None:
         workerless, ranks = options.pop("workerless", ()), options.pop("ranks", None)
         given_up = options.pop("given_up", ())
-        links = order.links(actions, order.completed(actions, ends(actions)))
+        links = waiting.links(actions, waiting.completed(actions, ends(actions)))
         concurrency = Concurrency(
             limits=limits or {}, max_workers=max_workers, workerless=workerless
         )

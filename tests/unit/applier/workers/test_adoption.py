@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.run.setup import jobs_of
-from applier.scheduling.queue_limits import QueueLimits
+from applier.run.interrupted_actions import jobs_of
+from applier.scheduling.submissions import QueueLimits
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial, changed

@@ -14,7 +14,7 @@ from followed_job import OUT_S, runner
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, PlanConflict
-from applier.run.setup import jobs_of, no_jobs_of
+from applier.run.interrupted_actions import jobs_of, no_jobs_of
 from applier.store.worker_jobs import AttemptKey, JobTask, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore

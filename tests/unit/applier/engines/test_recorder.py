@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from applier.contracts import REVERT, Report
+from applier.engines.recorder import Recorder, write_patiently
 from applier.errors import DamagedRecord, PlanConflict, StoreError
-from applier.recording.recorder import Recorder, StoreRetry
 from applier.scheduling.decisions import Decisions
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import CLAIMANT
@@ -189,7 +189,7 @@ class Store:
         self.now += seconds
 
     def write(self, is_written=lambda: False, patience_s=100.0):
-        StoreRetry(patience_s, lambda: self.now).write(self.attempt, is_written, self.wait)
+        write_patiently(self.attempt, is_written, patience_s, self.wait, lambda: self.now)
 
 
 @pytest.fixture

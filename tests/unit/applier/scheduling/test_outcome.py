@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.run.outcome import fold
-from applier.scheduling.decisions import Halt, HaltReason
+from applier.scheduling.decisions import Halt, HaltReason, fold
 from planner.plan.states import ActionState as State
 
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from applier.contracts import Report
+from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict, StoreError
-from applier.recording.recorder import Recorder
 from applier.scheduling.decisions import Decisions
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT
@@ -52,9 +52,9 @@ class FailingStore(TemporaryStore):
         write = super().commit
         self._fail("commit", lambda: write(uuid, claim, reports, now=now))
 
-    def move_claimed(self, uuid, claim, new, *, now, message=None):
+    def move_claimed(self, uuid, claim, new, **given):
         write = super().move_claimed
-        self._fail("move", lambda: write(uuid, claim, new, now=now, message=message))
+        self._fail("move", lambda: write(uuid, claim, new, **given))
 
     def reserve(self, uuid, claim, resources, *, now):
         write = super().reserve
