@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.backoff import delays_s
 from applier.contracts import HistoryEntry, JobOffer, Listener, Report, undone_by
-from applier.errors import ApplierError, DamagedRecord, PlanConflict, StoreError
+from applier.errors import DamagedRecord, PlanConflict, StoreError
 from applier.scheduling.decisions import Decisions
 from applier.store import RunStore
 from planner.errors import InvalidTransition
@@ -44,7 +44,7 @@ class Recorder:
         patience_s: float = 0.0,
     ) -> None:
         self._store, self._loaded, self._plan, self._claim = store, plan, plan.uuid, claim
-        self._store_retry = StoreRetry(patience_s)
+        self._patience_s = patience_s
         self._clock, self._listeners = clock, tuple(listeners)
         self._plan_state = plan.state
         #: The committed state of each action by uuid.
@@ -118,10 +118,10 @@ class Recorder:
     def reserve(self, resources: Sequence[str]) -> None:
         """Reserve resources for the plan; earlier reservations of other plans take precedence."""
 
-        def attempt() -> None:
+        def reserve() -> None:
             self._store.reserve(self._plan, self._claim, resources, now=self._clock())
 
-        self._store_retry.write(attempt, lambda: False)
+        write_patiently(reserve, lambda: False, self._patience_s)
 
     def _with_undone(self, report: Report) -> Report:
         undoes = self._undoes.get(report.uuid)
@@ -132,7 +132,7 @@ class Recorder:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
         now = self._clock()
 
-        def attempt() -> None:
+        def commit() -> None:
             self._store.commit(self._plan, self._claim, reports, now=now)
 
         def is_written() -> bool:
@@ -141,7 +141,7 @@ class Recorder:
             return all(found[report.uuid] is report.state for report in reports)
 
         if reports:
-            self._store_retry.write(attempt, is_written, wait)
+            write_patiently(commit, is_written, self._patience_s, wait)
         for report in reports:
             self.states[report.uuid] = report.state
 
@@ -154,17 +154,16 @@ class Recorder:
         history: HistoryEntry | None = None,
     ) -> None:
         check("plan", self._plan, self._plan_state, new, Who.ENGINE)
-        given: dict[str, Any] = {"now": self._clock(), "message": message}
-        given |= {} if read is None else {"read": read}
-        given |= {} if history is None else {"history": history}
+        given: dict[str, Any] = {"message": message, "read": read, "history": history}
+        given["now"] = self._clock()
 
-        def attempt() -> None:
+        def move() -> None:
             self._store.move_claimed(self._plan, self._claim, new, **given)
 
         def is_written() -> bool:
             return self._store.refresh_plan(self._loaded).state is new
 
-        self._store_retry.write(attempt, is_written, wait)
+        write_patiently(move, is_written, self._patience_s, wait)
         self._plan_state = new
 
     def _tell(self, reports: Sequence[Report]) -> None:
@@ -223,63 +222,41 @@ FIRST_DELAY_S = 0.05
 LONGEST_DELAY_S = 5.0
 
 
-class StoreRetry:
-    """Retries a write while the store cannot be reached, for up to ``patience_s`` seconds."""
+def write_patiently(
+    write: Callable[[], None],
+    is_written: Callable[[], bool],
+    patience_s: float,
+    wait: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Call ``write`` until it returns; raise StoreError with its last error when time is up.
 
-    def __init__(self, patience_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience_s, self._clock = patience_s, clock
-
-    def write(
-        self,
-        attempt: Callable[[], None],
-        is_written: Callable[[], bool],
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Call ``attempt`` until it returns; raise StoreError with its last error when time is up.
-
-        DamagedRecord is treated like StoreError, because a server may lack a table for a moment.
-        A failed attempt may have been written even so, if only the answer of the database was lost.
-        So if a later attempt raises PlanConflict or InvalidTransition, ``is_written`` is called: if
-        it returns True, the write has succeeded. It may raise the errors of the store. ``wait`` is
-        called between two attempts with the seconds to wait.
-        """
-        began = self._clock()
+    It is retried while the store cannot be reached. DamagedRecord is treated like StoreError,
+    because a server may lack a table for a moment. ``wait`` is called between two tries with the
+    seconds to wait. If only the answer of the database was lost, a try that failed was written even
+    so. So if a later one raises PlanConflict or InvalidTransition, ``is_written`` is called: if it
+    returns True, the write has succeeded. It may raise the errors of the store.
+    """
+    began, has_failed = clock(), False
+    for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
         try:
-            attempt()
+            try:
+                write()
+            except (PlanConflict, InvalidTransition):
+                if not (has_failed and is_written()):
+                    raise
         except (StoreError, DamagedRecord) as error:
-            self._retry(error, began, attempt, is_written, wait)
-
-    def _retry(
-        self,
-        error: ApplierError,
-        began: float,
-        attempt: Callable[[], None],
-        is_written: Callable[[], bool],
-        wait: Callable[[float], None],
-    ) -> None:
-        # Warn only once: a full disk stays full for many attempts.
-        level = logging.WARNING
-        for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
-            left = self._patience_s - (self._clock() - began)
+            left = patience_s - (clock() - began)
             if left <= 0:
                 if isinstance(error, StoreError):
-                    raise error
+                    raise
                 raise StoreError(str(error)) from error
+            # Warn only once: a full disk stays full for many tries.
+            level = logging.INFO if has_failed else logging.WARNING
             LOG.log(level, "The record cannot be reached; retrying for %.0f s: %s", left, error)
-            level = logging.INFO
+            has_failed = True
             wait(min(delay_s, left))
-            try:
-                _write_unless_written(attempt, is_written)
-            except (StoreError, DamagedRecord) as reason:
-                error = reason
-            else:
+        else:
+            if has_failed:
                 LOG.warning("The record can be reached again")
-                return
-
-
-def _write_unless_written(attempt: Callable[[], None], is_written: Callable[[], bool]) -> None:
-    try:
-        attempt()
-    except (PlanConflict, InvalidTransition):
-        if not is_written():
-            raise
+            return
