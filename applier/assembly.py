@@ -42,14 +42,20 @@ Answer = TypeVar("Answer")
 class Assembly:
     """The parts that a configuration describes; each is created when it is first used."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self.conf = conf
+    def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
+        self._conf = conf
         self._cloud: Cloud | None = None
         self._making_cloud = threading.Lock()
         #: Wraps the store of each run; the service replaces it, to measure the commits.
         self.measured: Callable[[SqlStore], RunStore] = lambda store: store
         #: Makes the listener that traces a run; set only within :meth:`traced`.
         self._listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
+
+    @property
+    def conf(self) -> cfg.ConfigOpts:
+        """The configuration; a session of a command line reads it when it is first used."""
+        assert self._conf is not None  # noqa: S101
+        return self._conf
 
     def close(self) -> None:
         """Close the store, the cloud and the link to the workers; a later use opens them again."""

@@ -150,7 +150,7 @@ class ActionList(ListVerb):
 
         If the action waits only for a window, its status message names that window.
         """
-        window_of = self.session.assembly.waits_for(plan)
+        window_of = self.session.waits_for(plan)
         ended = {a.uuid for a in plan.actions if a.state not in OPEN}
 
         def with_message(action: Action) -> Action:
@@ -254,7 +254,7 @@ class Why(Verb):
         refuse_planning(settings, None)
         session = self.session
         plan, action = find_part(session.plans, parsed_args.plan, parsed_args.action)
-        lines = explanation.explained(session, session.assembly, plan, action, settings.max_workers)
+        lines = explanation.explained(session, session, plan, action, settings.max_workers)
         width = console(self.app.stdout).width
         for line in lines:
             for part in wrapped(line, 4, width):

@@ -45,7 +45,7 @@ def show_dry_run(verb: Verb, plan: ActionPlan) -> int:
 
     Return the exit code, OUT_OF_DATE if a run would be refused. Nothing is stored or changed.
     """
-    found = dry_run(verb.session.assembly, plan)
+    found = dry_run(verb.session, plan)
     verb.say(f"Cloud: {cloud_of(plan)}")
     _show(verb, found.checked)
     if found.moved is not None:
@@ -152,14 +152,14 @@ class Apply(Verb):
             arguments.refuse(args)
             return plan, False
         document = arguments.chosen(arguments.opened(args.file), args, self.session)
-        document = creation.with_facts(document, self.session.assembly)
+        document = creation.with_facts(document, self.session)
         plan = creation.planned(
             document,
             settings,
             self.session.conf,
             planner=args.planner,
             check_types=args.check_types,
-            cloud=self.session.assembly.cloud_name,
+            cloud=self.session.cloud_name,
         )
         if document.is_plan:
             try:
@@ -204,16 +204,16 @@ def run_shown(
         if verb.session.cloud_needed_by(plan) is not None:
             accepted, asks = args.accept_drift, not args.yes
             drift.require_no_drift(
-                verb.session.assembly, plan, verb.say, accepted=accepted, in_any_case=asks
+                verb.session, plan, verb.say, accepted=accepted, in_any_case=asks
             )
-        dead = plans.foresee(verb.session.assembly, verb.operator, plan) if stopped else None
+        dead = plans.foresee(verb.session, verb.operator, plan) if stopped else None
     asked = f"Go on with plan {plan.uuid[:8]}?" if stopped else question(plan, workers)
     if not args.yes and not verb.agrees(asked):
         verb.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
         return REFUSED
     if stopped:
         with _before_anything_runs():
-            plan = plans.go_on(verb.session.assembly, verb.operator, plan, args.reason, dead)
+            plan = plans.go_on(verb.session, verb.operator, plan, args.reason, dead)
     return foreground.run(verb, plan, settings, events, args.reason)
 
 
@@ -238,7 +238,7 @@ def _require_allowed(verb: Verb, plan: ActionPlan, settings: SetOptions) -> None
     """Raise GuardRefusal if the plan may not run, or not in this way."""
     from applier.configuration import plugin_options
 
-    assembly = verb.session.assembly
+    assembly = verb.session
     assembly.require_allowed(plan)
     given = settings.on_failure
     policy = plugin_options.on_failure_of(assembly.conf, plan)

@@ -31,7 +31,7 @@ class Facts(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        text = rendered(self.session.assembly.facts(), parsed_args.format)
+        text = rendered(self.session.facts(), parsed_args.format)
         self.write(text, parsed_args.out)
         return 0
 
@@ -93,7 +93,7 @@ class _HostVerb(Verb):
             return REFUSED
         self.app.stdout = lasting(self.app.stdout)
         session, settings = self.session, SetOptions()
-        cloud = session.assembly.cloud_name
+        cloud = session.cloud_name
         plan = planned(Document(document), settings, session.conf, cloud=cloud)
         args = argparse.Namespace(yes=args.yes, all=False, accept_drift=False, reason=None)
         return apply.run_shown(self, plan, settings, args, is_new=True)
@@ -131,7 +131,7 @@ class Drain(_HostVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.problems import drain
 
-        facts = self.session.assembly.facts()
+        facts = self.session.facts()
         document, stays = drain.drain(
             facts,
             self.hosts(parsed_args, facts),
@@ -157,7 +157,7 @@ class Undrain(_HostVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.problems import drain
 
-        facts = self.session.assembly.facts()
+        facts = self.session.facts()
         return self.finish(drain.undrain(facts, self.hosts(parsed_args, facts)), parsed_args)
 
 
@@ -172,7 +172,7 @@ class SimulatorShow(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        snapshot = self.session.assembly.simulated_cloud().snapshot()
+        snapshot = self.session.simulated_cloud().snapshot()
         _tell_other(self)
         if parsed_args.format != "table":
             self.app.stdout.write(rendered(snapshot, parsed_args.format))

@@ -74,7 +74,7 @@ class Create(Verb):
         settings = read_settings(parsed_args.set)
         conf = self.session.conf
         document = arguments.chosen(arguments.opened(parsed_args.file), parsed_args, self.session)
-        document = creation.with_facts(document, self.session.assembly, parsed_args.facts_from)
+        document = creation.with_facts(document, self.session, parsed_args.facts_from)
         problem = None
         if document.is_plan:
             plan = creation.planned(
@@ -90,7 +90,7 @@ class Create(Verb):
                 parsed_args.planner,
                 conf,
                 check_types=parsed_args.check_types,
-                cloud=self.session.assembly.cloud_name,
+                cloud=self.session.cloud_name,
                 demands=creation.demands_of(settings, conf),
             )
             plan = creation.with_policy(problem.plan(settings.options), settings)
@@ -136,7 +136,7 @@ class Create(Verb):
         """Write why a new plan may not run yet, or the commands that apply and draw it."""
         short = plan.uuid[:8]
         try:
-            self.session.assembly.require_allowed(plan)
+            self.session.require_allowed(plan)
         except GuardRefusal as refused:
             self.say(f"Not to be run yet: {refused}")
             return
@@ -218,7 +218,7 @@ class Rollback(Verb):
 
         session = self.session
         plan = session.plan(parsed_args.plan)
-        made = roll_back(session.assembly, self.operator, plan, lambda: str(uuid4()))
+        made = roll_back(session, self.operator, plan, lambda: str(uuid4()))
         plan_table.show(
             made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
         )

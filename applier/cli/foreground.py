@@ -113,7 +113,7 @@ def run(
     fail when the terminal goes away, so that the run continues.
     """
     told: deque[str] = deque(maxlen=1)
-    with warnings_sent_to(_MONITORING_LOG, told.append), verb.session.assembly.traced():
+    with warnings_sent_to(_MONITORING_LOG, told.append), verb.session.traced():
         code = _run(verb, plan, settings, events, reason)
     # Below the recap: while the plan runs, only the progress display writes to the terminal.
     for text in told:
@@ -136,7 +136,7 @@ def _run(
         from applier.notifications.lines import EventLines
 
         listeners.append(EventLines(plan, events, clock=now, tell=shown.tell))
-    runner = session.assembly.runner(
+    runner = session.runner(
         listeners=listeners,
         on_failure=settings.on_failure,
         max_workers=settings.max_workers,

@@ -137,7 +137,7 @@ class Purge(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import removal
 
-        before, assembly = parsed_args.older_than, self.session.assembly
+        before, assembly = parsed_args.older_than, self.session
         when = f"before {before:%Y-%m-%d %H:%M} UTC"
         number = len(assembly.store.ended_plans(before))
         if not number:
@@ -198,9 +198,7 @@ def keep(session: Session, path: str, uuid: str) -> str | None:
 
     try:
         plan = session.store.load_plan(uuid)
-        made = content.report(
-            session.assembly, plan, session.max_workers, now=now(), is_stored=True
-        )
+        made = content.report(session, plan, session.max_workers, now=now(), is_stored=True)
         session.store.refresh_plan(plan)
     except PlanNotFound:
         return None

@@ -49,7 +49,7 @@ class ShowPlan(Verb):
         uuid = store.find_plan(parsed_args.plan)
         if parsed_args.format == "table" and not shown_whole:
             kept = store.long_plan(uuid)
-            if kept and not approving.concerns(self.session.assembly, kept.plan):
+            if kept and not approving.concerns(self.session, kept.plan):
                 self._show(kept.plan, kept)
                 if kept.plan.planner == node_states.PLANNER and kept.has_begun:
                     self.say(f"For the states of its nodes: actionplan show {uuid[:8]} --all")
@@ -88,7 +88,7 @@ class ShowPlan(Verb):
 
     def about(self, plan: ActionPlan) -> Iterable[str]:
         """Return lines about who runs the plan, its approvals, and its windows."""
-        assembly, at = self.session.assembly, now()
+        assembly, at = self.session, now()
         return chain(
             claim.claimant_lines(self.session.plans, plan, self.session.record, at),
             approving.lines(assembly, plan),
@@ -101,7 +101,7 @@ class ShowPlan(Verb):
         if form == "message":
             raise InvalidInput([Mistake("a host has no message", place="--node")])
         self.session.require_own_cloud(plan)
-        state = compare_with_facts(plan, host, self.session.assembly.facts())
+        state = compare_with_facts(plan, host, self.session.facts())
         if form == "table":
             for line in lines(state):
                 self.say(line)

@@ -202,7 +202,7 @@ class JobList(ListVerb):
         return _with_addresses(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        with closing(self.session.assembly.machines()) as machines:
+        with closing(self.session.machines()) as machines:
             found = _found(self.session, machines, parsed_args.addresses)
         short = parsed_args.formatter == "table"
         columns = ("machine", "plan", "action", "attempt", "state", "processes", "leftover")
@@ -225,7 +225,7 @@ class JobClean(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Remove the leftovers, and write how many were removed and kept; raises ActionFailed."""
         addresses = parsed_args.addresses
-        with closing(self.session.assembly.machines()) as machines:
+        with closing(self.session.machines()) as machines:
             found = _found(self.session, machines, addresses)
             removed = [job for job in found if job.leftover is Leftover.YES]
             _remove(machines, addresses, removed)

@@ -144,11 +144,11 @@ def rehearse(
                     settings,
                     max_workers=workers,
                     on_failure=plugin_options.on_failure_of(verb.session.conf, plan),
-                    failure_budget=verb.session.assembly.guard.demanded(plan).failure_budget,
+                    failure_budget=verb.session.guard.demanded(plan).failure_budget,
                     advise=not keys,
                     progress=advance,
                 ),
-                not_rehearsed=rehearsals.left_out(verb.session.assembly, plan),
+                not_rehearsed=rehearsals.left_out(verb.session, plan),
             )
             for plan, workers in plans
         ]
@@ -223,7 +223,7 @@ class Simulate(Verb):
             document = arguments.chosen(
                 arguments.opened(parsed_args.file), parsed_args, self.session
             )
-            document = creation.with_facts(document, self.session.assembly)
+            document = creation.with_facts(document, self.session)
         else:
             arguments.refuse(parsed_args)
         known = past_durations(self.session)
@@ -245,7 +245,7 @@ class Simulate(Verb):
                 self.say(sentence(made[0][1].durations))
             return 0
         (plan, found), workers = made[0], plans[0][1]
-        nights = predictions.split_by_window(self.session.assembly, plan, found, workers)
+        nights = predictions.split_by_window(self.session, plan, found, workers)
         if parsed_args.format == "table":
             forecasts.show_forecast(plan, found.forecast, self.app.stdout, whole=parsed_args.all)
             if found.durations.known_from.get(RECORD):
@@ -277,7 +277,7 @@ class Simulate(Verb):
                 self.session.conf,
                 planner=args.planner,
                 check_types=args.check_types,
-                cloud=self.session.assembly.cloud_name,
+                cloud=self.session.cloud_name,
             )
         return plan, settings.max_workers or self.session.max_workers
 

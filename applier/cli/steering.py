@@ -65,7 +65,7 @@ class SetLimits(Verb):
         if not limits:
             text = "one of them is needed, such as --limit type:migrate=1, or --max-workers 2"
             raise InvalidInput([Mistake(text, place="--limit, --max-workers")])
-        plans.set_limits(self.session.assembly, self.operator, plan, limits, parsed_args.reason)
+        plans.set_limits(self.session, self.operator, plan, limits, parsed_args.reason)
         return 0
 
 
@@ -144,9 +144,9 @@ class StartPlan(Verb):
         session, operator = self.session, self.operator
         plan, store = session.plan(parsed_args.plan), session.store
         at, in_window = parsed_args.at, parsed_args.in_window
-        at = start_times.wanted(session.assembly, operator, plan, at, in_window=in_window)
+        at = start_times.wanted(session, operator, plan, at, in_window=in_window)
         accepted, why = parsed_args.accept_drift, parsed_args.reason
-        plans.start(session.assembly, operator, plan, accept_drift=accepted, at=at, why=why)
+        plans.start(session, operator, plan, accept_drift=accepted, at=at, why=why)
         self.say(f"Cloud: {cloud_of(plan)}")
         found = services.present(store, session.cloud_needed_by(plan))
         if found:
@@ -210,7 +210,7 @@ class StopPlan(Verb):
         if how == "pause":
             plans.pause(store, self.operator, plan, why, at_once=at_once)
         else:
-            plans.cancel(self.session.assembly, self.operator, plan, why, at_once=at_once)
+            plans.cancel(self.session, self.operator, plan, why, at_once=at_once)
         return 0
 
     def _asked(self, plan: ActionPlan) -> str | None:
@@ -246,7 +246,7 @@ class ResumePlan(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import plans
 
-        assembly, plan = self.session.assembly, self.session.plan(parsed_args.plan)
+        assembly, plan = self.session, self.session.plan(parsed_args.plan)
         if parsed_args.dry_run:
             plans.foresee(assembly, self.operator, plan)
         else:
@@ -273,7 +273,7 @@ class Approve(Verb):
         from applier.operations import approving
 
         plan = self.session.plan(parsed_args.plan)
-        approving.approve(self.session.assembly, self.operator, plan, parsed_args.reason)
+        approving.approve(self.session, self.operator, plan, parsed_args.reason)
         return 0
 
 
@@ -308,7 +308,7 @@ class ActionForceComplete(ActionVerb):
     def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
         from applier.operations import actions
 
-        actions.force_complete(self.session.assembly, self.operator, plan, action)
+        actions.force_complete(self.session, self.operator, plan, action)
 
 
 class ActionSet(ActionVerb):

@@ -73,7 +73,7 @@ class Diff(Verb):
             self.session.conf,
             # Nothing runs, so a saved plan may come from a machine with other plugins.
             check_types=not document.is_plan,
-            cloud=self.session.assembly.cloud_name,
+            cloud=self.session.cloud_name,
         )
 
 
@@ -230,9 +230,7 @@ class ReportPlan(Verb):
             plan = creation.planned(
                 document, SetOptions(), session.conf, check_types=not document.is_plan
             )
-        made = content.report(
-            session.assembly, plan, session.max_workers, now=now(), is_stored=is_stored
-        )
+        made = content.report(session, plan, session.max_workers, now=now(), is_stored=is_stored)
         text = page.render(made)
         self.write(text, parsed_args.out)
         return 0

@@ -109,7 +109,7 @@ def show_page(verb: Verb, uuid: str) -> int:
     except ImportError:
         raise ConfigurationError(str(MissingExtra("watch --web", "api"))) from None
     logging.getLogger("cheroot").setLevel(logging.ERROR)
-    assembly = verb.session.assembly
+    assembly = verb.session
     token = secrets.token_urlsafe(24)
     strategy = AddressWithToken(token, user())
     application = strategy.around(routing.make(assembly, strategy))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -19,6 +19,7 @@ from applier.errors import StoreError
 from applier.watcher.engine_options import SECTION as ENGINE
 
 if TYPE_CHECKING:
+    from applier.scheduling.verdict import TypePolicy
     from applier.store import PlanStore
     from applier.watcher.actions import WatcherTypes
     from planner.making.registry import ActionTypes
@@ -91,6 +92,14 @@ class WatcherSession(Session):
     def action_types(self) -> ActionTypes:
         types: Any = self.plugins  # both are mappings of types by name, and nothing else
         return cast("ActionTypes", types)
+
+    @cached_property
+    def policies(self) -> Mapping[str, TypePolicy]:
+        """The policies of the action types of ActionPlan, which Watcher's have by name."""
+        from applier.configuration import plugin_options
+        from planner.making.registry import ActionTypes
+
+        return plugin_options.policies(self.conf, ActionTypes())
 
     @property
     def route(self) -> None:
