@@ -309,7 +309,7 @@ def _with_addresses(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -> list[_Listed]:
     """Return the jobs of this machine and of the nodes at these addresses.
 
-    Permits (see :mod:`applier.machines.permit`) are included only if they are leftovers. Raises
+    Permits of attempts are included only if they are leftovers. Raises
     ActionFailed if a node cannot be reached.
     """
     from applier.machines.job_names import attempt_of, is_permit

@@ -7,7 +7,8 @@ from oslo_config import cfg
 
 from applier import configuration
 from applier.machines import OpenMachines
-from applier.machines.settings import SimulationSettings, SshSettings
+from applier.machines.address import SshSettings
+from applier.machines.simulated_nodes import SimulationSettings
 
 
 def open_machines(conf: cfg.ConfigOpts) -> OpenMachines:

@@ -9,25 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from applier.contracts import Machine, StopSignal
+from applier.contracts.attempt_machines import AttemptMachines, RunMachines
 from applier.errors import ActionFailed
 from applier.extras import MissingExtra
 from applier.machines import address as addresses
 from applier.machines import local_jobs
-from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.address import SshSettings
+from applier.machines.attempt_jobs import AttemptJobs, Permit, origin
+from applier.machines.following import GRACE_S
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, is_job_or_permit, mark_of
-from applier.machines.job_scripts import END, FIND, with_arguments
+from applier.machines.job_scripts import ending, finding
 from applier.machines.local import Local
-from applier.machines.permit import Permit, origin
-from applier.machines.settings import SimulationSettings, SshSettings
-from applier.machines.simulated_nodes import NodeSimulation
+from applier.machines.simulated_nodes import NodeSimulation, SimulationSettings
 from planner.plan.states import Outcome
 
 if TYPE_CHECKING:
     from applier.machines.connections import Connections
 
 
-class OpenMachines:
+class OpenMachines(RunMachines):
     """The machines of one run; a connection is made when it is first needed.
 
     A job is a command that goes on if the applier ends: see :mod:`applier.machines.job_scripts`.
@@ -50,11 +51,10 @@ class OpenMachines:
 
     @property
     def origin(self) -> str:
-        """Digits that identify the folder of jobs; see :func:`applier.machines.permit.origin`."""
+        """Digits that identify the folder of jobs here, until the machine restarts."""
         return origin(self._place)
 
     def of_attempt(self, plan: str, action: str, attempt: int) -> OpenAttemptMachines:
-        """Return these machines for one attempt of an action, whose commands can be found again."""
         return OpenAttemptMachines(self, AttemptName(plan, action, attempt), self._place)
 
     def machine(
@@ -73,10 +73,6 @@ class OpenMachines:
         return Remote(connections, self._ssh, known, stop, jobs)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait ``seconds``, divided by the configured speed; return CHANGED.
-
-        Raises ActionFailed if the task is configured to fail, or is stopped.
-        """
         return self._simulation.run(node, task, seconds, stop)
 
     def find(self, address: str | None, prefix: str = "", mark: str = "") -> list[FoundJob]:
@@ -87,8 +83,8 @@ class OpenMachines:
         """
         if address is None:
             return local_jobs.find(self._place, prefix, mark) if self._place else []
-        script, known = with_arguments(FIND, "job", "", prefix, mark), _parsed(address)
-        return list(parse(self._opened().shell(known, script).result(), "job"))
+        shell = self._opened().shell(_parsed(address), finding(prefix, mark))
+        return list(parse(shell.result()))
 
     def listed(self, address: str | None) -> list[FoundJob]:
         """Return all jobs of a machine, each with the processes that outlived its wrapper.
@@ -124,15 +120,13 @@ class OpenMachines:
 
     def end(self, address: str | None, folder: str, mark: str) -> None:
         """End the processes of a job: SIGTERM, and SIGKILL after GRACE_S seconds; wait for that."""
-        tenths = round(local_jobs.GRACE_S * 10)
         if address is not None:
-            script = with_arguments(END, "", folder, mark, tenths)
-            self._opened().shell(_parsed(address), script, local_jobs.GRACE_S).result()
+            script = ending(folder, mark, GRACE_S)
+            self._opened().shell(_parsed(address), script).result()
         elif self._place is not None:
             local_jobs.end(self._place / folder, mark)
 
     def close(self) -> None:
-        """Close all connections."""
         with self._lock:
             if self._connections is not None:
                 self._connections.close()
@@ -151,7 +145,7 @@ class OpenMachines:
             return self._connections
 
 
-class OpenAttemptMachines:
+class OpenAttemptMachines(AttemptMachines):
     """The machines of a run for one attempt of an action: its commands are named after it."""
 
     def __init__(
@@ -164,10 +158,6 @@ class OpenAttemptMachines:
         self.is_prechecking = False
 
     def machine(self, address: str | None, stop: StopSignal) -> Machine:
-        """Return the machine at an address, or this machine for None; nothing connects yet.
-
-        Raises ActionFailed if the address is invalid, or if asyncssh is not installed.
-        """
         if self.is_prechecking:
             return self._opened.machine(address, stop)
         is_taken_over = (address, self._attempt) in self._opened.taken_over
@@ -176,35 +166,17 @@ class OpenAttemptMachines:
         return self._opened.machine(address, stop, jobs)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait ``seconds``, divided by the configured speed; return CHANGED.
-
-        Raises ActionFailed if the task is configured to fail, or is stopped.
-        """
         return self._opened.simulate(node, task, seconds, stop)
 
     def permit(self) -> bool:
-        """Write the permit of this attempt; return False if it cannot be written.
-
-        Without it, no later applier can find out whether the attempt has begun. In a run without a
-        folder of jobs, nothing is written, and True is returned.
-        """
+        # In a run without a folder of jobs, there is no permit, and none is needed.
         return self._permit is None or self._permit.write()
 
     def withdraw_permit(self, *, is_here: bool = False) -> bool:
-        """Withdraw the permit; return True if the attempt has not begun and never will.
-
-        False if it has begun, or if that cannot be known. ``is_here`` says that the attempt may
-        only begin with a permit on this machine.
-        """
         return self._permit is not None and self._permit.withdraw(is_here=is_here)
 
     def find(self, addresses: Sequence[str | None]) -> list[FoundJob]:
-        """Return the last job of this attempt on each of these machines that has one.
-
-        On a machine that has one, :meth:`machine` takes the attempt over from here on. Raises
-        ActionFailed or ConnectionError if a machine cannot be reached, or if its job is in the
-        folder of another user or of another configuration.
-        """
+        """Return the last jobs; on their machines, the attempt is taken over from here on."""
         last: dict[str | None, FoundJob] = {}
         for address, job in self._found(addresses):
             self._opened.taken_over.add((address, self._attempt))
@@ -212,10 +184,6 @@ class OpenAttemptMachines:
         return list(last.values())
 
     def end(self, addresses: Sequence[str | None]) -> None:
-        """End the jobs of this attempt on these machines.
-
-        Raises the same errors as :meth:`find`.
-        """
         for address, job in self._found(addresses):
             if job.is_running:
                 self._opened.end(address, job.folder, self._attempt.job(1).mark)
@@ -231,11 +199,9 @@ class OpenAttemptMachines:
         return here
 
     def let_go(self) -> None:
-        """From now on, a stop leaves the commands of this attempt running."""
         self._let_go.set()
 
     def forget(self) -> None:
-        """Remove the jobs that this attempt has run, and its permit, once its end is on record."""
         for address, jobs in self._jobs.items():
             if jobs.names:
                 self._opened.remove(address, [name.folder for name in jobs.names])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address of a node: ``[user@]host[:port]``."""
+"""How a node is reached over SSH: its address, ``[user@]host[:port]``, and the settings."""
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 #: A regular expression for addresses, for JSON Schema and Python. An IPv6 address is in brackets.
@@ -46,3 +48,26 @@ def host_of(text: object) -> str | None:
         return parse(text).host if isinstance(text, str) else None
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SshSettings:
+    """How nodes are reached over SSH; without ``keys`` (files) the defaults of ssh are tried.
+
+    ``reconnect_timeout_s`` is how long a lost connection is tried again while a command runs.
+    """
+
+    known_hosts: str = "~/.ssh/known_hosts"
+    keys: tuple[str, ...] = ()
+    connect_timeout_s: float = 10.0
+    reconnect_timeout_s: float = 300.0
+
+    @property
+    def known_hosts_path(self) -> str:
+        """Return the absolute path of the file of host keys."""
+        return os.path.abspath(os.path.expanduser(self.known_hosts))
+
+    @property
+    def key_paths(self) -> tuple[str, ...]:
+        """Return the absolute paths of the private keys."""
+        return tuple(os.path.abspath(os.path.expanduser(key)) for key in self.keys)

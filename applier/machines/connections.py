@@ -7,8 +7,8 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 import asyncssh
 
 from applier.errors import ActionFailed
-from applier.machines.address import Address
-from applier.machines.job_scripts import REMOVE, with_arguments
-from applier.machines.settings import SshSettings
+from applier.machines.address import Address, SshSettings
+from applier.machines.job_scripts import removing
 
 LOG = logging.getLogger(__name__)
 # At INFO asyncssh logs every command and channel.
@@ -36,9 +35,14 @@ ANSWER_S = 15.0
 _CLOSE_S = 2.0
 
 _SSH_PORT = 22
+CLOSED = "the connections of this run are closed"
 
 T = TypeVar("T")
 Work = Callable[[asyncssh.SSHClientConnection], Awaitable[T]]
+
+
+class NoAnswer(ConnectionError):
+    """The shell of a node does not answer."""
 
 
 @dataclass(slots=True)
@@ -63,8 +67,8 @@ class Connections:
         self.is_closed = False
         self._removals: set[Future[str]] = set()
         self._lock = threading.Lock()
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="ssh", daemon=True)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
         self._thread.start()
 
     def submit(self, address: Address, work: Work[T]) -> Future[T]:
@@ -75,32 +79,42 @@ class Connections:
         raises an error of asyncssh on a connection that existed before, it is started again on a
         new one. Work that must not start twice raises ConnectionError itself once it has begun.
         """
-        if self.is_closed:
-            raise ConnectionError(f"{address}: the connections of this run are closed")
-        return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
+        return self.start(self._work(address, work))
 
-    def shell(self, address: Address, script: bytes, grace_s: float = 0.0) -> Future[str]:
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine in the thread of the connections; ConnectionError if it has ended."""
+        if self.is_closed:
+            work.close()
+            raise ConnectionError(CLOSED)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Call a function in the thread of the connections, unless they are closed."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function)
+
+    def shell(self, address: Address, script: bytes, within_s: float | None = None) -> Future[str]:
         """Start a script in a shell of a node; the future returns its standard output.
 
         The script is started again on a new connection if the answer is cut off. The future raises
-        as that of :meth:`submit`, and ConnectionError if the shell fails, or does not answer within
-        ANSWER_S + ``grace_s`` seconds.
+        as that of :meth:`submit`, ConnectionError if the shell fails, and NoAnswer if it does not
+        answer within so many seconds, ANSWER_S by default.
         """
-        within_s = ANSWER_S + grace_s
+        limit_s = ANSWER_S if within_s is None else within_s
 
         async def run(connection: asyncssh.SSHClientConnection) -> str:
             try:
-                async with asyncio.timeout(within_s):
-                    return await answer(connection, script)
+                async with asyncio.timeout(limit_s):
+                    return await _answer(connection, script)
             except TimeoutError as reason:
-                text = f"{address}: its shell does not answer within {within_s:g} s"
-                raise ConnectionError(text) from reason
+                text = f"{address}: its shell does not answer within {limit_s:g} s"
+                raise NoAnswer(text) from reason
 
         return self.submit(address, run)
 
     def remove_jobs(self, address: Address, folders: Sequence[str]) -> Future[str]:
         """Start to remove jobs on a node; :meth:`close` waits up to two seconds for it."""
-        future = self.shell(address, with_arguments(REMOVE, "", *folders))
+        future = self.shell(address, removing(folders))
         self._removals.add(future)
         future.add_done_callback(self._removals.discard)
         return future
@@ -110,14 +124,14 @@ class Connections:
         self.is_closed = True
         wait(list(self._removals), _CLOSE_S)
         with self._lock:
-            if self.loop.is_closed():
+            if self._loop.is_closed():
                 return
             with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(2 * _CLOSE_S)
-            self.loop.call_soon_threadsafe(self.loop.stop)
+                asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(2 * _CLOSE_S)
+            self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_CLOSE_S)
             if not self._thread.is_alive():
-                self.loop.close()
+                self._loop.close()
 
     async def _work(self, address: Address, work: Work[T]) -> T:
         shared = self._shared.setdefault(address, _SharedConnection())
@@ -187,12 +201,12 @@ class Connections:
                     await connection.wait_closed()
         for connection in made:
             connection.abort()
-        for task in asyncio.all_tasks(self.loop) - {asyncio.current_task()}:
+        for task in asyncio.all_tasks(self._loop) - {asyncio.current_task()}:
             task.cancel()
         await asyncio.sleep(0)
 
 
-async def answer(connection: asyncssh.SSHClientConnection, script: bytes) -> str:
+async def _answer(connection: asyncssh.SSHClientConnection, script: bytes) -> str:
     """Run a script in a shell of a node, and return its standard output.
 
     Raises an error of asyncssh if the output may not be whole.
@@ -210,6 +224,14 @@ async def answer(connection: asyncssh.SSHClientConnection, script: bytes) -> str
     if done.exit_status != 0:
         raise asyncssh.ConnectionLost(f"its shell has failed with exit code {done.exit_status}")
     return bytes(done.stdout or b"").decode(errors="replace")  # type: ignore[arg-type]
+
+
+def result(future: Future[T]) -> T:
+    """Return the result of a future; raise ConnectionError if the connections were closed."""
+    try:
+        return future.result()
+    except CancelledError:
+        raise ConnectionError(CLOSED) from None
 
 
 def sentence(reason: Exception) -> str:

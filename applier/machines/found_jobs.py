@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a job on its machine, its exit code, and the error if its end is not known."""
+"""The state of a job on its machine, its exit code, and the error if its end is not known.
+
+=============  =======================================  =========================================
+State          What is seen on the machine              What a follower does
+=============  =======================================  =========================================
+missing        no folder                                begins it, unless it was seen before
+none           a folder; the wrapper has not begun      begins it, or waits for a wrapper that
+                                                        starts
+runs           the wrapper in ``pid`` lives             passes output on until it does not
+killed, left   it does not; processes of the job do     passes output on until they have ended
+killed         none of them runs, and there is no       ends: the exit code is lost
+               ``rc``
+restarted      the boot in ``pid`` is another           ends: the exit code is lost
+ended          the exit code in ``rc``                  ends with it
+elsewhere      no folder, but processes of the job      never begins it: its folder is that of
+                                                        another user or configuration
+=============  =======================================  =========================================
+"""
 
 from __future__ import annotations
 
@@ -8,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from applier.errors import JobLost
+from applier.errors import ActionFailed, JobLost
 
 #: Above this, the exit code of a shell means a signal.
 _SIGNALLED = 128
@@ -86,15 +103,15 @@ _SENTENCES = {
 }
 
 
-def parse(printed: str, tag: str) -> Iterator[FoundJob]:
-    """Yield the jobs of the lines that the script FIND has printed.
+def parse(printed: str) -> Iterator[FoundJob]:
+    """Yield the jobs of the lines that a script to find or end jobs has printed.
 
-    >>> list(parse("welcome\\nT p.a.1.1 ended 7 -\\n", "T"))[0].code
+    >>> list(parse("welcome\\njob p.a.1.1 ended 7 -\\n"))[0].code
     7
     """
     for line in printed.splitlines():
         words = line.split()
-        if len(words) >= 5 and words[0] == tag:
+        if len(words) >= 5 and words[0] == "job":
             _, folder, state, code, age, *left = words
             yield FoundJob(
                 folder,
@@ -115,20 +132,30 @@ def exit_code(code: int) -> int:
     return -number if number in signal.valid_signals() else code
 
 
-def lost(state: JobState, left: tuple[int, ...] = (), host: str | None = None) -> JobLost:
-    """Return the error for a job that was started, and whose end is not known."""
+def code_of(found: FoundJob, why: str | None, host: str | None = None) -> int | None:
+    """Return the exit code of a job that is not followed any more; None if it still runs.
+
+    ``why`` is the reason why it was ended, if it was. Raises JobLost if the code will never be
+    known, and ActionFailed if the command has not begun, for example because of a full disk.
+    """
     where = f"{host}: " if host else ""
-    if state is JobState.RESTARTED:
+    if found.state is JobState.ENDED:
+        return found.code
+    if why and found.is_running:
+        return None
+    if why and found.may_be_left:
+        return -signal.SIGKILL
+    if found.state is JobState.NONE and not found.left:
+        raise ActionFailed(f"{where}not started: {found.folder} cannot be written")
+    if found.state is JobState.RESTARTED:
         machine = "the node" if host else "this machine"
-        return JobLost(f"{where}{machine} was restarted while the command ran", is_over=True)
-    if state is JobState.MISSING:
-        text = f"{where}the folder of the command was removed while it ran"
-        return JobLost(text, is_over=False)
-    if left:
-        text = f"{where}the shell of the command was killed, and processes of it still run: "
-        text += _pids(left)
-        return JobLost(text, is_over=False)
-    return JobLost(f"{where}the command was killed together with its shell", is_over=True)
+        raise JobLost(f"{where}{machine} was restarted while the command ran", is_over=True)
+    if found.state is JobState.MISSING:
+        raise JobLost(f"{where}the folder of the command was removed while it ran", is_over=False)
+    if found.left:
+        text = "the shell of the command was killed, and processes of it still run: "
+        raise JobLost(f"{where}{text}{_pids(found.left)}", is_over=False)
+    raise JobLost(f"{where}the command was killed together with its shell", is_over=True)
 
 
 def _pids(pids: tuple[int, ...]) -> str:

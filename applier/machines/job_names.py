@@ -14,7 +14,7 @@ VARIABLE = "ACTIONPLAN_JOB"
 _UNNAMED = "unnamed"
 #: The name of a folder that is being removed begins with this.
 REMOVED = ".removed-"
-#: The folder of a permit begins with this; see :mod:`applier.machines.permit`.
+#: The folder of a permit begins with this; see :mod:`applier.machines.attempt_jobs`.
 _PERMIT = "permit"
 
 

@@ -143,7 +143,7 @@ members() {
 #: folder, print a line with the state ``elsewhere`` for processes whose folder is in another place.
 #: Marks of other users cannot be read, but the folder is an argument of the wrapper. Arguments:
 #: tag, place or an empty text, prefix, mark.
-FIND = (
+_FIND = (
     _FUNCTIONS
     + r"""
 tag=$1 prefix=$3 mark=$4 found=
@@ -246,10 +246,10 @@ case $state in killed) tell "$state" $(marked "$mark") ;; *) tell $state ;; esac
 """.replace("ENDED", ENDED)
 
 #: End the processes of a job: SIGTERM, then SIGKILL for those that are left after some tenths of a
-#: second. The wrapper stays, to write the exit code. Then print a line as FIND does, with the tag
+#: second. The wrapper stays, to write the exit code. Then print a line as _FIND does, with the tag
 #: ``job``, after what start-up files may have printed. Arguments: place or an empty text, folder,
 #: mark, tenths.
-END = (
+_END = (
     _FUNCTIONS
     + r"""
 place "$1"
@@ -293,7 +293,7 @@ exit 0
 
 #: Remove jobs, each of which is renamed first, and the folders that interrupted removals have left.
 #: Arguments: place or an empty text, folders.
-REMOVE = (
+_REMOVE = (
     _FUNCTIONS
     + r"""
 place "$1"
@@ -305,7 +305,25 @@ exit 0
 )
 
 
-def with_arguments(script: str, *arguments: object) -> bytes:
+def finding(prefix: str, mark: str, place: str = "") -> bytes:
+    """Return the script that prints the jobs whose folders begin with a prefix.
+
+    Without a ``place``, here and below, the folder of jobs is that of the user of a node.
+    """
+    return _with_arguments(_FIND, "job", place, prefix, mark)
+
+
+def ending(folder: str, mark: str, grace_s: float, place: str = "") -> bytes:
+    """Return the script that ends a job, by SIGKILL after ``grace_s`` seconds."""
+    return _with_arguments(_END, place, folder, mark, round(10 * grace_s))
+
+
+def removing(folders: Sequence[str]) -> bytes:
+    """Return the script that removes jobs on a node."""
+    return _with_arguments(_REMOVE, "", *folders)
+
+
+def _with_arguments(script: str, *arguments: object) -> bytes:
     """Return a script as the input of a shell, with a line that sets its arguments before it."""
     return f"set -- {shlex.join(map(str, arguments))}\n{script}".encode()
 
@@ -335,7 +353,7 @@ def running(
     lines = ["start() {", "(", *exports, marked, command, ") </dev/null >/dev/null 2>&1 &"]
     how = 0 if not may_begin else 2 if is_there else 1
     text = "\n".join([_FUNCTIONS, *lines, "started=$!", "}", _RUN])
-    return with_arguments(text, tag, name.folder, name.mark, seen, how)
+    return _with_arguments(text, tag, name.folder, name.mark, seen, how)
 
 
 def check(program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:

@@ -7,18 +7,23 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from applier import whole_files
-from applier.contracts import Content, Ended, StopSignal
+from applier.contracts import Content, Ended, Machine, StopSignal
 from applier.errors import ActionFailed
-from applier.machines import job_scripts, local_jobs
+from applier.machines import job_scripts
 from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.following import Tail
+from applier.machines.job_names import unnamed
+from applier.machines.local_jobs import LocalJob
 
 
-class Local:
+class Local(Machine):
     """The machine on which the applier runs, for one attempt of an action.
 
-    ``jobs`` names its commands, whose folders are in ``place``.
+    ``jobs`` names its commands, whose folders are in ``place``; without both, they cannot be found
+    again, and are removed at their end. They run in the applier's own environment.
     """
 
     def __init__(
@@ -35,21 +40,14 @@ class Local:
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> Ended:
-        """Run a program in the applier's own environment, extended by ``env``."""
         job_scripts.check(program, env or {}, cwd)
-        return local_jobs.run(
-            program,
-            stop=self._stop,
-            output=output,
-            env={**os.environ, **(env or {})},
-            cwd=cwd,
-            timeout_s=timeout_s,
-            place=self._place,
-            jobs=self._jobs,
-        )
+        given = program, Tail(output), {**os.environ, **(env or {})}, cwd, timeout_s
+        if self._place is not None and self._jobs is not None:
+            return LocalJob(self._place, self._jobs.next(), self._stop, self._jobs).run(*given)
+        with TemporaryDirectory(prefix="actionplan-", ignore_cleanup_errors=True) as folder:
+            return LocalJob(Path(folder), unnamed(), self._stop).run(*given)
 
     def read(self, path: str) -> Content | None:
-        """Return content and permissions of a file, or None if it does not exist."""
         try:
             with open(path, "rb") as file:
                 return Content(file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))
@@ -59,7 +57,6 @@ class Local:
             raise _refused(path, reason) from reason
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        """Replace a file as a whole, so that no reader sees half of it; a link is followed."""
         self._begin()
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +65,6 @@ class Local:
             raise _refused(path, reason) from reason
 
     def files(self, folder: str) -> list[str]:
-        """List the files below a folder, relative to it; links are not followed."""
         found: list[str] = []
         for inside, folders, names in os.walk(folder, onerror=_raise):
             links = [name for name in folders if os.path.islink(os.path.join(inside, name))]
@@ -76,7 +72,6 @@ class Local:
         return sorted(found)
 
     def remove(self, path: str) -> None:
-        """Remove a file if it exists."""
         self._begin()
         try:
             Path(path).unlink(missing_ok=True)
@@ -84,7 +79,6 @@ class Local:
             raise _refused(path, reason) from reason
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Return no options and the path itself: the destination is on this machine."""
         return [], path
 
     def _begin(self) -> None:

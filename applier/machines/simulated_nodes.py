@@ -9,12 +9,22 @@ import os
 import re
 import threading
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from applier.contracts import StopSignal
 from applier.errors import ActionFailed, ConfigurationError
-from applier.machines.settings import SimulationSettings
 from planner.plan.states import Outcome
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimulationSettings:
+    """How simulated nodes behave; see :class:`NodeSimulation`."""
+
+    speed: float = 1.0
+    failures: tuple[str, ...] = ()
+    seed: int = 0
+    log: str | None = None
 
 
 class NodeSimulation:

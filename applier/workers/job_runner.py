@@ -330,8 +330,8 @@ class JobRunner:
 def worker_name(host: str, pid: int, origin: str) -> str:
     """Return a unique name for a worker: ``HOST:PID:LETTERS``.
 
-    The letters are the ``origin`` of its permits (see :func:`applier.machines.permit.origin`) and
-    four random ones.
+    The letters are the ``origin`` of its permits, see
+    :func:`applier.machines.attempt_jobs.origin`, and four random ones.
     """
     return f"{host}:{pid}:{origin}{uuid4().hex[:4]}"
 

@@ -54,7 +54,7 @@ Ctrl-C let running actions end, and no more begin; the second Ctrl-C ends it at 
 def _worker(assembly: Assembly, origin: str) -> Worker:
     """Return the registration of this worker.
 
-    ``origin`` is that of its permits (see :func:`applier.machines.permit.origin`).
+    ``origin`` is that of its permits (see :func:`applier.machines.attempt_jobs.origin`).
     """
     conf, host = assembly.conf, this_host()
     return Worker(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from applier.machines import local_jobs, remote, remote_program
+from applier.machines import following, remote_jobs
 
 #: A time-out that no slow machine reaches.
 HOUR_S = 3600.0
@@ -30,6 +30,5 @@ def hurry(monkeypatch: pytest.MonkeyPatch, is_so: Callable[[], object]) -> None:
 
     A node then has as long as it needs to answer that it has ended a command.
     """
-    for module in (local_jobs, remote):
-        monkeypatch.setattr(module, "time", Clock(is_so))
-    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(following, "time", Clock(is_so))
+    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)

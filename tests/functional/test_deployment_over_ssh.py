@@ -20,7 +20,7 @@ from applier.actions.node_commands import Shell
 from applier.actions.node_files import UploadFile
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
-from applier.machines.settings import SshSettings
+from applier.machines.address import SshSettings
 from applier.run import resume
 from applier.storage.sql import SqlStore
 from applier.testing.temporary_store import TemporaryStore

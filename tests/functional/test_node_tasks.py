@@ -21,7 +21,7 @@ from applier.actions.node_commands import Puppet, Reboot, Shell
 from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, local_jobs
+from applier.machines import OpenMachines, following
 from planner.plan.states import Outcome
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -320,7 +320,7 @@ def test_a_node_that_does_not_restart_fails(boots, node, stop, monkeypatch):
 
 def test_a_restart_that_a_stop_could_not_end_may_still_come(boots, server, machines, monkeypatch):
     """Its wrapper is stopped, and so never tells its exit code."""
-    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+    monkeypatch.setattr(following, "GRACE_S", 0.2)
     text = f"kill -STOP $PPID; echo $PPID > {boots}/wrapper; echo begun; exec sleep 1000"
     program(boots, "reboot", f"#!/bin/sh\n{text}\n")
     stop = threading.Event()

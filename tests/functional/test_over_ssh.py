@@ -21,7 +21,7 @@ from sshd import Sshd, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, remote_program
+from applier.machines import OpenMachines, remote_jobs
 from applier.machines.connections import Connections
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -44,7 +44,7 @@ def own_sshd(tmp_path: Path) -> Iterator[Sshd]:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a loaded machine all its time to answer the request to end a command."""
-    monkeypatch.setattr(remote_program, "_ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(remote_jobs, "_ANSWER_S", PATIENCE_S)
 
 
 Open = Callable[..., Machine]
@@ -159,7 +159,7 @@ def test_what_start_up_files_print_is_no_output_and_a_node_that_runs_nothing_say
 
 @pytest.mark.parametrize("why", ["timeout", "stop", pytest.param("deaf", marks=pytest.mark.long)])
 def test_a_program_that_never_returns_is_ended_with_all_its_group(node, stop, monkeypatch, why):
-    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
     numbers = Numbers()
     program = ["/bin/sh", "-c", f"trap '' TERM; {NEVER[2]}; wait"] if why == "deaf" else NEVER
     if why == "stop":
@@ -174,18 +174,18 @@ def test_a_program_that_never_returns_is_ended_with_all_its_group(node, stop, mo
     assert not any(map(lives, numbers.pids))
 
 
-def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
-    monkeypatch.setattr(remote_program, "DRAIN_S", 0.05)
-    monkeypatch.setattr(remote_program, "_PIECES", 4)
+def test_output_that_is_taken_slowly_is_not_lost(node):
+    """Its reader needs longer than a node is waited for when its shell has ended."""
     sizes = []
 
     def count(text: str) -> None:
         sizes.append(len(text))
         threading.Event().wait(0.02)
 
-    line = "head -c 1000000 /dev/zero | tr '\\0' x"
+    # More than is kept here and on the way.
+    line = "head -c 6000000 /dev/zero | tr '\\0' x"
     assert node.run(["/bin/sh", "-c", line], output=count).code == 0
-    assert sum(sizes) == 1_000_000
+    assert sum(sizes) == 6_000_000
 
 
 @pytest.mark.long
@@ -254,7 +254,7 @@ def slow_link(own_sshd: Sshd) -> Iterator[int]:
 def test_a_stop_ends_one_whose_output_is_still_on_its_way(
     own_sshd, slow_link, open_machine, stop, monkeypatch
 ):
-    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
     jobs = own_sshd.jobs
 
     def end_once_it_is_written(_: str) -> None:
@@ -380,7 +380,7 @@ def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reach
 def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one(
     own_sshd, open_machine, stop, monkeypatch
 ):
-    monkeypatch.setattr(remote_program, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
     numbers = Numbers()
 
     def cut(text: str) -> None:

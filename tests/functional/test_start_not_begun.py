@@ -22,10 +22,9 @@ from command_line import CommandLine, wait_until
 from sshd import Sshd, state_of
 
 from applier.engines.attempts import AttemptsInProgress
-from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import is_permit
 from applier.machines.local_jobs import LocalJob
-from applier.machines.permit import Permit
 from applier.run import interrupted_actions
 from planner.plan.states import ActionState, PlanState
 

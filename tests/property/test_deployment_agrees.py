@@ -15,7 +15,7 @@ from applier.actions.markers import Anchor, Skipped
 from applier.actions.node_commands import Puppet
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
-from applier.machines.settings import SimulationSettings
+from applier.machines.simulated_nodes import SimulationSettings
 from applier.run import node_states
 from applier.run.node_states import Status, Word
 from applier.testing.trials import Trial

@@ -13,7 +13,7 @@ from applier.actions import nodes
 from applier.actions.node_commands import Shell
 from applier.contracts import ActionContext, Ended, Verified
 from applier.errors import ActionFailed, JobLost
-from applier.machines import local_jobs
+from applier.machines import following
 from planner.plan.states import Outcome
 
 pytestmark = pytest.mark.slow
@@ -163,7 +163,7 @@ def test_what_is_broken_outside_of_it_is_not_taken_for_its_failure(cloud, stop, 
     def broken(text: str) -> None:
         raise RuntimeError("the record is gone")
 
-    monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+    monkeypatch.setattr(following, "GRACE_S", 0.2)
     context = ActionContext(cloud=lambda: cloud, output=broken)
     with pytest.raises(RuntimeError, match="the record is gone"):
         run(context, stop, argv=[sys.executable, "-c", "print(1, flush=True); input()"])

@@ -12,7 +12,7 @@ from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from applier.machines import OpenMachines
-from applier.machines.settings import SimulationSettings
+from applier.machines.simulated_nodes import SimulationSettings
 from planner.plan.model import Touch
 from planner.plan.states import Outcome
 

@@ -12,7 +12,8 @@ from applier.assembly import Assembly
 from applier.configuration import shared_file
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
-from applier.machines.settings import SimulationSettings, SshSettings
+from applier.machines.address import SshSettings
+from applier.machines.simulated_nodes import SimulationSettings
 from planner import make_plan
 from planner.errors import BrokenPlugin, InvalidInput
 from planner.making import registry

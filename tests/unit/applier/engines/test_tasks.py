@@ -21,7 +21,7 @@ from applier.engines.attempts import Threads
 from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.engines.tasks import only_waiting, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost
-from applier.machines import OpenMachines, local_jobs
+from applier.machines import OpenMachines, following
 from applier.store.worker_jobs import StopReason
 from applier.testing.trials import plugin
 from planner.making.registry import ActionTypes
@@ -387,7 +387,7 @@ def killed_at_the_end(place):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["stop", "time-out"])
 def test_a_command_that_could_not_be_ended_is_in_doubt_and_is_given_up(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(local_jobs, "GRACE_S", 0.1)
+    monkeypatch.setattr(following, "GRACE_S", 0.1)
     told, place = tmp_path / "told", tmp_path / "jobs"
     os.mkfifo(told)
     given = {"command": ENDLESS.format(f" >{told}")}

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from applier.errors import JobLost
-from applier.machines import local_jobs
-from applier.machines.local_jobs import run
+from applier.machines import following, local_jobs
+from applier.machines.local import Local
 
 pytestmark = pytest.mark.slow
 #: Seconds that a slow machine may take, and less than the programs of these tests would.
@@ -76,6 +76,10 @@ def stop() -> threading.Event:
 def first_number(printed: Printed) -> int:
     """Return the first word; a shell whose child is killed before it may print more."""
     return int(printed.text.split()[0])
+
+
+def run(program, *, stop, output, env=None, timeout_s=None):
+    return Local(stop).run(program, output=output, env=env, timeout_s=timeout_s)
 
 
 def shell(line: str) -> list[str]:
@@ -192,10 +196,10 @@ def test_a_program_that_closes_its_output_is_waited_for(stop, tmp_path):
 
 @pytest.mark.parametrize("why", ["stop", "timeout"])
 def test_its_whole_group_is_ended(stop, why, monkeypatch):
-    monkeypatch.setattr(local_jobs, "GRACE_S", HOUR_S)
+    monkeypatch.setattr(following, "GRACE_S", HOUR_S)
     up = stop if why == "stop" else threading.Event()
     if why == "timeout":
-        monkeypatch.setattr(local_jobs, "time", Clock(up))
+        monkeypatch.setattr(following, "time", Clock(up))
     line = "sleep 600 & echo $!; wait"
     ended = run(shell(line), stop=stop, output=(printed := Printed(up)), timeout_s=HOUR_S)
     assert (ended.why, ended.code) == (why, -signal.SIGTERM)
@@ -209,9 +213,9 @@ def short_grace(monkeypatch) -> None:
     end = local_jobs.end
 
     def end_soon(*given):
-        monkeypatch.setattr(local_jobs, "GRACE_S", 0.2)
+        monkeypatch.setattr(following, "GRACE_S", 0.2)
         end(*given)
-        monkeypatch.setattr(local_jobs, "GRACE_S", PATIENCE_S)
+        monkeypatch.setattr(following, "GRACE_S", PATIENCE_S)
 
     monkeypatch.setattr(local_jobs, "end", end_soon)
 
@@ -237,7 +241,7 @@ def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop):
 
 
 def test_a_grandchild_has_the_grace_to_tidy_up_in(stop, tmp_path, monkeypatch):
-    monkeypatch.setattr(local_jobs, "GRACE_S", PATIENCE_S)
+    monkeypatch.setattr(following, "GRACE_S", PATIENCE_S)
     note, printed = tmp_path / "note", Printed(stop)
     tidies = (
         f"trap 'sleep 0.2; echo tidy > {note}; exit' TERM; echo up; while :; do sleep 0.05; done"
@@ -249,7 +253,7 @@ def test_a_grandchild_has_the_grace_to_tidy_up_in(stop, tmp_path, monkeypatch):
 
 
 def test_what_it_prints_while_it_ends_is_kept(stop, monkeypatch):
-    monkeypatch.setattr(local_jobs, "GRACE_S", PATIENCE_S)
+    monkeypatch.setattr(following, "GRACE_S", PATIENCE_S)
     printed = Printed(stop)
     line = "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.02; done"
     ended = run(shell(line), stop=stop, output=printed)

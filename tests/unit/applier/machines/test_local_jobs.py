@@ -19,10 +19,12 @@ from pathlib import Path
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, job_scripts, local_job_process, local_jobs
-from applier.machines.attempt_jobs import LET_GO, AttemptJobs
+from applier.machines import OpenMachines, job_scripts, local_jobs
+from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.following import LET_GO
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
+from applier.machines.local import Local
 from applier.machines.local_jobs import LocalJob
 
 pytestmark = pytest.mark.slow
@@ -47,13 +49,9 @@ def lives(pid: int) -> bool:
 
 
 def run(place: Path, line: str, *, stop=None, output=lambda _: None, let_go=None):
-    return local_jobs.run(
-        ["/bin/sh", "-c", line],
-        stop=stop or threading.Event(),
-        output=output,
-        place=place,
-        jobs=AttemptJobs(ATTEMPT, let_go or threading.Event()),
-    )
+    jobs = AttemptJobs(ATTEMPT, let_go or threading.Event())
+    machine = Local(stop or threading.Event(), place, jobs)
+    return machine.run(["/bin/sh", "-c", line], output=output)
 
 
 def test_a_job_leaves_its_output_and_its_exit_code(place):
@@ -276,18 +274,16 @@ def test_one_whose_program_and_folder_are_gone_is_followed(place, tmp_path):
     script.chmod(0o755)
 
     def upgrade() -> int | None:
-        jobs = AttemptJobs(ATTEMPT, threading.Event())
-        given = {"stop": threading.Event(), "output": lambda _: None, "cwd": str(folder)}
-        return local_jobs.run([str(script)], place=place, jobs=jobs, **given).code
+        machine = Local(threading.Event(), place, AttemptJobs(ATTEMPT, threading.Event()))
+        return machine.run([str(script)], output=lambda _: None, cwd=str(folder)).code
 
     assert [upgrade(), upgrade()] == [3, 3]
 
 
 def test_one_that_cannot_be_started_leaves_no_folder(place):
-    jobs = AttemptJobs(ATTEMPT, threading.Event())
-    given = {"stop": threading.Event(), "output": lambda _: None}
+    machine = Local(threading.Event(), place, AttemptJobs(ATTEMPT, threading.Event()))
     with pytest.raises(FileNotFoundError):
-        local_jobs.run(["/no/such/program"], place=place, jobs=jobs, **given)
+        machine.run(["/no/such/program"], output=lambda _: None)
     assert list(place.iterdir()) == []
 
 
@@ -371,7 +367,7 @@ def test_one_waits_for_descriptors_before_and_after_it_has_begun(place, monkeypa
             taken.close()
             return False
 
-    waiting = local_job_process.once_granted
+    waiting = local_jobs.once_granted
 
     def short(make, stop):
         taken.enter_context(without_descriptors())
@@ -432,16 +428,16 @@ LETS_GO = """
 import sys, threading
 from pathlib import Path
 from applier.errors import JobLost
-from applier.machines import local_jobs
-from applier.machines.attempt_jobs import LET_GO, AttemptJobs
+from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.job_names import AttemptName
+from applier.machines.local import Local
 
 stop, let_go = threading.Event(), threading.Event()
 let_go.set()
 line = ["/bin/sh", "-c", "echo one; exec sleep 1000"]
 jobs = AttemptJobs(AttemptName(sys.argv[2], "a", 1), let_go)
 try:
-    local_jobs.run(line, stop=stop, output=lambda _: stop.set(), place=Path(sys.argv[1]), jobs=jobs)
+    Local(stop, Path(sys.argv[1]), jobs).run(line, output=lambda _: stop.set())
 except JobLost as left:
     print(left)
 """
@@ -534,16 +530,16 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(
         gate.touch()
         return found[-1:]
 
-    is_run_by_another = LocalJob._is_run_by_another
+    goes_on = LocalJob._goes_on
 
     def asks_late(*given):
         if ends_first:
             gate.touch()
             started[0].wait(PATIENCE_S)
-        return is_run_by_another(*given)
+        return goes_on(*given)
 
     monkeypatch.setattr(local_jobs, "find", looks)
-    monkeypatch.setattr(LocalJob, "_is_run_by_another", asks_late)
+    monkeypatch.setattr(LocalJob, "_goes_on", asks_late)
     printed = []
     ended = run(place, line, output=printed.append)
     started[0].wait(PATIENCE_S)
@@ -560,14 +556,14 @@ def test_what_an_earlier_command_has_left_is_not_taken_for_one_that_starts(place
     """The applier was killed when it had made the folder of the second command."""
     first, taken_over = (AttemptJobs(ATTEMPT, threading.Event()) for _ in range(2))
     printed: list[str] = []
-    given = {"stop": threading.Event(), "output": printed.append, "place": place}
-    local_jobs.run(["/bin/sh", "-c", LEAVES], jobs=first, **given)
+    machine, taker = (Local(threading.Event(), place, jobs) for jobs in (first, taken_over))
+    machine.run(["/bin/sh", "-c", LEAVES], output=printed.append)
     (place / ATTEMPT.job(2).folder).mkdir()
     codes: list[int | None] = []
 
     def take_over() -> None:
         for line in (LEAVES, "exit 5"):
-            codes.append(local_jobs.run(["/bin/sh", "-c", line], jobs=taken_over, **given).code)
+            codes.append(taker.run(["/bin/sh", "-c", line], output=printed.append).code)
 
     follower = threading.Thread(target=take_over, daemon=True)
     follower.start()
@@ -707,7 +703,7 @@ def test_the_marks_of_two_attempts_are_told_apart(place):
         stop.set()
 
     line = ["/bin/sh", "-c", "echo up; exec sleep 1000"]
-    local_jobs.run(line, stop=stop, output=look, place=place, jobs=jobs)
+    Local(stop, place, jobs).run(line, output=look)
     assert printed == ["up\n"]
 
 
@@ -751,10 +747,10 @@ def test_processes_whose_folder_is_in_another_place_of_a_node_are_found(place, m
 
 def found_on_node(prefix: str, mark: str) -> list[FoundJob]:
     """Run the script that looks for jobs as on a node, whose place is that of its user."""
-    script = job_scripts.with_arguments(job_scripts.FIND, "job", "", prefix, mark)
+    script = job_scripts.finding(prefix, mark)
     done = subprocess.run(["/bin/sh", "-s"], input=script, capture_output=True, check=True)
     assert not done.stderr
-    return list(parse(done.stdout.decode(), "job"))
+    return list(parse(done.stdout.decode()))
 
 
 @pytest.mark.parametrize("uuid", ["a/b", "..", "a.b", "ä ö", "%2e", "*"])

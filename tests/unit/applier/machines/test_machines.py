@@ -79,4 +79,4 @@ def test_a_search_here_whose_shell_is_killed_does_not_say_that_no_command_runs(
 @pytest.mark.slow
 def test_an_interrupt_from_the_keyboard_does_not_reach_a_shell_that_ends_commands():
     """It goes to all processes of the session that has the terminal."""
-    assert int(local_jobs._shell("ps -o sid= -p $$")) != os.getsid(0)
+    assert int(local_jobs._shell(b"ps -o sid= -p $$")) != os.getsid(0)

@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from applier.errors import ActionFailed
-from applier.machines import permit
-from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines import attempt_jobs
+from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import AttemptName
 from applier.machines.local import Local
-from applier.machines.permit import Permit
 
 ATTEMPT = AttemptName(uuid.uuid4().hex, "a", 1)
 
@@ -66,7 +65,7 @@ def test_nothing_is_known_of_an_attempt_without_a_permit(tmp_path):
 
 def test_a_restart_of_the_machine_ends_what_is_known(tmp_path, monkeypatch):
     given(tmp_path)
-    monkeypatch.setattr(permit, "_boot_id", lambda: "another")
+    monkeypatch.setattr(attempt_jobs, "_boot_id", lambda: "another")
     assert not other(tmp_path).withdraw()
 
 
@@ -146,15 +145,15 @@ def test_one_that_was_used_is_known_where_it_would_have_to_be(tmp_path):
 
 def test_permits_have_the_same_origin_in_one_folder_until_a_restart(tmp_path, monkeypatch):
     mine, its = tmp_path / "mine", tmp_path / "its"
-    assert permit.origin(mine) == permit.origin(mine)
-    assert permit.origin(mine) != permit.origin(its)
-    before = permit.origin(mine)
-    monkeypatch.setattr(permit, "_boot_id", lambda: "another")
-    assert permit.origin(mine) != before
+    assert attempt_jobs.origin(mine) == attempt_jobs.origin(mine)
+    assert attempt_jobs.origin(mine) != attempt_jobs.origin(its)
+    before = attempt_jobs.origin(mine)
+    monkeypatch.setattr(attempt_jobs, "_boot_id", lambda: "another")
+    assert attempt_jobs.origin(mine) != before
 
 
 @pytest.mark.parametrize("place", [None, "file/jobs"])
 def test_where_there_can_be_no_permits_no_two_origins_are_the_same(tmp_path, place):
     (tmp_path / "file").touch()
     folder = None if place is None else tmp_path / place
-    assert permit.origin(folder) != permit.origin(folder)
+    assert attempt_jobs.origin(folder) != attempt_jobs.origin(folder)

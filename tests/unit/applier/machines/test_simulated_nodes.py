@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from applier.errors import ActionFailed, ConfigurationError
-from applier.machines.settings import SimulationSettings
-from applier.machines.simulated_nodes import NodeSimulation
+from applier.machines.simulated_nodes import NodeSimulation, SimulationSettings
 
 
 def failing(share: str, seed: int) -> set[tuple[str, str]]:
