@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from applier.machines.address import SshSettings
 from command_line import PATIENCE_S, wait_until
 from programs import find
+
+from applier.machines.address import SshSettings
 
 #: sshd of root wants this folder, which is made when a machine starts.
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
