@@ -69,6 +69,18 @@ def released(name: str) -> list[Task]:
     return found
 
 
+def files() -> list[Path]:
+    """Return all files with task sets in that folder, or skip the test."""
+    found = (
+        sorted(Path(os.environ[VARIABLE]).glob("fuel-library-*.yaml"))
+        if VARIABLE in os.environ
+        else []
+    )
+    if not found:
+        pytest.skip(f"no files: {VARIABLE} names the folder that holds task sets of Fuel")
+    return found
+
+
 def nodes(tasks: Sequence[Task], workers: int) -> list[Task]:
     """Return three controllers and so many compute nodes, by the names of roles in the set."""
     own = any(task["id"] == ROLES[0] for task in tasks)
