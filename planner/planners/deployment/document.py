@@ -40,7 +40,7 @@ from planner.planners.deployment.told import Told
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")
-#: What has replaced the field ``stage`` of a task; PART is its value up to a slash.
+#: What has replaced the field ``stage``, by its value up to a slash.
 STAGE = (
     "'stage' is of plugins before release 7.0: requires: [{0}_start] and required_for: [{0}_end] "
     "have replaced it"

@@ -13,12 +13,11 @@ from planner.planners.deployment.expressions import Unknown, has_expressions
 from planner.planners.deployment.problem import Deployment, Task
 from planner.planners.deployment.schema import ACTION_TYPES
 from planner.planners.deployment.steps import DeploymentStep
-from planner.planners.deployment.task_fields import NAMES, ParameterChecker
+from planner.planners.deployment.task_fields import THEIRS, ParameterChecker
 from planner.planners.deployment.told import Told
 
 #: The most characters of an expression in the reason why a task is skipped.
 _LONGEST = 100
-_BACK = {ours: theirs for theirs, ours in NAMES.items()}
 
 
 class NodeValues:
@@ -68,7 +67,7 @@ class NodeValues:
             try:
                 values[name] = self._evaluator.replaced(value, uid)
             except Unknown as why:
-                theirs = _BACK.get(name, name)
+                theirs = THEIRS.get(name, name)
                 text = f"yaql in {theirs} is not evaluated, {why}: {theirs} is left out"
                 self.warnings.add(text, task.path("parameters", theirs), theirs)
         return values

@@ -127,6 +127,8 @@ NAMES = {
     "puppet_modules": "modules",
     "permissions": "mode",
 }
+#: The names that the document uses.
+THEIRS = {ours: theirs for theirs, ours in NAMES.items()}
 #: Parameters that belong to the task, and are not passed to the action.
 _ABOUT = ("strategy", "timeout", "retries", "fault_tolerance")
 #: Parameters of Fuel's task sets that no action type reads.
@@ -147,6 +149,7 @@ def ignored(raw: Mapping[str, Any]) -> list[str]:
     kind, parameters = raw["type"], raw.get("parameters") or {}
     unread = (*IGNORED, *(_NOT_OF_GROUPS if kind == "group" else _OF_GROUPS))
     found = [field for field in unread if raw.get(field) is not None]
+    found += [field for field in ("tags", "role", "roles") if raw.get(field) is not None][1:]
     if kind not in RUNNABLE:
         read = ("strategy", "fault_tolerance") if kind == "group" else ("strategy",)
         return found + [name for name in parameters if name not in read]
@@ -218,8 +221,7 @@ class ParameterChecker:
             what = "no plugin offers it, and its" if action_type in self._unknown else "its"
             self.notes[f"action type {action_type!r}: {what} parameters were not checked"] = None
         elif action_type not in self._unknown:
-            back = {ours: theirs for theirs, ours in NAMES.items()}
             for mistake in around.check(action_type, {**values, "node": "1"}):
                 first, *rest = mistake.path or ("",)
-                inside = (back.get(str(first), first), *rest) if mistake.path else ()
+                inside = (THEIRS.get(str(first), first), *rest) if mistake.path else ()
                 self.mistakes.append(Mistake(mistake.text, (*path, "parameters", *inside)))
