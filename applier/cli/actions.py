@@ -19,7 +19,7 @@ from applier.wording import count, duration, one_line, seconds_between, some
 from planner.plan.failure_costs import FailureCosts
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState
-from planner.schemas.references import labelled
+from planner.schemas.secrets import labelled
 
 #: The maximum numbers of output lines that are shown of the last attempt, and of earlier ones.
 _LAST, _EARLIER = 20, 5

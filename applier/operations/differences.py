@@ -29,7 +29,7 @@ from planner.making.guarding import with_facts_of
 from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState
-from planner.schemas.references import labelled
+from planner.schemas.secrets import labelled
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore

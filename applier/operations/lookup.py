@@ -13,8 +13,7 @@ from applier.store import PlanStore
 from planner.errors import PlannerError, UnknownPlugin
 from planner.making.registry import ActionTypes
 from planner.plan.model import Action, ActionPlan
-from planner.schemas import write_only
-from planner.schemas.references import MARK, has_keyword
+from planner.schemas import secrets
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
@@ -89,5 +88,5 @@ def _shown(name: str, parameters: Any, types: ActionTypes) -> Any:
         return parameters
     except PlannerError:
         # It is not known what the schema of a broken plugin marks.
-        return write_only.masked(parameters)
-    return write_only.hidden(schema, parameters) if has_keyword(schema, MARK) else parameters
+        return secrets.masked(parameters)
+    return secrets.hidden(schema, parameters)

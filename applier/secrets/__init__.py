@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from applier.errors import ActionFailed
 from applier.secrets.blotting import Blotting
 from planner.errors import Path, path_text
-from planner.schemas.references import MARK, accepting, has_keyword, label, replaced
-from planner.schemas.write_only import hidden_texts
+from planner.schemas.secrets import accepting, hidden_texts, label, replaced
 
 #: A hidden value in a plan with fewer characters, such as ``1``, is not replaced in output.
 SHORTEST_LITERAL = 8
@@ -72,7 +71,7 @@ def resolve(parameters: Mapping[str, Any], schema: Mapping[str, Any]) -> Resolve
         wrong = [_unusable(path, values[path].reference, why) for path in sorted(refused, key=str)]
     if wrong:
         raise ActionFailed("; ".join(wrong))
-    marked = hidden_texts(schema, parameters) if has_keyword(schema, MARK) else ()
+    marked = hidden_texts(schema, parameters)
     literal = (text for text in marked if len(text) >= SHORTEST_LITERAL)
     secrets = [*values.values(), *literal]
     return Resolved(known, Blotting(secrets) if secrets else NO_SECRETS)

@@ -14,7 +14,7 @@ from planner.errors import Path
 from planner.plan import place_rules
 from planner.plan.model import Action, ActionPlan
 from planner.safe_text import sorted_json
-from planner.schemas import references
+from planner.schemas import secrets
 
 #: The names of the values that a digest covers of an action.
 FIELDS = (
@@ -99,4 +99,4 @@ def at(value: Any, path: Path) -> Any:
 
 
 def _is_compared_by_key(value: Any) -> bool:
-    return isinstance(value, Mapping) and references.reference(value) is None
+    return isinstance(value, Mapping) and secrets.reference(value) is None

@@ -24,7 +24,7 @@ from planner.making import options as planning_options
 from planner.making.guarding import NO_DEMANDS, Demands
 from planner.plan import deadlocks, graph
 from planner.plan.model import ActionPlan, Touch
-from planner.schemas import checking, references
+from planner.schemas import checking, secrets
 
 
 def make_plan(
@@ -289,7 +289,7 @@ class ParameterCheck:
                 raise BrokenPlugin("action type", name, str(reason)) from reason
         return check(parameters) or [
             Mistake("it decides what the action works on, so it cannot be a secret", path)
-            for path in references.places(parameters)
+            for path in secrets.places(parameters)
             if self._touches(name, parameters, path, "a") != self._touches(name, parameters, path)
         ]
 
@@ -301,12 +301,12 @@ class ParameterCheck:
         def text(path: Path, _: str) -> str:
             return value if path == secret else "c"
 
-        return list(self._known[name].touches(references.replaced(parameters, text)))
+        return list(self._known[name].touches(secrets.replaced(parameters, text)))
 
 
 @cache
 def _check_of(kind: type[ActionType]) -> checking.Check:
-    return checking.compiled(references.accepting(kind.SCHEMA))
+    return checking.compiled(secrets.accepting(kind.SCHEMA))
 
 
 def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:

@@ -22,7 +22,7 @@ from stevedore import DriverManager, NamedExtensionManager
 
 from planner.contract import ActionType, Planner
 from planner.errors import AmbiguousPlugin, BrokenPlugin, UnknownPlugin
-from planner.schemas.references import in_place
+from planner.schemas.checking import in_place
 
 if TYPE_CHECKING:
     from oslo_config import cfg

@@ -15,7 +15,7 @@ from planner.making.saved_schema import SCHEMA
 from planner.plan import deadlocks, digest, graph
 from planner.plan.model import JOIN, VERSION, ActionPlan
 from planner.plan.states import ActionState, PlanState
-from planner.schemas import checking, ranges, references
+from planner.schemas import checking, ranges, secrets
 
 #: The fields that only a run sets, with their values before it.
 _BEFORE_A_RUN = {
@@ -55,7 +55,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
         text = "does not fit the plan: it was changed after it was made; make it again"
         if not written.startswith(digest.PREFIX):
             text = f"is not of the form {digest.PREFIX}...; without this line it is computed anew"
-        elif any(references.has_hidden(action.input_parameters) for action in plan.actions):
+        elif any(secrets.has_hidden(action.input_parameters) for action in plan.actions):
             text = "values are hidden in this copy, which was shown; 'create --out' writes all"
         raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
     return plan

@@ -17,7 +17,7 @@ from planner.plan.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners import document_links
 from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
-from planner.schemas import ranges, references, write_only
+from planner.schemas import ranges, secrets
 
 
 class SolutionPlanner(Planner[Solution]):
@@ -248,7 +248,7 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
     """
     if kind is None:
         return About()
-    given = references.replaced(parameters, lambda _, text: references.label(text))
+    given = secrets.replaced(parameters, lambda _, text: secrets.label(text))
     try:
         touches = tuple(kind.touches(given))
         estimate_s = kind.estimate(given)
@@ -257,7 +257,7 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
         return About(kind.describe(given), touches, estimate_s)
     except Exception as reason:
         # A plugin may raise any exception: report a broken plugin, not a mistake in the document.
-        known = write_only.hidden(kind.SCHEMA, dict(parameters))
+        known = secrets.hidden(kind.SCHEMA, dict(parameters))
         text = f"{type(reason).__name__}: {reason}, of parameters {known!r}"
         raise BrokenPlugin("action type", name, text) from reason
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks values against JSON Schemas (draft 2020-12)."""
+"""Checks values against JSON Schemas (draft 2020-12), with definitions in place of references."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path
-from planner.schemas.references import in_place
+from planner.schemas.secrets import has_keyword
 
 Check = Callable[[Any], list[Mistake]]
+#: The keywords of JSON Schema that refer to another schema.
+_REFERRING = ("$ref", "$dynamicRef")
+_DEFINITIONS = "$defs"
+_LOCAL = f"#/{_DEFINITIONS}/"
 
 
 def compiled(schema: Mapping[str, Any]) -> Check:
@@ -55,6 +59,49 @@ def _is_valid(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
 def _refuse(uri: str) -> Any:
     """Refuse to fetch a schema by its address, as in ``$schema``: a check does no input."""
     raise ValueError(f"{uri} is not part of the schema")
+
+
+def in_place(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with its definitions in place of references; one without any, itself.
+
+    Raises ValueError for a reference that leads to no definition, or to one that it is in.
+
+    >>> in_place({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "string"}}})
+    {'items': {'type': 'string'}}
+    """
+    if not has_keyword(schema, *_REFERRING):
+        return schema
+    without = {k: v for k, v in schema.items() if k not in (_DEFINITIONS, "$id")}
+    found: Mapping[str, Any] = _without_references(without, schema.get(_DEFINITIONS) or {}, ())
+    return found
+
+
+def _without_references(part: Any, defined: Mapping[str, Any], within: tuple[str, ...]) -> Any:
+    """Return a part of a schema with its references replaced; ``within`` names definitions."""
+    if isinstance(part, list | tuple):
+        return [_without_references(one, defined, within) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    # A field may have the name of a keyword: it holds a schema, and no text.
+    # Inside a schema with an address of its own, references would lead elsewhere.
+    keywords = ("$id", *_REFERRING)
+    references = {k: part[k] for k in keywords if isinstance(part.get(k), str)}
+    found = {
+        k: _without_references(v, defined, within) for k, v in part.items() if k not in references
+    }
+    for keyword, reference in references.items():
+        name = reference.removeprefix(_LOCAL)
+        is_local = keyword == "$ref" and f"{_LOCAL}{name}" == reference
+        if not is_local or name not in defined or name in within:
+            raise ValueError(
+                f"its schema has {keyword} {reference!r}, which leads to no schema in it; accepted "
+                f"is $ref '{_LOCAL}NAME', outside of the schema NAME itself"
+            )
+        target = _without_references(defined[name], defined, (*within, name))
+        if not found:
+            return target
+        found["allOf"] = [*found.get("allOf", ()), target]
+    return found
 
 
 class Readable(NamedTuple):

@@ -4,16 +4,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from planner.errors import Mistake, Path, accepted, cut
-from planner.schemas import write_only
-from planner.schemas.references import HIDDEN
+from planner.schemas.secrets import HIDDEN, hidden
+
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+#: What is said of a value, as it may be shown, that does not fit the rule of a keyword.
+_SENTENCES = {
+    "minimum": "{value} is less than {rule}",
+    "maximum": "{value} is more than {rule}",
+    "exclusiveMinimum": "{value} is not more than {rule}",
+    "minLength": "{value} is too short: at least {rule} characters",
+    "maxLength": "{value} is too long: at most {rule} characters",
+    "minItems": "too short: at least {rule} {entries}",
+    "maxItems": "too long: at most {rule} {entries}",
+}
 
 
 def require_valid(schema: Mapping[str, Any]) -> None:
@@ -27,9 +46,13 @@ def require_valid(schema: Mapping[str, Any]) -> None:
 def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
     """List the mistakes in a value, in document order; the list is empty if the value fits.
 
-    No mistake repeats a part of the value that the schema marks as ``writeOnly``.
+    No mistake repeats a part of the value that the schema hides.
+
+    >>> schema = {"properties": {"flavor": {}}, "additionalProperties": False}
+    >>> print(*find(schema, {"flavr": 1}))
+    flavr: not a field here; did you mean 'flavor'? Known: flavor
     """
-    found = _found(schema, value, write_only.hidden(schema, value))
+    found = _found(schema, value, hidden(schema, value))
     return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
 
 
@@ -39,23 +62,13 @@ def places(schema: Mapping[str, Any], value: Any) -> set[Path]:
 
 
 def _found(schema: Mapping[str, Any], value: Any, shown: Any) -> list[Mistake]:
+    """List each mistake once; ``shown`` is the whole value as it may be shown."""
     try:
         errors = _Validator(schema).iter_errors(value)
-        return [mistake for error in errors for mistake in _mistakes(error, shown)]
+        return list(dict.fromkeys(m for error in errors for m in _mistakes(error, shown)))
     except re.error:
         # Only the fast validator knows the syntax of a pattern in it.
         return [Mistake("does not fit its schema: a pattern of it cannot be explained")]
-
-
-def _required(
-    validator: Any, names: Iterable[str], instance: Any, _schema: Mapping[str, Any]
-) -> Iterator[ValidationError]:
-    """Yield an error for each missing field, whose value of the keyword is that field alone."""
-    if validator.is_type(instance, "object"):
-        for name in names:
-            if name not in instance:
-                missing = f"{name!r} is a required property"
-                yield ValidationError(missing, validator_value=[name])
 
 
 def _pattern(
@@ -72,46 +85,31 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 _Validator = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {"pattern": _pattern, "required": _required}
+    Draft202012Validator, {"pattern": _pattern}
 )
 
 
-#: What is said of a value, as it may be shown, that does not fit the rule of a keyword.
-_SENTENCES = {
-    "minimum": "{value} is less than {rule}",
-    "maximum": "{value} is more than {rule}",
-    "exclusiveMinimum": "{value} is not more than {rule}",
-    "minLength": "{value} is too short: at least {rule} characters",
-    "maxLength": "{value} is too long: at most {rule} characters",
-    "minItems": "too short: at least {rule} {entries}",
-    "maxItems": "too long: at most {rule} {entries}",
-}
-
-
 def _mistakes(error: ValidationError, shown_whole: Any) -> Iterator[Mistake]:
-    """Yield the mistakes of one error of jsonschema; one about unknown fields has one for each.
-
-    ``shown_whole`` is the whole value as it may be shown, from :func:`.write_only.hidden`.
-
-    >>> schema = {"properties": {"flavor": {}}, "additionalProperties": False}
-    >>> print(*find(schema, {"flavr": 1}))
-    flavr: not a field here; did you mean 'flavor'? Known: flavor
-    """
-    path, seen = _seen(tuple(error.absolute_path), shown_whole)
+    """Yield the mistakes of one error of jsonschema: one for each field that it is about."""
     value: Any = error.instance
+    rule: Any = error.validator_value
+    path, seen = _seen(tuple(error.absolute_path), shown_whole)
     about_names = "propertyNames" in error.absolute_schema_path and isinstance(value, str)
     if about_names and isinstance(seen, Mapping) and seen is not HIDDEN:
         # An error about the name of a field has the path of the mapping.
         path, seen = (*path, value), value
     is_hidden = seen is not value and seen != value
     match error.validator:
-        case "additionalProperties" if error.validator_value is False and seen is not HIDDEN:
+        case "additionalProperties" if rule is False and seen is not HIDDEN:
             yield from _unknown_fields(error, path)
         case "required":
-            rule: Any = error.validator_value
             for name in rule:
-                yield Mistake(f"the field {name!r} is missing", path)
-        case "anyOf" | "oneOf" if error.context and not _only_required(error):
+                if name not in value:
+                    yield Mistake(f"the field {name!r} is missing", path)
+        case "anyOf" if all(choice and list(choice) == ["required"] for choice in rule):
+            choices = [" and ".join(map(repr, choice["required"])) for choice in rule]
+            yield Mistake(f"the field {', or '.join(choices)} is missing", path)
+        case "anyOf" | "oneOf" if error.context:
             yield from _of_alternatives(error, shown_whole, path)
         case _:
             yield Mistake(_sentence(error, is_hidden=is_hidden), path)
@@ -136,14 +134,6 @@ def _unknown_fields(error: ValidationError, path: Path) -> Iterator[Mistake]:
             yield Mistake(f"not a field here; {accepted(name, known)}", (*path, name))
 
 
-def _only_required(error: ValidationError) -> list[str] | None:
-    """Return the fields of each alternative of ``anyOf``; None if one asks for more than fields."""
-    rule: Any = error.validator_value
-    if error.validator != "anyOf" or not all(c and list(c) == ["required"] for c in rule):
-        return None
-    return [" and ".join(map(repr, choice["required"])) for choice in rule]
-
-
 def _of_alternatives(error: ValidationError, shown_whole: Any, path: Path) -> Iterator[Mistake]:
     """Yield the mistakes of the alternative that fits best, or one that says what all accept."""
     best = best_match([error])
@@ -158,37 +148,25 @@ def _of_alternatives(error: ValidationError, shown_whole: Any, path: Path) -> It
 
 def _sentence(error: ValidationError, *, is_hidden: bool) -> str:
     """Return what is wrong with a value; a hidden one is not repeated."""
-    keyword, rule = str(error.validator), cast(Any, error.validator_value)
-    schema: Any = error.schema if isinstance(error.schema, Mapping) else {}
+    keyword = str(error.validator)
+    rule: Any = error.validator_value
+    schema: Any = error.schema
     value = "its hidden value" if is_hidden else cut(repr(error.instance), 60)
-    if error.validator is None:
-        # The schema is ``false``. The error may have the path of what the value is in.
-        return "holds what is not accepted at all"
-    if keyword == "anyOf" and (choices := _only_required(error)):
-        return f"the field {', or '.join(choices)} is missing"
-    if keyword == "not" and isinstance(rule, dict) and "title" in rule:
-        return str(rule["title"])
-    if keyword == "type":
-        return f"{value} is not {_kind(rule)}"
-    if keyword == "enum":
-        near = "" if is_hidden else error.instance
-        return f"{value} is not accepted; {accepted(near, map(str, rule))}"
-    if keyword == "pattern":
-        return f"{value} is not {schema.get('title', f'of the form {rule}')}"
+    match keyword, rule:
+        case "None", _:
+            # The schema is ``false``. The error may have the path of what the value is in.
+            return "holds what is not accepted at all"
+        case "not", {"title": title}:
+            return str(title)
+        case "type", _:
+            kinds = [rule] if isinstance(rule, str) else rule
+            return f"{value} is not {' or '.join(_KINDS[kind] for kind in kinds)}"
+        case "enum", _:
+            near = "" if is_hidden else error.instance
+            return f"{value} is not accepted; {accepted(near, map(str, rule))}"
+        case "pattern", _:
+            return f"{value} is not {schema.get('title', f'of the form {rule}')}"
     if keyword in _SENTENCES:
         entries = "entry" if rule == 1 else "entries"
         return _SENTENCES[keyword].format(value=value, rule=rule, entries=entries)
     return f"{value} does not fit" if is_hidden else error.message
-
-
-def _kind(kinds: str | list[str]) -> str:
-    words = {
-        "object": "a mapping",
-        "array": "a list",
-        "string": "a text",
-        "number": "a number",
-        "integer": "a whole number",
-        "boolean": "true or false",
-        "null": "null",
-    }
-    return " or ".join(words[k] for k in ([kinds] if isinstance(kinds, str) else kinds))

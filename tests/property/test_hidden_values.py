@@ -21,7 +21,7 @@ from jsonschema.exceptions import ValidationError
 from applier.secrets.blotting import BLOT, BlottedOutput, Blotting
 from planner.errors import Mistake
 from planner.schemas import schema_errors
-from planner.schemas.write_only import hidden
+from planner.schemas.secrets import hidden
 
 NAMES = ("a", "b", "ab")
 leaves = st.sampled_from(

@@ -27,7 +27,7 @@ from planner.errors import InvalidInput, Mistake, PlannerError
 from planner.making import planning, saved
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import PlanState
-from planner.schemas import references
+from planner.schemas import secrets
 
 #: How many plans are listed if the query has no ``limit``.
 LISTED = 25
@@ -193,7 +193,7 @@ def require_allowed(call: Call, plan: ActionPlan) -> None:
         if _works_outside(call.assembly, action.action_type, action.input_parameters):
             what = f"{action.label!r} is of the type {action.action_type}, which runs commands or "
             what += "asks other systems than the cloud"
-        elif references.has_reference(action.input_parameters):
+        elif secrets.has_reference(action.input_parameters):
             what = f"{action.label!r} reads a secret of the applier"
         else:
             continue

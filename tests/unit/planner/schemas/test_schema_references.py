@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from planner.schemas import checking
-from planner.schemas.references import in_place
+from planner.schemas.checking import in_place
 
 TEXT = {"type": "string"}
 

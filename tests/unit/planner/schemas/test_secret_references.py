@@ -10,7 +10,8 @@ import pytest
 from planner.making import registry
 from planner.making.planning import ParameterCheck
 from planner.schemas import checking
-from planner.schemas.references import accepting, in_place, labelled, reference
+from planner.schemas.checking import in_place
+from planner.schemas.secrets import accepting, labelled, reference
 
 ENV = {"secret": "env A_1"}
 TYPES = registry.ActionTypes()

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from planner.schemas import checking
-from planner.schemas.references import HIDDEN, has_hidden, in_place
-from planner.schemas.write_only import hidden, hidden_texts
+from planner.schemas.checking import in_place
+from planner.schemas.secrets import HIDDEN, has_hidden, hidden, hidden_texts
 
 ENV = {"secret": "env A_1"}
 MARK = {"type": "string", "writeOnly": True}
@@ -29,14 +29,7 @@ MARKED = [
     ),
     ({"properties": {"a": {"items": MARK}}}, {"a": ["x"]}, {"a": [HIDDEN]}),
     ({"prefixItems": [{}], "items": MARK}, ["x", "y"], [HIDDEN, HIDDEN]),
-    *(({keyword: [{}, A]}, SEEN, HIDDEN_A) for keyword in ("oneOf", "anyOf", "allOf")),
-    *(({keyword: A}, SEEN, HIDDEN_A) for keyword in ("if", "then", "else", "not")),
-    (
-        {"allOf": [{"properties": {"a": {}}}, {"$ref": "#/$defs/s"}], "$defs": {"s": A}},
-        SEEN,
-        HIDDEN_A,
-    ),
-    ({"$ref": "#/$defs/s", "title": "s", "$defs": {"s": A}}, SEEN, HIDDEN_A),
+    ({"$ref": "#/$defs/s", "$defs": {"s": A}}, SEEN, HIDDEN_A),
     ({"properties": {"a": {"type": "string"}}}, {"a": "x"}, {"a": "x"}),
     ({"properties": {"a": MARK}, "not": False, "items": True}, {"b": ["x"]}, {"b": ["x"]}),
     ({"properties": {"a": MARK}}, None, None),
@@ -46,7 +39,9 @@ MARKED_ELSEWHERE = [
     *({keyword: MARK} for keyword in ("unevaluatedProperties", "propertyNames")),
     *({keyword: {"x": A}} for keyword in ("patternProperties", "dependentSchemas")),
     *({"items": {}, keyword: MARK} for keyword in ("contains", "unevaluatedItems")),
-    {"prefixItems": [{}, MARK]},
+    *({keyword: [{}, A]} for keyword in ("oneOf", "anyOf", "allOf", "prefixItems")),
+    *({keyword: A} for keyword in ("if", "then", "else", "not")),
+    {"allOf": [{"properties": {"a": {}}}, A]},
     {"contentSchema": A},
 ]
 

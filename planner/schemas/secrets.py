@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References: to secret values in parameters, and to definitions in schemas.
+"""Secrets in parameters: references to their values, and the parts of a value that a schema hides.
 
 A reference to a secret is a mapping in place of a text: ``{secret: env NAME}`` or
 ``{secret: file /PATH}``. It is part of the plan. Only the applier reads the value, right before the
 action runs.
+
+A schema hides a part of a value by the mark ``writeOnly``, which is followed through
+``properties``, ``additionalProperties`` and ``items``. Under any other keyword, it hides the whole
+value that this schema is for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.errors import Path
 
 KEY = "secret"
 _PATTERN = r"^(env [A-Za-z_][A-Za-z0-9_]*|file /[^\x00-\x1f]+)$"
-#: The JSON Schema of a reference.
-SCHEMA: Mapping[str, Any] = {
+_REFERENCE: Mapping[str, Any] = {
     "type": "object",
     "required": [KEY],
     "additionalProperties": False,
@@ -26,15 +29,14 @@ SCHEMA: Mapping[str, Any] = {
             "type": "string",
             "title": "a reference to a secret: env NAME, or file /PATH",
             "pattern": _PATTERN,
-            # A message does not repeat what may be the secret itself.
-            "writeOnly": True,
         }
     },
 }
 #: Shown in place of a hidden value. It is no reference, so a copy with it is refused as a plan.
 HIDDEN: Mapping[str, str] = {KEY: "hidden"}
-#: The keyword of JSON Schema for a secret: see :mod:`planner.schemas.write_only`.
+#: The keyword of JSON Schema for a secret, and those through which it is followed.
 MARK = "writeOnly"
+_FOLLOWED = frozenset(("properties", "additionalProperties", "items"))
 #: Keywords of JSON Schema that hold one schema, several by name, and several in a list. ``not`` and
 #: ``if`` are left out, because a value that they accept may still be wrong.
 _ONE = (
@@ -122,28 +124,26 @@ def labelled(value: Any) -> Any:
 def accepting(schema: Any) -> Any:
     """Return a schema that accepts a reference wherever the given one accepts a text.
 
-    The schemas inside a schema with ``writeOnly`` are marked, too, so that messages omit their
-    values.
+    It hides what the given one hides, and what stands in place of a reference and is none: a
+    message does not repeat what may be the secret itself.
     """
     if not isinstance(schema, Mapping):
         return schema
-    found = {keyword: _changed(keyword, held, schema) for keyword, held in schema.items()}
+    found = dict(schema)
+    for keyword, held in schema.items():
+        if keyword in _ONE:
+            found[keyword] = accepting(held)
+        elif keyword in _NAMED and isinstance(held, Mapping):
+            found[keyword] = {name: accepting(part) for name, part in held.items()}
+        elif keyword in _LISTED and isinstance(held, list | tuple):
+            found[keyword] = [accepting(part) for part in held]
     kinds = schema.get("type")
     kinds = kinds if isinstance(kinds, list | tuple) else [kinds]
     if "string" not in kinds or "object" in kinds:
         return found
-    return {"if": {"type": "object", "required": [KEY]}, "then": SCHEMA, "else": found}
-
-
-def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
-    """Return the value of a keyword of a schema, with each schema in it changed by accepting()."""
-    if keyword in _ONE:
-        return accepting(_with_mark(held, schema))
-    if keyword in _NAMED and isinstance(held, Mapping):
-        return {name: accepting(_with_mark(part, schema)) for name, part in held.items()}
-    if keyword in _LISTED and isinstance(held, list | tuple):
-        return [accepting(_with_mark(part, schema)) for part in held]
-    return held
+    mark = {MARK: True} if found.pop(MARK, False) is True else {}
+    either = {"if": {"type": "object", "required": [KEY]}, "then": _REFERENCE, "else": found}
+    return {**mark, "properties": {KEY: {MARK: True}}, **either}
 
 
 def has_keyword(schema: Any, *keywords: str) -> bool:
@@ -163,6 +163,40 @@ def has_keyword(schema: Any, *keywords: str) -> bool:
     return False
 
 
+def hidden(schema: Any, value: Any, note: Callable[[Any], object] = lambda _: None) -> Any:
+    """Return a value with HIDDEN in place of each part that its schema marks as ``writeOnly``.
+
+    References to secrets stay, and so do None and the keys of mappings, unless the mark is under a
+    keyword that is not followed. Without marks, the value itself is returned, not a copy. ``note``
+    is called with each part that is replaced.
+    """
+    if value is None or not has_keyword(schema, MARK):
+        return value
+    if has_keyword([held for keyword, held in schema.items() if keyword not in _FOLLOWED], MARK):
+        note(value)
+        return HIDDEN
+    if schema.get(MARK) is True:
+        return masked(value, note)
+    if isinstance(value, Mapping):
+        named, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        return {key: hidden(named.get(key, others), part, note) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [hidden(schema.get("items"), part, note) for part in value]
+    return value
+
+
+def masked(value: Any, note: Callable[[Any], object] = lambda _: None) -> Any:
+    """Return a value with HIDDEN in place of all that is in it, except references and None."""
+    if reference(value) is not None or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {k: masked(v, note) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(v, note) for v in value]
+    note(value)
+    return HIDDEN
+
+
 def has_hidden(value: Any) -> bool:
     """Return whether HIDDEN is in a value."""
     if isinstance(value, Mapping):
@@ -170,55 +204,21 @@ def has_hidden(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(has_hidden, value))
 
 
-def _with_mark(part: Any, schema: Mapping[str, Any]) -> Any:
-    marked = schema.get(MARK) is True and isinstance(part, Mapping)
-    return {**part, MARK: True} if marked else part
+def hidden_texts(schema: Any, value: Any) -> list[str]:
+    """List the texts in a value that :func:`hidden` replaces."""
+    replaced_parts: list[Any] = []
+    hidden(schema, value, replaced_parts.append)
+    return [text for part in replaced_parts for text in _texts(part)]
 
 
-#: The keywords of JSON Schema that refer to another schema.
-_REFERRING = ("$ref", "$dynamicRef")
-_DEFINITIONS = "$defs"
-_LOCAL = f"#/{_DEFINITIONS}/"
-
-
-def in_place(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with its definitions in place of references; one without any, itself.
-
-    Raises ValueError for a reference that leads to no definition, or to one that it is in.
-
-    >>> in_place({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "string"}}})
-    {'items': {'type': 'string'}}
-    """
-    if not has_keyword(schema, *_REFERRING):
-        return schema
-    without = {k: v for k, v in schema.items() if k not in (_DEFINITIONS, "$id")}
-    found: Mapping[str, Any] = _without_references(without, schema.get(_DEFINITIONS) or {}, ())
-    return found
-
-
-def _without_references(part: Any, defined: Mapping[str, Any], within: tuple[str, ...]) -> Any:
-    """Return a part of a schema with its references replaced; ``within`` names definitions."""
-    if isinstance(part, list | tuple):
-        return [_without_references(one, defined, within) for one in part]
-    if not isinstance(part, Mapping):
-        return part
-    # A field may have the name of a keyword: it holds a schema, and no text.
-    # Inside a schema with an address of its own, references would lead elsewhere.
-    keywords = ("$id", *_REFERRING)
-    references = {k: part[k] for k in keywords if isinstance(part.get(k), str)}
-    found = {
-        k: _without_references(v, defined, within) for k, v in part.items() if k not in references
-    }
-    for keyword, reference in references.items():
-        name = reference.removeprefix(_LOCAL)
-        is_local = keyword == "$ref" and f"{_LOCAL}{name}" == reference
-        if not is_local or name not in defined or name in within:
-            raise ValueError(
-                f"its schema has {keyword} {reference!r}, which leads to no schema in it; accepted "
-                f"is $ref '{_LOCAL}NAME', outside of the schema NAME itself"
-            )
-        target = _without_references(defined[name], defined, (*within, name))
-        if not found:
-            return target
-        found["allOf"] = [*found.get("allOf", ()), target]
-    return found
+def _texts(value: Any) -> Iterator[str]:
+    """Yield all texts in a value, the keys of mappings, too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from value
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)
