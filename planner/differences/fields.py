@@ -57,16 +57,11 @@ def of_plan(plan: ActionPlan) -> dict[str, Any]:
     }
 
 
-def encoded(value: Any) -> str:
-    """Return a value as JSON with sorted keys, in which 1, 1.0 and true are different texts."""
-    return sorted_json(value)
-
-
 def different(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the path of each value that differs; mappings are compared key by key.
 
     A key that only one of them has is one difference. Lists and secret references are compared as a
-    whole.
+    whole; 1, 1.0 and true are different.
 
     >>> list(different({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 4}, "e": 3}))
     [('a', 'c'), ('d',), ('e',)]
@@ -77,7 +72,7 @@ def different(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
                 yield from different(old[key], new[key], (*path, key))
             else:
                 yield (*path, key)
-    elif old is not new and encoded(old) != encoded(new):
+    elif old is not new and sorted_json(old) != sorted_json(new):
         yield path
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links of actions as sets, by which two plans are compared, and the links gained and lost.
 
-The members of a set are numbers of actions. A join is replaced by a set within the set, which has
-the predecessors of the join, so that n actions before m actions take n + m members. Equal sets are
-one object, and what many actions have in common is compared once: the time is linear in actions and
-links.
+The members of a set are numbers of actions; joins are replaced by their predecessors. Equal sets
+are one object, and what many actions have in common is compared once: the time is linear in actions
+and links, where joins do not follow joins.
 """
 
 from __future__ import annotations
@@ -14,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from planner.plan.graph_algorithms import once, reachable, topological_order
+from planner.plan.graph_algorithms import once, topological_order
 from planner.plan.model import JOIN, Action, Blocker, Trigger
 
-#: A set of action numbers, of such sets, and of pairs (number, how often it was a link before). Of
-#: triggers and blockers, a set of pairs of such a set, the source, and the outcomes.
+#: A set of action numbers, and of pairs (number, how often it was a link before). In a group of
+#: ``needs_any``, a set within it stands for a join. Of triggers and blockers, a set of pairs: such
+#: a group, which is the source, and the outcomes.
 Members = frozenset[Any]
 _NONE: Members = frozenset()
 #: How many members of a join a label names.
@@ -75,41 +75,37 @@ class LinkReader:
         self._shared_group = once(self._group)
         # The tuples are those of actions that outlive the reader, so their ids are unique.
         self._shared: dict[tuple[int, int], LinkSets] = {}
+        self._joins: dict[str, LinkSets] = {}
         joins = [action for action in actions if is_join(action)]
         place = {join.uuid: i for i, join in enumerate(joins)}
         ahead = [[[place[u] for u in (*j.parents, *j.needs) if u in place]] for j in joins]
-        self._joins: dict[str, LinkSets] = {}
         for i in topological_order(ahead):
-            self._joins[joins[i].uuid] = self._plain(joins[i])
+            self._joins[joins[i].uuid] = self.links(joins[i])
 
     def links(self, action: Action) -> LinkSets:
         """Return the links of an action."""
-        plain = self._plain(action)
+        key = (id(action.parents), id(action.needs))
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = self._read(action.parents, action.needs)
         if not (action.needs_any or action.triggers or action.blocked_by):
-            return plain
-        return plain._replace(
+            return found
+        return found._replace(
             needs_any=self._one(map(self._shared_group, action.needs_any)),
             triggers=self._one(self._events(action.triggers)),
             blocked_by=self._one(self._events(action.blocked_by)),
         )
 
-    def _plain(self, action: Action) -> LinkSets:
-        key = (id(action.parents), id(action.needs))
-        found = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = self._read(action.parents, action.needs)
-        return found
-
     def _read(self, parents: Sequence[str], needs: Sequence[str]) -> LinkSets:
         """Return the sets of parents and needs; parents of a needed join are added to parents."""
         ended, well = set(self._members(parents)), set(self._members(needs))
         for uuid in parents:
-            ended.update(self._joins.get(uuid, ()))
+            ended.update(*self._joins.get(uuid, ()))
         for uuid in needs:
             if uuid in self._joins:
-                ended.add(self._joins[uuid].parents)
-                well.add(self._joins[uuid].needs)
-        return LinkSets(self._one(ended - {_NONE}), self._one(well - {_NONE}))
+                ended |= self._joins[uuid].parents
+                well |= self._joins[uuid].needs
+        return LinkSets(self._one(ended), self._one(well))
 
     def _members(self, uuids: Iterable[str]) -> Iterator[Any]:
         """Yield the number of each action but joins; of a repeated one, with how often it came."""
@@ -122,8 +118,7 @@ class LinkReader:
 
     def _group(self, uuids: tuple[str, ...]) -> Members:
         joins = [self._joins[uuid] for uuid in uuids if uuid in self._joins]
-        inside = [self._one((*join.parents, *join.needs)) for join in joins]
-        return self._one((*self._members(uuids), *inside))
+        return self._one((*self._members(uuids), *(join.parents | join.needs for join in joins)))
 
     def _events(self, pairs: Iterable[Trigger | Blocker]) -> Iterator[Any]:
         for source, outcomes in pairs:
@@ -135,81 +130,70 @@ class LinkReader:
 
 
 def gained(
-    actions: Sequence[tuple[int, LinkSets, LinkSets]], labels: Mapping[int, str]
+    actions: Iterable[tuple[int, int, LinkSets, LinkSets]], labels: Mapping[int, str]
 ) -> tuple[LinkSet, ...]:
     """Return the links of actions that are in their first sets and not in their second.
 
-    ``actions`` has the number of each action and its two sets, ``labels`` the label of each number.
-    Actions that have the same such links are in one :class:`LinkSet`.
+    ``actions`` has the place of each action in its plan, its number and its two sets, ``labels``
+    the label of each number. Actions that have the same such links are in one :class:`LinkSet`.
     """
-    pairs: dict[tuple[str, Members, Members], list[int]] = {}
-    for i, (_, one, other) in enumerate(actions):
+    having: dict[tuple[str, Members, Members], list[tuple[int, str]]] = {}
+    for place, number, one, other in sorted(actions, key=lambda action: action[0]):
         for kind, mine, others in zip(LinkSets._fields, one, other, strict=True):
             if mine != others:
-                pairs.setdefault((kind, mine, others), []).append(i)
-    found: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[int]] = {}
-    for (kind, mine, others), having in pairs.items():
-        for before, outcomes in _between(kind, mine, others, labels):
-            found.setdefault((kind, before, outcomes), []).extend(having)
+                having.setdefault((kind, mine, others), []).append((place, labels[number]))
+    found: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[tuple[int, str]]] = {}
+    for (kind, mine, others), after in having.items():
+        for before, outcomes in _between(kind, mine - others, labels):
+            found.setdefault((kind, before, outcomes), []).extend(after)
     return tuple(
         LinkSet(
             kind=kind,
             before=before,
-            after=tuple([labels[actions[i][0]] for i in sorted(having)]),
+            after=tuple([label for _, label in sorted(after)]),
             outcomes=outcomes,
         )
-        for (kind, before, outcomes), having in found.items()
+        for (kind, before, outcomes), after in found.items()
     )
 
 
 def _between(
-    kind: str, one: Members, other: Members, labels: Mapping[int, str]
+    kind: str, gained_members: Members, labels: Mapping[int, str]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield what comes before an action by ``one`` and not by ``other``, and the outcomes."""
+    """Yield what comes before an action by these members, by its labels, and the outcomes."""
+    ordered = sorted(gained_members, key=_numbers)
     if kind in ("parents", "needs"):
-        left = leaves(one - other) - leaves(other)
-        if left:
-            yield tuple([labels[number] for number in sorted(map(_number, left))]), ()
+        if ordered:
+            yield _labels(gained_members, labels), ()
     elif kind == "needs_any":
-        for group in sorted(one - other, key=_place):
-            yield _alternatives(group, labels), ()
+        for group in ordered:
+            yield _labels(group, labels), ()
     else:
-        sources: dict[tuple[str, ...], list[Members]] = {}
-        for source, outcomes in one - other:
-            sources.setdefault(outcomes, []).append(source)
+        sources: dict[tuple[str, ...], list[str]] = {}
+        for source, outcomes in ordered:
+            sources.setdefault(outcomes, []).append(_labels(source, labels)[0])
         for outcomes in sorted(sources):
-            ordered = sorted(sources[outcomes], key=_place)
-            yield tuple([_alternatives(source, labels)[0] for source in ordered]), outcomes
+            yield tuple(sources[outcomes]), outcomes
 
 
-def _alternatives(group: Members, labels: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the label of each member of a group; that of a join names its predecessors."""
+def _labels(members: Members, labels: Mapping[int, str]) -> tuple[str, ...]:
+    """Return the label of each member; that of a join names its predecessors."""
     found = []
-    for member in sorted(group, key=_place):
-        if isinstance(member, frozenset):
-            names = [labels[number] for number in sorted(map(_number, leaves(member)))]
-            more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
-            found.append(f"all of {' '.join(names[:_NAMED])}{more}")
-        else:
-            found.append(labels[_number(member)])
+    for member in sorted(members, key=_numbers):
+        names = [labels[number] for number in _numbers(member)]
+        more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
+        is_set = isinstance(member, frozenset)
+        found.append(f"all of {' '.join(names[:_NAMED])}{more}" if is_set else names[0])
     return tuple(found)
 
 
-def leaves(members: Members) -> set[Any]:
-    """Return the members of a set of links and of all sets within it, without the sets themselves.
-
-    >>> sorted(leaves(frozenset({1, frozenset({2, frozenset({1, 3})})})))
-    [1, 2, 3]
-    """
-    found = reachable([members], lambda m: m if isinstance(m, frozenset) else ())
-    return {member for member in found if not isinstance(member, frozenset)}
-
-
-def _number(leaf: Any) -> int:
-    number: int = leaf[0] if isinstance(leaf, tuple) else leaf
-    return number
-
-
-def _place(member: Any) -> list[int]:
-    """Return the sort key of a member: the numbers of its actions."""
-    return sorted(map(_number, leaves(frozenset([member]))))
+def _numbers(member: Any) -> list[int]:
+    """Return the numbers of the actions in a member, ascending; members are sorted by them."""
+    match member:
+        case frozenset():
+            return sorted(number for inner in member for number in _numbers(inner))
+        case frozenset() as source, _:
+            return _numbers(source)
+        case number, _:
+            return [number]
+    return [member]

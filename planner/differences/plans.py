@@ -10,14 +10,14 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from planner.differences import fields
-from planner.differences.fields import encoded
 from planner.differences.links import LinkReader, LinkSet, LinkSets, Members, gained, is_join
 from planner.errors import Path
 from planner.plan import graph
 from planner.plan.model import Action, ActionPlan
+from planner.safe_text import sorted_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +70,7 @@ class _Known(NamedTuple):
     place: int
     wave: int
     links: LinkSets
+    fields: Mapping[str, Any]
     text: str
 
 
@@ -83,8 +84,9 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
     ((('retries',),), True)
     """
     shared: dict[Members, Members] = {}
-    numbers = numbers_of(_without_joins(old), _without_joins(new))
-    known = [_known(p, n, shared) for p, n in zip((old, new), numbers, strict=True)]
+    plans = (old, new)
+    numbers = numbers_of(*([a for a in plan.actions if not is_join(a)] for plan in plans))
+    known = [_known(plan, by_uuid, shared) for plan, by_uuid in zip(plans, numbers, strict=True)]
     both, removed, added = _paired(*known)
     labels = {k.number: label(k.action) for side in known for k in side}
     new_links = [(other, one.links) for one, other in both] + [(k, LinkSets()) for k in added]
@@ -93,7 +95,11 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
         added=tuple(k.action for k in added),
         removed=tuple(k.action for k in removed),
         changed=tuple(
-            ChangedAction(old=one.action, new=other.action, paths=_paths(one.action, other.action))
+            ChangedAction(
+                old=one.action,
+                new=other.action,
+                paths=tuple(fields.different(one.fields, other.fields)),
+            )
             for one, other in both
             if one.text != other.text
         ),
@@ -102,8 +108,8 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
             for one, other in both
             if one.wave != other.wave
         ),
-        new_links=gained(_in_order(new_links), labels),
-        lost_links=gained(_in_order(lost_links), labels),
+        new_links=gained([(k.place, k.number, k.links, links) for k, links in new_links], labels),
+        lost_links=gained([(k.place, k.number, k.links, links) for k, links in lost_links], labels),
         paths=tuple(fields.different(fields.of_plan(old), fields.of_plan(new))),
     )
 
@@ -123,25 +129,15 @@ def wave_numbers(plan: ActionPlan) -> dict[str, int]:
     return {action.uuid: number for number, wave in waves for action in wave}
 
 
-def _without_joins(plan: ActionPlan) -> list[Action]:
-    return [action for action in plan.actions if not is_join(action)]
-
-
 def _known(
     plan: ActionPlan, numbers: Mapping[str, int], shared: dict[Members, Members]
 ) -> list[_Known]:
     reader, waves = LinkReader(plan.actions, numbers, shared), wave_numbers(plan)
     return [
-        _Known(
-            a,
-            numbers[a.uuid],
-            i,
-            waves.get(a.uuid, 0),
-            reader.links(a),
-            encoded(fields.of_action(a)),
-        )
+        _Known(a, numbers[a.uuid], i, waves.get(a.uuid, 0), reader.links(a), own, sorted_json(own))
         for i, a in enumerate(plan.actions)
         if a.uuid in numbers
+        for own in (fields.of_action(a),)
     ]
 
 
@@ -174,18 +170,6 @@ _ALIKE: Sequence[Callable[[_Known], Hashable]] = (
     lambda known: (known.number, known.text, known.links),
     lambda known: known.number,
 )
-
-
-def _in_order(
-    compared: Sequence[tuple[_Known, LinkSets]],
-) -> list[tuple[int, LinkSets, LinkSets]]:
-    """Return, in plan order, the number of each action, its links, and those in the other plan."""
-    ordered = sorted(compared, key=lambda pair: pair[0].place)
-    return [(known.number, known.links, others) for known, others in ordered]
-
-
-def _paths(old: Action, new: Action) -> tuple[Path, ...]:
-    return tuple(fields.different(fields.of_action(old), fields.of_action(new)))
 
 
 #: An action, and its type, resource and parameters as text.
@@ -235,7 +219,7 @@ def numbers_of(
 
 
 def _content(action: Action) -> str:
-    return encoded([action.action_type, action.resource_id, action.input_parameters])
+    return sorted_json([action.action_type, action.resource_id, action.input_parameters])
 
 
 def _by_name(actions: Iterable[_WithContent]) -> dict[str, _WithContent]:
