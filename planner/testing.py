@@ -94,7 +94,7 @@ def surroundings(*types: type[ActionType], check_types: bool = True) -> Surround
 def options(planner: type[Planner[Any]], **values: Any) -> Any:
     """Return a planner's options: its defaults, replaced by ``values``; raises InvalidInput."""
     wrong: list[Any] = []
-    layer = planning_options.Layer(values, lambda name: f"option {name}")
+    layer = planning_options.given(values, lambda name: f"option {name}")
     found = planning_options.resolve(planner, [layer], wrong)
     if wrong:
         raise InvalidInput(wrong)

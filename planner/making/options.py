@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -143,38 +143,37 @@ def layers(
     for section in sections_of(planner_class.NAME, conf) if planner_class.OPTIONS else ():
         conf.register_opts(planner_class.OPTIONS, group=section)
         names = [o.dest for o in planner_class.OPTIONS if is_set(conf, section, o.dest)]
-        yield Layer(_Section(conf, section, names), partial(place_of, conf, section))
+        # oslo.config converts the values, and refuses a wrong one when it is read.
+        read = partial(_configured, conf[section])
+        yield Layer(names, read, partial(place_of, conf, section))
     fields = {opt.dest: value.get(opt.dest) for opt in planner_class.OPTIONS}
-    given = {name: found for name, found in fields.items() if found is not None}
-    yield Layer(given, lambda _: None, ())
+    yield given({name: found for name, found in fields.items() if found is not None}, path=())
     own = value.get("options")
-    yield Layer(own if isinstance(own, Mapping) else {}, lambda _: None)
-    yield Layer(options, lambda name: f"option {name}")
+    yield given(own if isinstance(own, Mapping) else {})
+    yield given(options, lambda name: f"option {name}")
+
+
+def _configured(section: cfg.ConfigOpts.GroupAttr, opt: cfg.Opt) -> Any:
+    return getattr(section, opt.dest)
 
 
 class Layer(NamedTuple):
-    """The values of options from one source, with the place of each for messages."""
+    """The options that one source sets; ``read`` returns the value of one, ``place`` its place."""
 
-    values: Mapping[str, Any]
+    names: Iterable[str]
+    read: Callable[[cfg.Opt], Any]
     place: Callable[[str], str | None]
     #: The path of the mapping that holds the options, if they are in the document.
     path: Path = ("options",)
 
 
-class _Section(Mapping[str, Any]):
-    """The values of ``names`` in one section; each is read when it is accessed."""
-
-    def __init__(self, conf: cfg.ConfigOpts, section: str, names: Sequence[str]) -> None:
-        self._section, self._names = conf[section], names
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self._section, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+def given(
+    values: Mapping[str, Any],
+    place: Callable[[str], str | None] = lambda _: None,
+    path: Path = ("options",),
+) -> Layer:
+    """Return the layer of values by name, from a document, the command line or a caller."""
+    return Layer(values, lambda opt: _read(opt, values[opt.dest]), place, path)
 
 
 def resolve(
@@ -190,7 +189,7 @@ def resolve(
         for name, opt in opts.items()
     }
     for layer in layers:
-        for name in layer.values:
+        for name in layer.names:
             place = layer.place(name)
             path = () if place else (*layer.path, name)
             if name not in opts:
@@ -198,9 +197,7 @@ def resolve(
                 mistakes.append(Mistake(text + accepted(name, opts), path, place))
                 continue
             try:
-                read = layer.values[name]
-                if not isinstance(layer.values, _Section):  # oslo.config has converted those
-                    read = _read(opts[name], read)
+                read = layer.read(opts[name])
             except (ValueError, TypeError, cfg.Error) as reason:
                 said = path and any(m.path == path for m in mistakes)  # by the schema
                 if not said:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path as FilePath
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from oslo_config import cfg
@@ -151,14 +151,14 @@ class ReadProblem:
 
     def resolve(self, options: Mapping[str, Any]) -> SimpleNamespace:
         """Return the value of each option of the planner; raises InvalidInput with all mistakes."""
-        return self._settings(options).options
+        return self._settings(options)[0]
 
     def plan(self, options: Mapping[str, Any]) -> ActionPlan:
         """Check options and configuration, and make a plan; raises InvalidInput, InvalidPlan."""
-        settings = self._settings(options)
+        resolved, limits = self._settings(options)
         with _located(self.document):
-            plan = self.planner.plan(self.problem, settings.options)
-        plan = _completed(plan, self.document, settings.limits, self.cloud)
+            plan = self.planner.plan(self.problem, resolved)
+        plan = _completed(plan, self.document, limits, self.cloud)
         value = self.document.value
         if value.get("facts") or value.get("guards") or self.demands != NO_DEMANDS:
             with _located(self.document):
@@ -168,7 +168,8 @@ class ReadProblem:
             deadlocks.require_none(plan)
         return plan
 
-    def _settings(self, options: Mapping[str, Any]) -> _Settings:
+    def _settings(self, options: Mapping[str, Any]) -> tuple[SimpleNamespace, Mapping[str, int]]:
+        """Return the options of the planner, and the limits of the configuration."""
         planner, mistakes = type(self.planner), list(self.refused)
         layers = planning_options.layers(planner, self.conf, self.document.value, options)
         resolved = planning_options.resolve(planner, layers, mistakes)
@@ -178,14 +179,7 @@ class ReadProblem:
         if mistakes:
             found = InvalidInput(sorted(mistakes, key=_place_in_document))
             raise found.located(self.document.locate)
-        return _Settings(resolved, limits)
-
-
-class _Settings(NamedTuple):
-    """The options for one call of the planner, and the limits of the configuration."""
-
-    options: SimpleNamespace
-    limits: Mapping[str, int]
+        return resolved, limits
 
 
 def _completed(
@@ -196,7 +190,8 @@ def _completed(
     Configured limits are added.
     """
     value = document.value
-    own = value.get("limits") or {}
+    own, facts = value.get("limits") or {}, value.get("facts")
+    named = facts.get("cloud") if isinstance(facts, Mapping) else None
     # The smaller of the configured limit and the planner's holds. A limit of the document replaces
     # both.
     both = {
@@ -205,19 +200,12 @@ def _completed(
     return replace(
         plan,
         name=plan.name or value.get("name"),
-        cloud=plan.cloud or _cloud_of_facts(value) or cloud,
+        cloud=plan.cloud or named or cloud,
         limits={**limits, **plan.limits, **both, **own},
         warnings=tuple(
             dict.fromkeys((*map(str, document.warnings), *plan.warnings, *_idle_limits(own, plan)))
         ),
     )
-
-
-def _cloud_of_facts(document: Mapping[str, Any]) -> str | None:
-    """Return the name of the cloud in the facts of a document; None if they name none."""
-    facts = document.get("facts")
-    name = facts.get("cloud") if isinstance(facts, Mapping) else None
-    return name if isinstance(name, str) else None
 
 
 @contextmanager
@@ -247,7 +235,8 @@ def choose(
         named, place = planning_options.configured_planner(conf)
         named = named if kind == "solution" else kind
         if kind not in ("solution", *registry.names(registry.PLANNERS)):
-            known = {"solution", *_kinds()}
+            kinds = (registry.planner(n).KIND for n in registry.names(registry.PLANNERS))
+            known = {"solution", *kinds}
             raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])
     if not isinstance(named, str):
         raise InvalidInput([Mistake(f"{named!r} is not the name of a planner", ("planner",))])
@@ -264,10 +253,6 @@ def choose(
     return found
 
 
-def _kinds() -> list[str]:
-    return [registry.planner(name).KIND for name in registry.names(registry.PLANNERS)]
-
-
 class ParameterCheck:
     """Checks parameters against the schema of their action type.
 
@@ -277,16 +262,13 @@ class ParameterCheck:
 
     def __init__(self, known: Mapping[str, type[ActionType]]) -> None:
         self._known = known
-        self._checks: dict[str, checking.Check] = {}
 
     def __call__(self, name: str, parameters: Mapping[str, Any]) -> Sequence[Mistake]:
         """List the mistakes; raises BrokenPlugin if the schema itself is wrong."""
-        check = self._checks.get(name)
-        if check is None:
-            try:
-                check = self._checks[name] = _check_of(self._known[name])
-            except ValueError as reason:
-                raise BrokenPlugin("action type", name, str(reason)) from reason
+        try:
+            check = _check_of(self._known[name])
+        except ValueError as reason:
+            raise BrokenPlugin("action type", name, str(reason)) from reason
         return check(parameters) or [
             Mistake("it decides what the action works on, so it cannot be a secret", path)
             for path in secrets.places(parameters)
