@@ -138,10 +138,10 @@ class Schema(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from planner.making import registry, saved_schema
+        from planner.making import registry, saved
 
         planners = (registry.planner(n) for n in registry.names(registry.PLANNERS))
-        documents = {"plan": saved_schema.SCHEMA, **{p.KIND: p.SCHEMA for p in planners}}
+        documents = {"plan": saved.SCHEMA, **{p.KIND: p.SCHEMA for p in planners}}
         types = self.session.action_types
         name = parsed_args.name
         if name is None:

@@ -17,7 +17,6 @@ from applier.wording import count, one_line
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, Path
 from planner.making import saved
-from planner.making.saved_schema import SCHEMA as PLAN
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 from planner.schemas import checking, ranges
@@ -60,7 +59,7 @@ SCHEMA: dict[str, Any] = {
     "properties": {
         "version": {"enum": [VERSION]},
         "damaged": {"type": "array", "items": {"type": "string"}},
-        "plan": {key: value for key, value in PLAN.items() if key != "$schema"},
+        "plan": {key: value for key, value in saved.SCHEMA.items() if key != "$schema"},
         "attempts": _entry(
             {
                 "action": UUID,

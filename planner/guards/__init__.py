@@ -52,7 +52,7 @@ class Guards(NamedTuple):
         """
         pairs = zip(self._fields, self, NO_GUARDS, strict=True)
         return {
-            name: _WRITERS.get(name, _as_it_is)(value)
+            name: _WRITERS[name](value) if name in _WRITERS else value
             for name, value, none in pairs
             if value != none
         }
@@ -72,10 +72,6 @@ class Guards(NamedTuple):
         another = "somebody else" if self.approvals == 1 else "others"
         who = f" by {another} than its creator" if self.approval_by_another else ""
         return f"{self.approvals} approval{plural}{who}"
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 #: The functions that convert fields to JSON types; the values of other fields have them already.
@@ -153,24 +149,25 @@ def of(value: Mapping[str, Any]) -> Guards:
     >>> of({"approvals": 1}) == Guards(approvals=1)
     True
     """
-    known = dict(value)
-    if "labels" in known:
-        known["labels"] = tuple(dict.fromkeys(map(str, known["labels"])))
-    for name in ("blast_radius", "blast_radius_at_once"):
-        if name in known:
-            known[name] = blast_radius.bounds(known[name])
-    if "failure_budget" in known:
-        known["failure_budget"] = failure_budget.budgets(known["failure_budget"])
-    if "windows" in known:
-        known["windows"] = _group(known["windows"])
-    if "extent" in known:
-        known["extent"] = tuple(Share(name, *share) for name, share in known["extent"].items())
-    return Guards(**known)
+    return Guards(
+        **{name: _READERS[name](held) if name in _READERS else held for name, held in value.items()}
+    )
 
 
 def _group(value: str | Sequence[str]) -> tuple[tuple[str, ...], ...]:
     found = windows.windows(value)
     return (found,) if found else ()
+
+
+#: The functions that read fields from JSON types or, all but the last two, from a text.
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "blast_radius": blast_radius.bounds,
+    "blast_radius_at_once": blast_radius.bounds,
+    "failure_budget": failure_budget.budgets,
+    "windows": _group,
+    "labels": lambda labels: tuple(dict.fromkeys(map(str, labels))),
+    "extent": lambda shares: tuple(Share(name, *share) for name, share in shares.items()),
+}
 
 
 def both(one: Guards, other: Guards) -> Guards:
@@ -211,14 +208,11 @@ def approvals_for(text: str | Mapping[str, object]) -> dict[str, int]:
 
 def _rule(what: str, number: str) -> tuple[str, int] | None:
     kind, _, name = what.partition(":")
-    named = bool(name) and (kind in (PLANNER, LABEL) or _is_size(kind, name))
+    is_size = kind == SIZE and ranges.whole_number(name) is not None
+    named = bool(name) and (kind in (PLANNER, LABEL) or is_size)
     if not (named and re.fullmatch("[0-9]{1,3}", number)) or int(number) > MOST_APPROVALS:
         return None
     return what, int(number)
-
-
-def _is_size(kind: str, name: str) -> bool:
-    return kind == SIZE and ranges.whole_number(name) is not None
 
 
 def approvals_of(
@@ -270,12 +264,8 @@ def read_setting(name: str, text: str) -> Any:
         return int(text)
     if name == "approval_by_another" and text in ("true", "false"):
         return text == "true"
-    if name == "failure_budget":
-        return failure_budget.budgets(text)
-    if name == "windows":
-        return _group(text)
-    if name.startswith("blast_radius"):
-        return blast_radius.bounds(text)
+    if name in _READERS:
+        return _READERS[name](text)
     seconds = float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", text) else 0.0
     if name == "approval_max_age_s" and 0 < seconds <= ranges.LONGEST_S:
         return seconds

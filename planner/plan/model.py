@@ -370,7 +370,7 @@ class ActionPlan:
     def from_dict(cls, value: Mapping[str, Any]) -> ActionPlan:
         """Create a plan from the result of :meth:`to_dict`.
 
-        The digest is computed again. A value that does not fit its schema (:mod:`.saved_schema`)
+        The digest is computed again. A value that does not fit its schema (:mod:`.saved`)
         raises KeyError, TypeError or ValueError.
         """
         known = {k: v for k, v in value.items() if k not in ("version", "digest", "limits_now")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from oslo_config import cfg, types
@@ -20,21 +21,13 @@ def finite(value: object) -> int | float:
     >>> [finite(v) for v in (9, "100", "2.5", -5)]
     [9, 100, 2.5, -5]
     """
-    number: int | float
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is not a number")
-    if isinstance(value, str):
-        if not value.isascii() or "_" in value:
-            raise ValueError(f"{value!r} is not a number")
-        try:
+    number = value
+    if isinstance(value, str) and value.isascii() and "_" not in value:
+        with suppress(ValueError):
+            number = float(value)
             number = int(value)
-        except ValueError:
-            try:
-                number = float(value)
-            except ValueError:
-                raise ValueError(f"{value!r} is not a number") from None
-    else:
-        number = value
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ValueError(f"{value!r} is not a number")
     if isinstance(number, float) and not math.isfinite(number):
         raise ValueError(f"{value!r} is not a finite number")
     return number

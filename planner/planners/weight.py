@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 from oslo_config import cfg
 
@@ -114,14 +115,24 @@ class WeightPlanner(SolutionPlanner):
 
 
 def _in_chunks(draft: Draft, actions: Sequence[ProposedAction], options: Options) -> list[int]:
-    """Add the actions to the draft set by set; return the number of the set of each, in order."""
+    """Add the actions to the draft set by set; return the number of the set of each, in order.
+
+    Weights are in descending order. An action that is linked to a lighter one has its weight. Each
+    set of a weight takes of each type the first actions whose links lie in earlier sets, in input
+    order: without links, set k holds chunk k of each type.
+    """
+    links = document_links.of(actions)
+    heights = _heights(actions, links, options.weights)
+    chunks = _Chunks(actions, links, heights, options.parallelization)
     levels: list[int] = []
     before: tuple[int, ...] = ()
-    for level, found in enumerate(sets(actions, options.weights, options.parallelization)):
-        weight, k, n, members = found
-        reason = f"weight {weight}" if n == 1 else f"weight {weight}, set {k} of {n}"
-        before = tuple([draft.add(action, before, reason) for action in members])
-        levels += [level] * len(members)
+    number = count()
+    for weight in sorted({*heights}, reverse=True):
+        chosen = list(chunks.of(weight))
+        for k, chunk in enumerate(chosen, 1):
+            reason = f"weight {weight}" + (f", set {k} of {len(chosen)}" if len(chosen) > 1 else "")
+            before = tuple([draft.add(actions[i], before, reason) for i in chunk])
+            levels += [next(number)] * len(chunk)
     return levels
 
 
@@ -140,36 +151,6 @@ def _in_slots(
         before = tuple([draft.add(action, before, f"weight {weight}") for action in members])
         levels += [level] * len(members)
     return levels
-
-
-def sets(
-    actions: Sequence[ProposedAction],
-    weights: Mapping[str, int | float],
-    parallelization: Mapping[str, int],
-) -> list[tuple[int | float, int, int, list[ProposedAction]]]:
-    """List the sets in order, as (weight, number within the weight, number of sets, members).
-
-    Weights are in descending order. An action that is linked to a lighter one has its weight. Each
-    set of a weight takes of each type the first actions whose links lie in earlier sets, in input
-    order: without links, set k holds chunk k of each type.
-
-    >>> three = [ProposedAction(name=f"resize-{i}", action_type="resize") for i in (1, 2, 3)]
-    >>> nap = ProposedAction(name="sleep-1", action_type="sleep")
-    >>> found = sets([*three, nap], {"sleep": 70, "resize": 50}, {"resize": 2})
-    >>> [[a.name for a in members] for *_, members in found]
-    [['sleep-1'], ['resize-1', 'resize-2'], ['resize-3']]
-    """
-    said = document_links.of(actions)
-    heights = _heights(actions, said, weights)
-    chunks = _Chunks(actions, said, heights, parallelization)
-    found = []
-    for weight in sorted({*heights}, reverse=True):
-        chosen = list(chunks.of(weight))
-        found += [
-            (weight, k, len(chosen), [actions[i] for i in chunk])
-            for k, chunk in enumerate(chosen, 1)
-        ]
-    return found
 
 
 def _heights(

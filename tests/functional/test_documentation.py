@@ -25,7 +25,7 @@ from applier import configuration
 from applier.cli import verb
 from applier.cli.help import GROUPS
 from applier.cli.program import Program
-from planner.making import registry, saved_schema
+from planner.making import registry, saved
 from planner.plan import effects
 from planner.plan.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS
 from planner.planners import solution_schema
@@ -199,7 +199,7 @@ def test_every_field_of_the_documents_is_on_its_page(built):
         events_schema.SCHEMA,
         events_schema.CONNECTION,
         events_schema.EVENT,
-        saved_schema.SCHEMA,
+        saved.SCHEMA,
     ):
         assert set(schema["properties"]) <= set(found)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from planner import make_plan
 from planner.making import registry
-from planner.making.saved_schema import SCHEMA as SAVED
+from planner.making.saved import SCHEMA as SAVED
 from planner.planners.solution_schema import SCHEMA as SOLUTION
 from planner.schemas import checking, schema_errors
 

@@ -16,7 +16,7 @@ from applier.api.endpoints import Call
 from applier.api.errors import PROBLEM_JSON
 from applier.api.v2 import schemas
 from applier.api.v2.operation import DOCUMENTS, Operation
-from planner.making import saved_schema
+from planner.making import saved
 
 #: The descriptions of the parameters in paths.
 _PARAMETERS = {
@@ -89,7 +89,7 @@ def _description(operations: Iterable[Operation]) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "components": {"schemas": {"plan": saved_schema.SCHEMA, "problem": _PROBLEM}},
+        "components": {"schemas": {"plan": saved.SCHEMA, "problem": _PROBLEM}},
     }
 
 

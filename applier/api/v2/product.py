@@ -18,7 +18,7 @@ from applier.operations import archiving, removal
 from applier.operations import durations as recorded
 from applier.operations import services as registered
 from planner.errors import PlannerError, accepted
-from planner.making import registry, saved_schema
+from planner.making import registry, saved
 
 _RULE = "record:administer"
 _DURATION = schemas.mapping(
@@ -180,7 +180,7 @@ def _documents() -> dict[str, Mapping[str, Any]]:
 
     Planners that cannot be imported have none.
     """
-    found: dict[str, Mapping[str, Any]] = {"plan": saved_schema.SCHEMA, "event": EVENT}
+    found: dict[str, Mapping[str, Any]] = {"plan": saved.SCHEMA, "event": EVENT}
     for name in registry.names(registry.PLANNERS):
         try:
             planner = registry.planner(name)

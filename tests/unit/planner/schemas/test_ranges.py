@@ -18,11 +18,11 @@ from applier.clouds import simulated_document
 from applier.testing.temporary_store import TemporaryStore
 from planner import documents, make_plan
 from planner.errors import InvalidInput
-from planner.making import registry, saved, saved_schema
+from planner.making import registry, saved
 from planner.schemas import ranges
 
 SCHEMAS: dict[str, Mapping[str, Any]] = {
-    "saved plan": saved_schema.SCHEMA,
+    "saved plan": saved.SCHEMA,
     "simulated cloud": simulated_document.SCHEMA,
     **{name: registry.planner(name).SCHEMA for name in registry.names(registry.PLANNERS)},
     **{name: kind.SCHEMA for name, kind in registry.ActionTypes().items()},
