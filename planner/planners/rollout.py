@@ -10,10 +10,9 @@ from planner.contract import Options, Planner, Surroundings
 from planner.errors import InvalidInput, Mistake, Path, UnknownPlugin
 from planner.plan.model import Action, ActionPlan, ProposedAction
 from planner.plan.place_rules import HeldPlace, PlaceRule
-from planner.planners import rollout_nodes, serial_fields
+from planner.planners import serial_fields
 from planner.planners.draft import action_of, tokens
-from planner.planners.rollout_nodes import RolloutNode
-from planner.planners.rollout_schema import SCHEMA, STEP_FIELDS
+from planner.planners.rollout_document import SCHEMA, STEP_FIELDS, RolloutNode, read_nodes
 from planner.planners.solution import ActionReader
 
 
@@ -66,7 +65,7 @@ class RolloutPlanner(Planner[Rollout]):
     def parse(self, document: Mapping[str, Any]) -> Rollout:
         """Read nodes and steps, and check each step on each node; raises InvalidInput."""
         mistakes: list[Mistake] = []
-        nodes = rollout_nodes.read(document, mistakes)
+        nodes = read_nodes(document, mistakes)
         steps = _steps(document["steps"], self.surroundings, mistakes)
         reader = _StepReader(self.surroundings, steps)
         actions = [reader.actions(node) for node in nodes]

@@ -19,7 +19,7 @@ from planner.errors import InvalidInput
 from planner.making import options
 from planner.planners import numbers
 from planner.planners.deployment import conditions, planner, task_fields
-from planner.planners.events import grammar
+from planner.planners.events import schema as events_schema
 from planner.planners.rolling_update import functions, members, update_policy
 from planner.schemas import ranges
 from planner.schemas.ranges import whole_number
@@ -69,7 +69,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "tolerance": (lambda text: planner.allowed(text, 10), "{}"),
     "percentage": (lambda text: planner.allowed(text, 10), "{}%"),
     "condition": (conditions.Condition, "settings:a.value == {}"),
-    "run": (matched(grammar.RUN), "a.b#{}"),
+    "run": (matched(events_schema.RUN_NAME), "a.b#{}"),
     "duration": (not_none(update_policy.duration_s), "PT{}S"),
     "whole": (lambda text: update_policy.whole(text, 0), "{}"),
     "index": (not_none(lambda text: functions._entry(list(range(99)), text)), "{}"),

@@ -13,8 +13,7 @@ from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import ProposedAction
 from planner.plan.states import Outcome
-from planner.planners.events import grammar
-from planner.planners.events.grammar import EventText
+from planner.planners.events.schema import ACTION_NAME, EventText, parse_event
 from planner.planners.solution import ActionReader
 
 Outcomes = tuple[Outcome, ...]
@@ -106,10 +105,10 @@ def _written(
 ) -> Iterator[EventText]:
     """Yield the events of the field ``events``; append mistakes."""
     known: set[str] = set(ends)
-    is_action = re.compile(grammar.ACTION).match
+    is_action = re.compile(ACTION_NAME).match
     for i, raw in enumerate(raw_events):
         try:
-            event = grammar.parse_event(raw) if isinstance(raw, str) else _mapped(raw)
+            event = parse_event(raw) if isinstance(raw, str) else _mapped(raw)
         except ValueError as reason:
             mistakes.append(Mistake(str(reason), ("events", i)))
             continue
@@ -159,7 +158,7 @@ def _events(
     if resources:
         implied = (event.target for event in _implied_events(connections))
         for action in (*staged, *(target for _, _, target in written), *implied):
-            own[grammar.split(action)[0]][action] = None
+            own[action.rpartition(".")[0]][action] = None
         for c in connections:
             data[c["to"]].update({f"{c['from']}.{verb}": None for verb in ("run", "remove")})
     for i, (source, outcomes, target) in enumerate(written):

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schema of ``kind: events``."""
+"""JSON Schema of ``kind: events``, and the text form of an event."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
+from planner.errors import accepted
 from planner.plan.states import Outcome
-from planner.planners.events import grammar
 from planner.planners.solution_schema import ACTION, COMMON
 from planner.schemas import ranges
 
-_RESOURCE = {**ranges.NAME, "pattern": grammar.RESOURCE, "title": "the name of a resource"}
+#: Regular expressions of names. ``#`` is reserved for run numbers, ``|`` for lists of outcomes.
+RESOURCE_NAME = r"^[^\s#|]+$"
+ACTION_NAME = r"^[^\s#|]+\.[^\s.#|]+$"
+RUN_NAME = r"^[^\s#|]+\.[^\s.#|]+(#[0-9]+)?$"
+_FORM = "on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION"
+_OUTCOMES = {str(outcome): outcome for outcome in Outcome}
+
+_RESOURCE = {**ranges.NAME, "pattern": RESOURCE_NAME, "title": "the name of a resource"}
 _ACTION = {
     **ranges.COMPOSED_NAME,
-    "pattern": grammar.ACTION,
+    "pattern": ACTION_NAME,
     "title": "an action: RESOURCE.ACTION",
 }
-_RUN = {**_ACTION, "pattern": grammar.RUN, "title": "an action: RESOURCE.ACTION, or with #NUMBER"}
+_RUN = {**_ACTION, "pattern": RUN_NAME, "title": "an action: RESOURCE.ACTION, or with #NUMBER"}
 _ACTIONS = {"type": "array", "items": _ACTION}
 
 
@@ -104,3 +112,39 @@ SCHEMA: dict[str, Any] = {
         "until": _runs("These, and what comes before them."),
     },
 }
+
+
+class EventText(NamedTuple):
+    """An event as it is written: the source, the outcomes, the target."""
+
+    source: str
+    outcomes: tuple[Outcome, ...]
+    target: str
+
+
+def parse_event(text: str) -> EventText:
+    """Parse an event; raises ValueError, whose message contains the accepted form or outcomes.
+
+    >>> parse_event("on a.run changed|ok b.1.reload").target
+    'b.1.reload'
+    >>> parse_event("a changed b.c")
+    Traceback (most recent call last):
+    ValueError: 'a changed b.c' is not an event: on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION
+    """
+    on, *parts = text.split() or [""]
+    if on != "on" or len(parts) < 3:
+        raise ValueError(f"{text!r} is not an event: {_FORM}")
+    source, *middle, target = parts
+    return EventText(source, outcomes(" ".join(middle)), target)
+
+
+@cache
+def outcomes(text: str) -> tuple[Outcome, ...]:
+    """Parse outcomes such as ``changed`` or ``failed|error``; raises ValueError for others."""
+    found = []
+    for word in text.split("|"):
+        outcome = _OUTCOMES.get(word.strip())
+        if outcome is None:
+            raise ValueError(f"no outcome {word.strip()!r}; {accepted(word.strip(), _OUTCOMES)}")
+        found.append(outcome)
+    return tuple(found)
