@@ -11,28 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.errors import Path
-from planner.plan import place_rules
+from planner.plan import digest, place_rules
 from planner.plan.model import Action, ActionPlan
 from planner.safe_text import sorted_json
 from planner.schemas import secrets
-
-#: The names of the values that a digest covers of an action.
-FIELDS = (
-    "name",
-    "action_type",
-    "resource_id",
-    "input_parameters",
-    "tokens",
-    "estimate_s",
-    "timeout_s",
-    "retries",
-)
 
 
 def of_action(action: Action) -> dict[str, Any]:
     """Return the fields of an action that a run uses, without its links."""
     places = {"places": [list(place) for place in action.places]} if action.places else {}
-    return dict(zip(FIELDS, action.covered().values, strict=True)) | places
+    return dict(zip(digest.COVERED, action.covered().values, strict=True)) | places
 
 
 def of_plan(plan: ActionPlan) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from planner.plan.graph_algorithms import once
@@ -17,12 +16,18 @@ from planner.safe_text import sorted_json
 
 #: The first characters of a digest.
 PREFIX = "sha256:"
+#: The names of the ``values`` of a CoveredAction.
+COVERED = (
+    *("name", "action_type", "resource_id", "input_parameters"),
+    *("tokens", "estimate_s", "timeout_s", "retries"),
+)
 
 
 class CoveredAction(NamedTuple):
     """The parts of an action that a digest covers; links name other actions by uuid.
 
-    ``values`` are the other fields that a run uses. A trigger or a blocker is a uuid and outcomes.
+    ``values`` are the other fields that a run uses, named by COVERED. A trigger or a blocker is a
+    uuid and outcomes.
     """
 
     uuid: str
@@ -35,34 +40,11 @@ class CoveredAction(NamedTuple):
     places: Sequence[tuple[str, str]] = ()
 
 
-def of(
-    actions: Sequence[CoveredAction],
-    *,
-    planner: str,
-    limits: Mapping[str, int],
-    tolerances: Sequence[Mapping[str, Any]],
-    on_failure: str | None,
-    cloud: str | None,
-    aged_from: datetime | None,
-    guards: Mapping[str, Any],
-    places: Mapping[str, Any],
-) -> str:
-    """Return the digest of a plan with these actions and values.
+def of(actions: Sequence[CoveredAction], head: Mapping[str, Any]) -> str:
+    """Return the digest of a plan with these actions; ``head`` are its own values, as JSON types.
 
-    ``aged_from`` is the time from which the age of the plan counts, if it has to be kept.
     The time is linear in actions and edges: a tuple of uuids that many actions share is read once.
     """
-    head = {
-        "planner": planner,
-        "limits": limits,
-        "tolerances": [dict(tolerance) for tolerance in tolerances],
-        "on_failure": on_failure,
-        "cloud": cloud,
-        "aged_from": None if aged_from is None else aged_from.astimezone(UTC).isoformat(),
-        "guards": guards,
-        # Few plans have places: an empty field is left out.
-        **({"places": places} if places else {}),
-    }
     total = hashlib.sha256(sorted_json(head).encode())
     for line in _lines(actions):
         total.update(f"\n{line}".encode())

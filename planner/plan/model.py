@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -191,10 +191,8 @@ class Action:
             return self.parents
         if not self.parents and not self.triggers:
             return self.needs
-        links = dict.fromkeys(self.parents)
-        links.update(dict.fromkeys(self.needs))
-        links.update(dict.fromkeys(t.action for t in self.triggers))
-        return tuple(links)
+        triggers = [trigger.action for trigger in self.triggers]
+        return tuple(dict.fromkeys((*self.parents, *self.needs, *triggers)))
 
     def covered(self) -> digest.CoveredAction:
         """Return the fields that a digest covers: those that a run uses."""
@@ -255,9 +253,8 @@ class Action:
             )
         known["places"] = tuple(HeldPlace(*place) for place in known.get("places") or ())
         known["state"] = ActionState(known.get("state", "PENDING"))
-        known["outcome"] = Outcome(known["outcome"]) if known.get("outcome") else None
-        reason = known.get("state_reason")
-        known["state_reason"] = StateReason(reason) if reason else None
+        for key, reasons in (("outcome", Outcome), ("state_reason", StateReason)):
+            known[key] = reasons(known[key]) if known.get(key) else None
         for key in ("started_at", "ended_at"):
             known[key] = _time(known.get(key))
         return cls(**known)
@@ -322,17 +319,19 @@ class ActionPlan:
         demands an age, so that a document gives the same digest at any time.
         """
         demands_age = self.guards.approval_max_age_s is not None
-        return digest.of(
-            [action.covered() for action in self.actions],
-            planner=self.planner,
-            limits=self.limits,
-            places=place_rules.to_dict(self.places) if self.places else {},
-            tolerances=self.tolerances,
-            on_failure=self.on_failure,
-            cloud=self.cloud,
-            aged_from=self.aged_from if demands_age else self.facts_at,
-            guards={} if self.guards == demands.NO_GUARDS else self.guards.to_dict(),
-        )
+        aged_from = self.aged_from if demands_age else self.facts_at
+        head = {
+            "planner": self.planner,
+            "limits": self.limits,
+            "tolerances": [dict(tolerance) for tolerance in self.tolerances],
+            "on_failure": self.on_failure,
+            "cloud": self.cloud,
+            "aged_from": None if aged_from is None else aged_from.astimezone(UTC).isoformat(),
+            "guards": {} if self.guards == demands.NO_GUARDS else self.guards.to_dict(),
+            # Few plans have places: an empty field is left out.
+            **({"places": place_rules.to_dict(self.places)} if self.places else {}),
+        }
+        return digest.of([action.covered() for action in self.actions], head)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the plan to format 2.0, to be written as JSON or YAML."""

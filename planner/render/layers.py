@@ -7,6 +7,7 @@ node in it. Lines of the same kind to the same box share their dummy nodes and f
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -143,21 +144,8 @@ def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str
         ends = [
             p for name in upper for p in sorted(place[n] for n in below.get(name, ()) if n in place)
         ]
-        total += _inversions(ends, len(lower))
-    return total
-
-
-def _inversions(ends: Sequence[int], size: int) -> int:
-    """Count the pairs that are in descending order, with a Fenwick tree: O(n log n)."""
-    tree, total = [0] * (size + 1), 0
-    for seen, end in enumerate(ends):
-        total += seen
-        i = end + 1
-        while i > 0:
-            total -= tree[i]
-            i &= i - 1
-        i = end + 1
-        while i <= size:
-            tree[i] += 1
-            i += i & -i
+        seen: list[int] = []
+        for end in ends:
+            total += len(seen) - bisect_right(seen, end)
+            insort(seen, end)
     return total
