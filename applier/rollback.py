@@ -19,6 +19,7 @@ from applier.contracts import REVERT
 from applier.errors import PlanConflict
 from planner.errors import short
 from planner.plan.graph import in_topological_order, order_graph
+from planner.plan.graph_algorithms import CycleError
 from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch
 from planner.plan.place_rules import PlaceRule
 from planner.plan.states import ActionState, Outcome, PlanState
@@ -62,12 +63,10 @@ def rollback(
         text = "nothing that it did can be undone"
         raise PlanConflict(plan.uuid, plan.state, f"{place}: {'; '.join([text, *warnings])}")
     actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
-    import networkx as nx
-
     try:
         touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
         actions = enable_hosts_first(actions, touched)
-    except nx.NetworkXUnfeasible:
+    except CycleError:
         warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
     return ActionPlan(
         uuid=new_id(),
@@ -213,7 +212,7 @@ def enable_hosts_first(actions: Sequence[Action], touches: _Touches) -> tuple[Ac
 
     ``actions`` are in topological order; ``touches`` are by uuid. The enabling action gets the
     predecessors of those migrations, and the migrations then need the enabling action. Raises
-    ``networkx.NetworkXUnfeasible`` if two hosts would have to be enabled before each other.
+    CycleError if two hosts would have to be enabled before each other.
     """
     late = _enabled_too_late(actions, touches)
     if not late:

@@ -92,16 +92,10 @@ def grouped_links(
 def in_topological_order(actions: Sequence[Action]) -> tuple[Action, ...]:
     """Return actions so that each follows its predecessors, of several possible ones the first.
 
-    Raises ``networkx.NetworkXUnfeasible`` for a cycle.
+    Raises :class:`planner.plan.graph_algorithms.CycleError` for a cycle.
     """
-    import networkx as nx
-
-    position = {action.uuid: i for i, action in enumerate(actions)}
-    # A group of links has no position: it goes first, as soon as all its members are placed.
-    ordered = nx.lexicographical_topological_sort(
-        order_graph(actions), key=lambda node: position.get(node, -1)
-    )
-    return tuple(actions[position[node]] for node in ordered if node in position)
+    before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
+    return tuple([actions[i] for i in graph_algorithms.topological_order(before)])
 
 
 def _links(action: Action) -> Iterator[tuple[str, tuple[str, ...]]]:

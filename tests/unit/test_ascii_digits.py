@@ -13,7 +13,7 @@ from applier.cli import simulate
 from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import require_failure
-from applier.run.node_states import _natural
+from applier.wording import natural
 from planner import documents
 from planner.errors import InvalidInput
 from planner.making import options
@@ -100,9 +100,9 @@ def test_ascii_digits_are_read_and_no_others() -> None:
 
 
 def test_other_digits_are_text_where_any_text_is_accepted() -> None:
-    assert _natural("9" * 5000)[0] == (0, int("9" * 18))
+    assert natural("9" * 5000)[0] == (0, int("9" * 18))
     for digits in OTHER_DIGITS:
-        assert _natural(digits) == [(1, digits)]
+        assert natural(digits) == [(1, digits)]
         assert simulate.expand([f"a={digits}..{digits}"]) == ([], [(f"a={digits}..{digits}",)])
 
 
