@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
@@ -113,23 +114,17 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         """Build a mapping with text as keys; a duplicate key is told, or refused."""
         own: dict[str, int] = {}
         for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise _wrong("a key is a list or mapping", key)
+            text = _text_of(key)
             if key.tag == _MERGE:
                 continue
             line = key.start_mark.line + 1
-            if key.value in own:
+            if text in own:
                 if self.repeated is None:
                     raise DuplicateKey(key)
-                self.repeated(key.value, own[key.value], line)
-            own[key.value] = line
+                self.repeated(text, own[text], line)
+            own[text] = line
         self.flatten_mapping(node)
-        value: dict[Hashable, Any] = {}
-        for key, item in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise _wrong("a key is a list or mapping", key)
-            value[key.value] = self.construct_object(item, deep=deep)
-        return value
+        return {_text_of(k): self.construct_object(item, deep=deep) for k, item in node.value}
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Put merged keys before the own ones, because later keys override earlier ones.
@@ -164,6 +159,13 @@ for _kind, _pattern, _first in (
         re.compile(rf"^(?:{_pattern})$"),
         ["" if c == "\0" else c for c in _first],
     )
+
+
+def _text_of(key: yaml.Node) -> str:
+    if not isinstance(key, yaml.ScalarNode):
+        raise _wrong("a key is a list or mapping", key)
+    text: str = key.value
+    return text
 
 
 def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
@@ -229,23 +231,13 @@ class DuplicateKey(yaml.constructor.ConstructorError):
         super().__init__(None, None, f"the key {self.key!r} occurs twice", node.start_mark)
 
 
-class _Size(NamedTuple):
+@dataclass(slots=True)
+class _Part:
     """The number of values in a node, itself included, and how deep it nests."""
 
-    values: int
-    depth: int
-
-
-class _Open:
-    """A list or mapping whose start event was read, and whose end event was not."""
-
-    def __init__(self, anchor: str | None) -> None:
-        self.anchor = anchor
-        self.values, self.depth = 1, 1
-
-    def add(self, inner: _Size) -> None:
-        self.values += inner.values
-        self.depth = max(self.depth, inner.depth + 1)
+    values: int = 1
+    depth: int = 0
+    anchor: str | None = None
 
 
 def require_bounded(events: Iterable[yaml.Event]) -> None:
@@ -253,39 +245,40 @@ def require_bounded(events: Iterable[yaml.Event]) -> None:
 
     It is also raised for a character that no store keeps, which an escape may stand for.
     """
-    anchored: dict[str | None, _Size] = {}
-    around: list[_Open] = []
+    anchored: dict[str | None, _Part] = {}
+    around: list[_Part] = []
     repeated = 0
     for event in events:
         anchor = event.anchor if isinstance(event, yaml.NodeEvent) else None
         if isinstance(event, yaml.CollectionStartEvent):
-            around.append(_Open(anchor))
+            around.append(_Part(depth=1, anchor=anchor))
             if len(around) > DEEPEST:
                 raise _refused(TOO_DEEP, event)
             continue
         if isinstance(event, yaml.CollectionEndEvent):
-            ended = around.pop()
-            anchor, size = ended.anchor, _Size(ended.values, ended.depth)
+            part = around.pop()
+            anchor = part.anchor
         elif isinstance(event, yaml.ScalarEvent):
             if found := UNKEPT.search(event.value):
                 raise _refused(refused_character(found[0]), event)
-            size = _Size(1 + len(event.value) // _CHARACTERS, 0)
+            part = _Part(1 + len(event.value) // _CHARACTERS)
         elif isinstance(event, yaml.AliasEvent):
             if any(outer.anchor == anchor for outer in around):
                 raise _refused(f"the alias *{anchor} is inside what it stands for", event)
             # An alias without an anchor is refused later, when the nodes are put together.
-            size = anchored.get(anchor, _Size(1, 0))
-            repeated += size.values
+            part = anchored.get(anchor, _Part())
+            repeated += part.values
             if repeated > MOST_REPEATED:
                 raise _refused(f"aliases repeat more than {MOST_REPEATED:,} values", event)
-            if len(around) + size.depth > DEEPEST:
+            if len(around) + part.depth > DEEPEST:
                 raise _refused(TOO_DEEP, event)
         else:
             continue
         if anchor is not None:
-            anchored[anchor] = size
+            anchored[anchor] = part
         if around:
-            around[-1].add(size)
+            around[-1].values += part.values
+            around[-1].depth = max(around[-1].depth, part.depth + 1)
 
 
 def _refused(text: str, event: Any) -> yaml.MarkedYAMLError:
