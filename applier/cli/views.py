@@ -143,9 +143,9 @@ class Graph(Verb):
         return 0
 
     def _graph(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
-        from planner.render import dot, mermaid, svg
+        from planner.render import svg, texts
 
-        render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
+        render = {"dot": texts.dot, "mermaid": texts.mermaid, "svg": svg.render}
         return render[args.format](plan, lambda action: action.uuid in kept)
 
     def _timeline(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:

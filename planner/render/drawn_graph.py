@@ -26,7 +26,7 @@ MANY_NODES = 10_000
 
 
 class Line(NamedTuple):
-    """A line between two boxes or points; ``kind`` is one of KINDS in planner.render.boxes."""
+    """A line between two boxes or points; ``kind`` is one of KINDS in planner.render.drawing."""
 
     tail: str
     head: str

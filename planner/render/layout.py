@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from planner.render.boxes import Drawing
-from planner.render.coordinates import Strip, coordinates
+from planner.render.drawing import Drawing
 from planner.render.equivalence import Depth
-from planner.render.layers import Layers, Route, joint, layered
+from planner.render.layers import Layers, Route, Strip, coordinates, joint, layered
 
 #: The distance between layers, its increase for each line that goes far sideways, its maximum.
 GAP, PER_LINE, WIDEST_GAP = 30.0, 2.0, 80.0

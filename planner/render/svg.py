@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from planner.plan.model import Action, ActionPlan
-from planner.render.boxes import KINDS, Box, Drawing, about, notes, printable, tooltip
-from planner.render.drawing import draw
+from planner.render.drawing import KINDS, Box, Drawing, about, draw, notes, printable, tooltip
 from planner.render.drawn_graph import DrawnGraph
 from planner.render.equivalence import Depth, depths
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout

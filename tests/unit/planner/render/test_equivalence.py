@@ -10,8 +10,7 @@ import pytest
 from planner.plan.model import Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome
 from planner.render import svg
-from planner.render.boxes import EACH, Box, Drawing
-from planner.render.drawing import draw
+from planner.render.drawing import EACH, Box, Drawing, draw
 
 TASKS = ("hiera", "netconfig", "nova")
 
