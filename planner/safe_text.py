@@ -163,5 +163,5 @@ class VisibleRecord(logging.LogRecord):
     """A log record whose message has its hidden characters made visible."""
 
     def getMessage(self) -> str:  # noqa: N802 - the name is that of the library
-        """Return the message with its hidden characters made visible."""
+        """Return the message, made visible."""
         return visible(super().getMessage())

@@ -216,5 +216,4 @@ class ActionTypes(Mapping[str, type[ActionType]]):
         return iter(names(ACTIONS))
 
     def __len__(self) -> int:
-        """Return the number of installed action types."""
         return len(names(ACTIONS))

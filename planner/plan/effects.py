@@ -256,8 +256,6 @@ def _break_cycles(
 
 
 def _union(own: Sequence[Need]) -> tuple[int, ...]:
-    if not own:
-        return ()
     if len(own) == 1:
         return own[0].needed
     return tuple(dict.fromkeys(a for need in own for a in need.needed))

@@ -117,7 +117,8 @@ def limited(
     """
     by_kind = {bound.kind: bound for bound in known}
     unknown = by_kind.keys() - members.kinds - TOKENS.keys()
-    touched = {kind for kind, begin in TOKENS.items() if _touches(actions, begin)}
+    held_tokens = {token for action in actions for token in action.tokens}
+    touched = {k for k, b in TOKENS.items() if any(token.startswith(b) for token in held_tokens)}
     impossible = {f"{AT_ONCE}{kind}": 0 for kind in unknown if touched_as(kind) in touched}
     most: dict[str, int] = {}
     held: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -133,10 +134,6 @@ def limited(
             held[action.tokens] = tokens
         made.append(replace(action, tokens=tokens) if tokens != action.tokens else action)
     return tuple(made), {**dict(_limits(most, members, by_kind)), **impossible}
-
-
-def _touches(actions: Iterable[Action], begin: str) -> bool:
-    return any(token.startswith(begin) for action in actions for token in action.tokens)
 
 
 def _limits(

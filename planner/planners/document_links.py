@@ -24,7 +24,6 @@ class DocumentLinks(NamedTuple):
     after: Sequence[tuple[int, ...]]
 
     def __bool__(self) -> bool:
-        """Return whether there is any link."""
         return any(self.needs) or any(self.after)
 
     def both(self, i: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -28,7 +28,6 @@ class Draft:
         self._join_numbers = count(1)
 
     def __len__(self) -> int:
-        """Return the number of actions."""
         return len(self._proposed)
 
     def add(self, proposed: ProposedAction, parents: tuple[int, ...], reason: str) -> int:

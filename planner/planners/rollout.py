@@ -63,7 +63,6 @@ class RolloutPlanner(Planner[Rollout]):
     FILES = {"nodes.from": "nodes.document"}
 
     def parse(self, document: Mapping[str, Any]) -> Rollout:
-        """Read nodes and steps, and check each step on each node; raises InvalidInput."""
         mistakes: list[Mistake] = []
         nodes = read_nodes(document, mistakes)
         steps = _steps(document["steps"], self.surroundings, mistakes)

@@ -95,7 +95,6 @@ class WeightPlanner(SolutionPlanner):
     )
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Return the plan; each set follows all actions of the previous set."""
         draft = self.draft(problem)
         used = sorted({action.action_type for action in problem.actions})
         limits = {}

@@ -50,7 +50,8 @@ def render(
     title = printable(f"{plan.name or plan.planner}: {plan.state}")
     above, top, wide = head(title, _legend(drawing), MARGIN, max(found.size[0], 620.0))
     lines = [*(_path(path, found.down) for path in found.paths)]
-    lines += [_point(found.middles[point]) for point in drawing.points]
+    points = (found.middles[point] for point in drawing.points)
+    lines += [element("circle", kind="point", cx=at.x, cy=at.y, r=4) for at in points]
     inside = [
         *_lanes(drawing, found),
         element("g", "\n".join(lines), aria_hidden="true") if lines else "",
@@ -145,10 +146,6 @@ def _box(name: str, box: Box, middle: Point) -> str:
         y = middle.y + (i - (len(texts) - 1) / 2) * LINE
         parts.append(text(" ".join(kinds) or "name", x, y, said))
     return titled(f"box {box.look.word}", tooltip(box), "".join(parts), id=name)
-
-
-def _point(middle: Point) -> str:
-    return element("circle", kind="point", cx=middle.x, cy=middle.y, r=4)
 
 
 def _path(path: Path, down: bool) -> str:

@@ -108,7 +108,10 @@ def _written(
     is_action = re.compile(ACTION_NAME).match
     for i, raw in enumerate(raw_events):
         try:
-            event = parse_event(raw) if isinstance(raw, str) else _mapped(raw)
+            if isinstance(raw, str):
+                event = parse_event(raw)
+            else:
+                event = EventText(raw["on"], tuple(map(Outcome, raw["outcomes"])), raw["do"])
         except ValueError as reason:
             mistakes.append(Mistake(str(reason), ("events", i)))
             continue
@@ -168,10 +171,6 @@ def _events(
             meant = next(filter(None, found), [])
         for action in meant:
             yield Event(action, outcomes, target, ("events", i))
-
-
-def _mapped(raw: Mapping[str, Any]) -> EventText:
-    return EventText(raw["on"], tuple(Outcome(word) for word in raw["outcomes"]), raw["do"])
 
 
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:

@@ -42,7 +42,6 @@ class EventsPlanner(Planner[EventsProblem]):
     SCHEMA = SCHEMA
 
     def parse(self, document: Mapping[str, Any]) -> EventsProblem:
-        """Return the problem of a document; raises InvalidInput with all mistakes in it."""
         return read_problem(document, self.surroundings)
 
     def plan(self, problem: EventsProblem, options: Options) -> ActionPlan:  # noqa: ARG002
