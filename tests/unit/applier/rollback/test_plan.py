@@ -16,6 +16,7 @@ import applier.rollback as module
 from applier.errors import PlanConflict
 from applier.rollback import enable_hosts_first, rollback
 from planner.plan.graph import order_graph, validate
+from planner.plan.graph_algorithms import CycleError
 from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
 from planner.plan.states import ActionState, Outcome, PlanState
 
@@ -237,7 +238,7 @@ def test_moves_need_what_enables_their_host_and_it_waits_for_all_else(plan: Plan
             expected[move] = expected[move] | {enabler}
     try:
         made = enable_hosts_first(actions, touches)
-    except nx.NetworkXUnfeasible:
+    except CycleError:
         wanted = nx.DiGraph([(u, uuid) for uuid, links in expected.items() for u in links])
         assert not nx.is_directed_acyclic_graph(wanted)
         return
