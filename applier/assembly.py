@@ -364,7 +364,7 @@ class Assembly:
     ) -> Runner:
         """Create the runner of one plan; arguments take precedence over the configuration.
 
-        ``tell`` is called with sentences about actions that wait for a window or a worker. With
+        ``tell`` gets sentences about what actions wait for: windows, workers, other plans. With
         ``in_service``, a plan that only waits for a window is handed back, so that others can run.
 
         Raises StoreError, ConfigurationError, PlannerError.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from applier.contracts import Report, RunOptions
+from applier.store import Reservation
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 from planner.safe_text import visible
@@ -253,6 +254,19 @@ _OUTCOMES = {
     Outcome.FAILED: "failed",
     Outcome.ERROR: "ended in error",
 }
+
+
+def for_reserved(reservation: Reservation) -> str:
+    """Return what an action waits for whose resource another plan has reserved."""
+    name = f" ({one_line(reservation.name)})" if reservation.name else ""
+    plan = f"plan {reservation.plan[:8]}{name} of {reservation.user}"
+    return f"for {reservation.resource}, on which {plan} works"
+
+
+def wait_for_others(reservations: Sequence[Reservation]) -> Iterator[str]:
+    """Yield sentences about the resources that other plans have reserved, the first of them."""
+    for reservation in reservations[:10]:
+        yield f"Actions wait {for_reserved(reservation)}."
 
 
 def natural(text: str) -> list[tuple[bool, int | str]]:

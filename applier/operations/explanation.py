@@ -15,7 +15,7 @@ from applier.scheduling.submissions import Concurrency, queue_of
 from applier.store import Reservation
 from applier.store.plans import Overview
 from applier.store.worker_jobs import unserved
-from applier.wording import count, duration, one_line, some, sources
+from applier.wording import count, duration, for_reserved, one_line, some, sources
 from planner.plan import guarantees
 from planner.plan.graph_algorithms import reachable
 from planner.plan.model import JOIN, Action, ActionPlan
@@ -115,7 +115,7 @@ def waiting(
         return lines
     limits: dict[str, int] = {"max_workers": workers, **plan.limits, **changed}
     running = [a for a in plan.actions if a.state is ActionState.ONGOING]
-    lines = [_held(r) for r in others if r.resource in action.tokens]
+    lines = [for_reserved(r) for r in others if r.resource in action.tokens]
     lines += _full(action, running, limits)
     lines += _no_place(plan, action, changed)
     if action.attempts and action.status_message:
@@ -165,14 +165,6 @@ def _no_place(plan: ActionPlan, action: Action, changed: Mapping[str, int]) -> I
         if member not in holders and len(holders) >= limit:
             names = some([one_line(name) for name in holders], _MOST, ", ")
             yield f"for a place of {token} (at most {limit} at once), held by {names}"
-
-
-def _held(reservation: Reservation) -> str:
-    name = f" ({one_line(reservation.name)})" if reservation.name else ""
-    return (
-        f"for {reservation.resource}, on which plan {reservation.plan[:8]}{name} of "
-        f"{reservation.user} works"
-    )
 
 
 def _names(actions: Iterable[Action]) -> str:

@@ -44,6 +44,7 @@ from applier.scheduling.verdict import FailureRules, OnFailure
 from applier.scheduling.waiting import resources_of
 from applier.store import RunStore
 from applier.store.samples import Sample
+from applier.wording import wait_for_others
 from planner.plan.graph import validate
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import OPEN, ActionState, PlanState
@@ -75,7 +76,7 @@ class Runner:
     to pause the plan. ``budget_of`` returns the breaker that pauses a plan after failures, or None.
     ``runs_at`` executes the actions at workers; without it, threads of this process do. ``jobs_of``
     returns the jobs at workers of interrupted actions of a plan; it raises PlanConflict if they
-    cannot be followed. ``tell`` is called with sentences about workers that actions wait for.
+    cannot be followed. ``tell`` gets sentences about what actions wait for: workers, other plans.
 
     :meth:`pause`, :meth:`cancel` and :meth:`hand_back` return at once; they may be called before
     and while the plan runs, by any thread and by signal handlers.
@@ -234,6 +235,8 @@ class Runner:
         if wanted:
             recorder.reserve(wanted)
             run.reader.held_by_others = tuple(self.store.held_by_others(plan.uuid))
+            for line in wait_for_others(run.reader.held_by_others):
+                self.tell(line)
         halt = self.engine.run(self._plan_run(run, found))
         joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
         state, message = fold(

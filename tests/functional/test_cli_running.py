@@ -82,6 +82,19 @@ def test_pause_and_limits_reach_whoever_runs_the_plan_and_who_watches_it(actionp
     assert "planned: none" not in actionplan.good("show", "last")
 
 
+def test_who_waits_for_what_another_plan_works_on_says_so(actionplan, gate):
+    one = {**gate.action("first"), "touches": ["instance:web-1"]}
+    actionplan.document("one.yaml", one, name="one")
+    actionplan.document("two.yaml", {**NOP, "touches": ["instance:web-1"]})
+    with actionplan.start("apply", "one.yaml", "--yes") as works:
+        gate.wait()
+        with actionplan.start("apply", "two.yaml", "--yes") as waits:
+            told = next(line for line in waits.stderr if "wait" in line)
+            assert re.search(r"for instance:web-1, on which plan \w+ \(one\) of .* works", told)
+            gate.let_go()
+            assert (works.wait(), waits.wait()) == (0, 0)
+
+
 # Watching
 
 

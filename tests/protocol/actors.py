@@ -121,9 +121,9 @@ def operator(verb: str, **options: Any) -> Actor:
         cloud = SimpleNamespace(name=SIMULATED)
         session = SimpleNamespace(
             store=scene,
-            assembly=SimpleNamespace(
-                store=scene, plugins={}, cloud=lambda: cloud, require_allowed=lambda *_: None
-            ),
+            plugins={},
+            cloud=lambda: cloud,
+            require_allowed=lambda *_: None,
             plan=lambda _: scene.load_plan(PLAN),
             cloud_needed_by=lambda _: None,
         )
