@@ -21,7 +21,6 @@ from planner.plan.model import ActionPlan
 
 if TYPE_CHECKING:
     from planner.making.planning import ReadProblem
-from uuid import uuid4
 
 from applier.cli.arguments import with_plan
 
@@ -218,7 +217,7 @@ class Rollback(Verb):
 
         session = self.session
         plan = session.plan(parsed_args.plan)
-        made = roll_back(session, self.operator, plan, lambda: str(uuid4()))
+        made = roll_back(session, self.operator, plan)
         plan_table.show(
             made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
         )

@@ -156,11 +156,24 @@ def _run(
             ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
     try:
-        return _recap(verb, plan.uuid, runner.planned_s())
+        code = _recap(verb, plan.uuid, runner.planned_s())
     except (StoreError, DamagedRecord) as reason:
         ended = f"Plan {plan.uuid[:8]} is {state}, on record"
         verb.note(f"{ended}; its recap cannot be read: {reason}")
-        return EXIT_CODES.get(state, REFUSED)
+        code = EXIT_CODES.get(state, REFUSED)
+    if state is PlanState.FAILED:
+        _undo(verb, plan, events)
+    return code
+
+
+def _undo(verb: Verb, plan: ActionPlan, events: TextIO | None) -> None:
+    """Run the plan that undoes one which FAILED, if the configuration says so."""
+    from applier.run import rolling_back
+
+    who = verb.operator.name
+    made = rolling_back.undoing(verb.session, plan.uuid, who=who, tell=verb.say)
+    if made is not None:
+        _run(verb, made, SetOptions(), events, rolling_back.OPTION)
 
 
 def _recap(verb: Verb, uuid: str, planned_s: float | None) -> int:

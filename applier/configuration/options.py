@@ -129,6 +129,12 @@ APPLIER_OPTIONS = (
         default="skip_descendants",
         help="Effect of a failed action, for plans that do not define it.",
     ),
+    cfg.BoolOpt(
+        "rollback_when_actionplan_failed",
+        default=False,
+        help="Whether a plan that ended FAILED gets a plan that undoes what it did, and that is "
+        "started at once; the history of both names both. Not inside Watcher.",
+    ),
     cfg.StrOpt(
         "workflow_engine",
         default=DEFAULT_ENGINE,

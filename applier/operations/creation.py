@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from applier.assembly import Assembly, now
-from applier.contracts import REVERT, ActionPlugin
+from applier.assembly import Assembly
+from applier.contracts import ActionPlugin
 from applier.errors import ActionFailed, ConfigurationError, OutOfDate
 from applier.operations import Operator, claim
-from applier.run import plan_cloud
 from applier.scheduling.verdict import OnFailure
 from planner.errors import InvalidInput, Mistake, PlannerError, accepted
 from planner.guards import SETTABLE, Guards, read_setting
 from planner.making.guarding import NO_DEMANDS, Demands
-from planner.plan.model import Action, ActionPlan, Touch
+from planner.plan.model import ActionPlan, Touch
 from planner.schemas.ranges import whole_number
 
 if TYPE_CHECKING:
@@ -244,36 +243,14 @@ def _has_facts(value: Mapping[str, Any], conf: cfg.ConfigOpts) -> bool:
     return "facts" in planning.choose(value, None, conf).SCHEMA.get("properties", {})
 
 
-def roll_back(
-    assembly: Assembly,
-    operator: Operator,
-    plan: ActionPlan,
-    new_id: Callable[[], str],
-) -> ActionPlan:
+def roll_back(assembly: Assembly, operator: Operator, plan: ActionPlan) -> ActionPlan:
     """Make a plan that undoes another in reverse order, and store it.
 
     Raises PlanConflict while somebody runs the other plan, OtherCloud, PlannerError.
     """
-    from applier.rollback import rollback
+    from applier.run import rolling_back
 
     taken = claim.already_running(assembly.store, plan.uuid)
     if taken:
         raise taken
-    plugins = assembly.plugins
-    plan_cloud.require_own(plan, plugins, assembly.cloud)
-
-    def is_revertible(action: Action) -> bool:
-        plugin = plugins.get(action.action_type)
-        return plugin is not None and plugin.is_revertible(action.input_parameters)
-
-    revert = plugins[REVERT]
-    made = rollback(
-        plan,
-        is_revertible,
-        lambda action: revert.touches(action.input_parameters),
-        now=now(),
-        new_id=new_id,
-    )
-    of_it = operator.entry("rollback", f"undoes plan {plan.uuid}")
-    assembly.store.save_plan(made, history=of_it)
-    return made
+    return rolling_back.roll_back(assembly, plan, who=operator.name)

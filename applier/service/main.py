@@ -31,6 +31,7 @@ from applier import configuration
 from applier.assembly import Assembly
 from applier.delivery import delivery_service
 from applier.errors import ConfigurationError, shortage_in
+from applier.run import rolling_back
 from applier.service import log_file, signals
 from applier.service.opening import opened
 from applier.service.process import ServiceProcess
@@ -117,6 +118,7 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
         ending=ending,
         workers=options.workers,
         heartbeat_interval_s=options.heartbeat_interval_s,
+        failed=partial(rolling_back.start_undoing, assembly, who=claimant.user),
     )
 
 

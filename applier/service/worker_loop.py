@@ -46,7 +46,8 @@ class WorkerLoop:
     """Runs PENDING plans, oldest first, up to ``workers`` at once; takes over abandoned plans.
 
     ``service`` is the entry of this process in the list of services. ``make_runner`` makes the
-    runner of one plan. :meth:`run` ends after ``ending`` was set, which any thread may do.
+    runner of one plan. ``failed`` is called with the uuid of each plan that ended
+    FAILED. :meth:`run` ends after ``ending`` was set, which any thread may do.
     """
 
     def __init__(
@@ -60,9 +61,11 @@ class WorkerLoop:
         poll_s: float = 1.0,
         heartbeat_interval_s: float = 5.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        failed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store, self._make_runner, self._service = store, make_runner, service
         self._workers, self._poll_s, self._clock = workers, poll_s, clock
+        self._failed = failed
         self._interval_s = heartbeat_interval_s
         self._running: dict[str, Runner] = {}
         #: Plans that cannot run here, and those that are left alone, so that each is logged once.
@@ -153,7 +156,8 @@ class WorkerLoop:
                 return
             if uuid not in self._running and not self._is_refused(uuid):
                 runner = self._running[uuid] = self._make_runner()
-                pool.submit(_run, runner, uuid).add_done_callback(partial(self._ended, uuid))
+                run = pool.submit(_run, runner, uuid, self._failed)
+                run.add_done_callback(partial(self._ended, uuid))
 
     def _is_refused(self, uuid: str) -> bool:
         """Return whether a plan cannot run here, or may be tried only later."""
@@ -281,7 +285,7 @@ def _with_threads(number: int) -> ThreadPoolExecutor:
     return pool
 
 
-def _run(runner: Runner, uuid: str) -> str:
+def _run(runner: Runner, uuid: str, failed: Callable[[str], None]) -> str:
     """Run a plan; return its state as text, with planned and real duration if it has ended.
 
     What this thread logs meanwhile has the uuid of the plan.
@@ -289,6 +293,8 @@ def _run(runner: Runner, uuid: str) -> str:
     began = time.monotonic()
     with log_fields.about(plan=uuid):
         state = runner.run(uuid)
+        if state is PlanState.FAILED:
+            failed(uuid)
         planned_s = runner.planned_s() if state in ENDED_PLAN else None
         if planned_s is None:
             return str(state)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 import falcon
 
@@ -179,7 +178,7 @@ def undelete(call: Call) -> None:
 )
 def rollback(call: Call) -> None:
     """Make and store a plan that undoes another in reverse order. Nothing is run."""
-    made = roll_back(call.assembly, call.operator, call.plan, lambda: str(uuid4()))
+    made = roll_back(call.assembly, call.operator, call.plan)
     show_new(call, made)
 
 
