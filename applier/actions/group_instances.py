@@ -9,20 +9,16 @@ from typing import Any, ClassVar
 from applier.actions import schemas
 from applier.actions.instances import gone
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import ActionPlugin, StopSignal, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified, clouds
 from applier.errors import ActionFailed, AlreadyDone
 from planner.plan.model import Touch
 from planner.plan.states import Outcome
 
-_CONFIGURATION: schemas.Schema = {
-    "type": "object",
-    "description": "properties of a launch configuration, or a resource with type and properties",
-}
 _PLACES: schemas.Schema = {
     "type": "object",
     "description": "AvailabilityZones, VPCZoneIdentifier",
 }
-#: Property of a launch configuration -> field of the cloud.
+#: Property of a launch configuration -> field of the cloud, as in ``Cloud.create_instance``.
 _FIELDS = {
     "ImageId": "image",
     "InstanceType": "flavor",
@@ -35,6 +31,12 @@ _FIELDS = {
     "Metadata": "metadata",
     "AvailabilityZones": "availability_zones",
     "VPCZoneIdentifier": "networks",
+}
+_CONFIGURATION: schemas.Schema = {
+    "type": "object",
+    "description": "properties of a launch configuration, or a resource with type and properties",
+    # Planners warn of a property that is not among these: no cloud makes use of it.
+    "properties": dict.fromkeys((*_FIELDS, *clouds.INSTANCE_FIELDS), True),
 }
 
 

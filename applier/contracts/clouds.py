@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
 
+#: The fields of a new instance that a cloud makes use of.
+INSTANCE_FIELDS = (
+    *("image", "flavor", "key_name", "user_data", "security_groups", "scheduler_hints"),
+    *("block_device_mapping", "block_device_mapping_v2", "metadata", "config_drive"),
+    *("availability_zone", "availability_zones", "networks"),
+)
+
+
 class Cloud(ABC):
     """The operations of a cloud that actions use; a plugin, registered under ``actionplan.clouds``.
 
@@ -140,8 +148,8 @@ class Cloud(ABC):
     ) -> str:
         """Create an instance, whose name must be new; return its id.
 
-        ``wanted`` has those of the fields ``flavor, image, key_name, user_data, networks, ...``
-        that are defined. In their values, ``${NAME}`` is a reference to the resource of that name
+        ``wanted`` has those of INSTANCE_FIELDS that are defined, and maybe others, which are not
+        used. In their values, ``${NAME}`` is a reference to the resource of that name
         in the cloud. ``${NoEcho NAME DIGEST}`` is a placeholder for a hidden value: the cloud
         inserts the value or refuses to create the instance.
         """

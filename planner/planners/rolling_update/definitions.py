@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from planner.errors import Path, accepted
-from planner.planners.rolling_update.conditions import UNRESOLVED
+from planner.planners.rolling_update.conditions import NO_VALUE, UNRESOLVED
 from planner.planners.rolling_update.functions import Resolver
 
 LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
@@ -62,39 +63,46 @@ class DefinitionReader:
 
     def launched(self, properties: Mapping[str, Any], at: Path) -> Configuration | None:
         """Return what a launch configuration or a launch template defines."""
-        given = [name for name in LAUNCHES if properties.get(name) is not None]
+        found = {name: self._resolver.value(properties.get(name), (*at, name)) for name in LAUNCHES}
+        if any(value is UNRESOLVED for value in found.values()):
+            return None
+        given = [name for name in LAUNCHES if found[name] not in (None, NO_VALUE)]
         if len(given) != 1:
             said = "is missing" if not given else f"and {given[1]!r} exclude each other"
             self._resolver.wrong(f"the field {(given or LAUNCHES)[0]!r} {said}", at)
             return None
-        where, written = (*at, given[0]), properties[given[0]]
+        where, value = (*at, given[0]), found[given[0]]
         if given[0] == "LaunchConfigurationName":
-            name = _referred(written)
-            if name is None:
-                text = f"{written!r}: a reference is expected, such as {{Ref: NAME}}, not a name"
-                self._resolver.wrong(text, where)
-                return None
-            found = self._named(name, where, LAUNCH_CONFIGURATION)
-            return None if found is None else Configuration(name=name, value=found)
-        found = self._resolver.value(written, where)
+            return self._launch_configuration(value, properties[given[0]], where)
         if given[0] == "LaunchTemplate":
-            return self._template(written, found, where)
-        inside = written.get("LaunchTemplate") if isinstance(written, Mapping) else None
-        launch = inside.get("LaunchTemplateSpecification") if isinstance(inside, Mapping) else None
-        if not isinstance(launch, Mapping) or not isinstance(found, Mapping):
+            return self._template(value, where)
+        inside = value.get("LaunchTemplate") if _is_mapping(value) else None
+        if not _is_mapping(inside) or "LaunchTemplateSpecification" not in inside:
             self._resolver.wrong("LaunchTemplate.LaunchTemplateSpecification is expected", where)
             return None
-        more = {**found, "LaunchTemplate": dict(found["LaunchTemplate"])}
+        more = {**value, "LaunchTemplate": dict(inside)}
         specified = more["LaunchTemplate"].pop("LaunchTemplateSpecification")
         path = (*where, "LaunchTemplate", "LaunchTemplateSpecification")
-        return self._template(launch, specified, path, MixedInstancesPolicy=more)
+        return self._template(specified, path, MixedInstancesPolicy=more)
 
-    def _template(self, written: Any, found: Any, at: Path, **more: Any) -> Configuration | None:
+    def _launch_configuration(self, value: Any, written: Any, where: Path) -> Configuration | None:
+        name = _referred(value)
+        if name is None:
+            text = f"{written!r}: a reference is expected, such as {{Ref: NAME}}, not a name"
+            self._resolver.wrong(text, where)
+            return None
+        found = self._named(name, where, LAUNCH_CONFIGURATION)
+        return None if found is None else Configuration(name=name, value=found)
+
+    def _template(self, found: Any, at: Path, **more: Any) -> Configuration | None:
         """Return the data of a launch template, by reference or name, and the version in use.
 
         Only ``LatestVersionNumber`` follows the content: any other version is pinned.
         """
-        if not isinstance(written, Mapping) or not isinstance(found, Mapping):
+        called = (
+            [found.get(f"LaunchTemplate{n}") for n in ("Id", "Name")] if _is_mapping(found) else []
+        )
+        if not any(called):
             self._resolver.wrong("LaunchTemplateId or LaunchTemplateName, and Version", at)
             return None
         version = str(found.get("Version"))
@@ -102,36 +110,32 @@ class DefinitionReader:
             text = f"CloudFormation does not see what {version} is: write a version, or GetAtt"
             self._resolver.wrong(text, (*at, "Version"))
             return None
-        name = _referred(written.get("LaunchTemplateId")) or self._called(written, found)
+        name = next(filter(None, map(_referred, called)), None) or self._called(called[1])
         if name is None:
-            value = {"LaunchTemplate": found}
-            name = str(found.get("LaunchTemplateId") or found.get("LaunchTemplateName"))
-            return Configuration(name=name, value={**value, **more}, pinned=version)
+            value = {"LaunchTemplate": found, **more}
+            return Configuration(name=str(called[0] or called[1]), value=value, pinned=version)
         properties = self._named(name, at, LAUNCH_TEMPLATE)
-        if properties is None:
-            return None
-        data = properties.get("LaunchTemplateData") or {}
-        if not isinstance(data, Mapping):
+        data = (properties or {}).get("LaunchTemplateData") or {}
+        if not _is_mapping(data):
             self._resolver.wrong("LaunchTemplateData of the launch template is a mapping", at)
+        if properties is None or not _is_mapping(data):
             return None
-        value = {**data, **more}
         if version == f"${{{name}.LatestVersionNumber}}":
-            return Configuration(name=name, value=value)
-        return Configuration(name=name, value={**value, "Version": version}, pinned=version)
+            return Configuration(name=name, value={**data, **more})
+        return Configuration(name=name, value={**data, **more, "Version": version}, pinned=version)
 
-    def _called(self, written: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    def _called(self, wanted: Any) -> str | None:
         """Return the template's own launch template of this LaunchTemplateName, if it has one."""
-        wanted = found.get("LaunchTemplateName")
         for name in self._of_type(LAUNCH_TEMPLATE) if wanted else ():
             properties, at = self.section(self._resources[name], "Properties", (self._key, name))
-            called = properties.get("LaunchTemplateName") if isinstance(properties, Mapping) else ""
+            called = properties.get("LaunchTemplateName") if _is_mapping(properties) else None
             if self._resolver.value(called, (*at, "LaunchTemplateName")) == wanted:
                 return name
-        return _referred(written.get("LaunchTemplateName"))
+        return None
 
     def nested(self, written: Any, where: Path, index_var: str | None) -> Configuration | None:
         """Return a definition that stands inside the group; ``index_var`` stands for an index."""
-        if not isinstance(written, Mapping):
+        if not _is_mapping(written):
             self._resolver.wrong("a resource is expected: type and properties", where)
             return None
         name = str(where[-1])
@@ -147,7 +151,7 @@ class DefinitionReader:
 
     def _mapping(self, written: Any, where: Path) -> Mapping[str, Any]:
         found = self._resolver.value(written, where)
-        if isinstance(found, Mapping):
+        if _is_mapping(found):
             return found
         if found is not UNRESOLVED:
             self._resolver.wrong("a resource is expected: type and properties", where)
@@ -156,14 +160,13 @@ class DefinitionReader:
     def deployed(self, properties: Mapping[str, Any], at: Path) -> Configuration | None:
         """Return what is deployed to each server: the software configuration, and its inputs."""
         where = (*at, "config")
-        written = properties.get("config")
+        written = self._resolver.value(properties.get("config"), where)
         name = _referred(written)
-        if name is None:
+        if name is None and written is not UNRESOLVED:
             text = "a reference to a software configuration of this template is expected"
             self._resolver.wrong(text, where)
-            return None
-        found = self._named(name, where, *SOFTWARE_CONFIGS)
-        if found is None:
+        found = None if name is None else self._named(name, where, *SOFTWARE_CONFIGS)
+        if name is None or found is None:
             return None
         own = {
             field: self._resolver.value(properties[field], (*at, field))
@@ -190,7 +193,7 @@ class DefinitionReader:
         properties, at = self.section(resource, "Properties", path)
         metadata, beside = self.section(resource, "Metadata", path)
         value = self._resolver.value(properties or {}, at)
-        if not isinstance(value, Mapping):
+        if not _is_mapping(value):
             self._resolver.wrong("Properties is a mapping", at)
             return None
         if metadata and LAUNCH_CONFIGURATION in kinds:
@@ -201,24 +204,25 @@ class DefinitionReader:
         return [
             name
             for name, resource in self._resources.items()
-            if isinstance(resource, Mapping) and resource.get("type", resource.get("Type")) in kinds
+            if _is_mapping(resource) and resource.get("type", resource.get("Type")) in kinds
         ]
 
 
-def _referred(written: Any) -> str | None:
-    """Return the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``; None for other values."""
-    if isinstance(written, Mapping) and len(written) == 1:
-        ((function, name),) = written.items()
-        if function in ("Ref", "get_resource") and isinstance(name, str):
-            return name
-    return None
+def _referred(value: Any) -> str | None:
+    """Return the name of the resource that an evaluated reference means; None for other values."""
+    match = re.fullmatch(r"\$\{([^}.: ]+)(\.[^}]*)?\}", value) if isinstance(value, str) else None
+    return match[1] if match else None
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
 
 
 def _with_index(value: Any, index_var: str, key: str) -> Any:
     """Put an index in place of its variable, in all texts of a value except keys."""
     if isinstance(value, str):
         return value.replace(index_var, key)
-    if isinstance(value, Mapping):
+    if _is_mapping(value):
         return {name: _with_index(inner, index_var, key) for name, inner in value.items()}
     if isinstance(value, list):
         return [_with_index(inner, index_var, key) for inner in value]
@@ -234,6 +238,6 @@ def not_an_instance(value: Mapping[str, Any]) -> tuple[str | None, str | None]:
     kind, properties = value.get("type"), value.get("properties")
     if kind in _SERVERS or "type" not in value:
         return None, None
-    if isinstance(properties, Mapping) and {"image", "flavor"} & properties.keys():
+    if _is_mapping(properties) and {"image", "flavor"} & properties.keys():
         return None, f"each member is created as one instance; what else {kind} makes is not"
     return f"a member is {kind}, and only instances are created and terminated", None

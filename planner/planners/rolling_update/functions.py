@@ -9,6 +9,7 @@ if they refer to the same resource, attribute or region.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -136,6 +137,11 @@ class Resolver(Conditions):
         kind = str(declared.get("Type", declared.get("type", "")))
         if isinstance(found, str) and re.match(r"CommaDelimitedList|comma_delimited|List<", kind):
             found = [part.strip() for part in found.split(",")]
+        if isinstance(found, str) and kind.lower() == "json":
+            try:
+                found = json.loads(found)
+            except ValueError:
+                return self.wrong(f"the value of parameter {name!r} is not JSON", path)
         if name in self._hidden:
             found = placeholder(name, found)
         return self._inside(found, inside, path)

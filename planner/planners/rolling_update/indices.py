@@ -43,6 +43,14 @@ def unlisted(old: Group) -> tuple[list[Member], str | None]:
     return found, f"its members are not listed: {ends} are" if found else None
 
 
+def with_servers(group: Group, listed: Sequence[Member] | None) -> Group:
+    """Return a group of deployments with the servers that are listed, if it has a reference."""
+    if group.servers is None or group.desired is not None or listed is None:
+        return group
+    servers = {m.key or m.name or m.id: m.id for m in listed}
+    return replace(group, servers=servers, desired=len(servers))
+
+
 def names(new: Group, old: Group, members: Sequence[Member]) -> list[str] | None:
     """Return the keys that a group shall have, in order; None for a group without keys.
 

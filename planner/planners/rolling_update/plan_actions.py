@@ -30,6 +30,7 @@ class RollBuilder:
     ``gates`` are run after each batch. ``durations`` maps action types to seconds and overrides
     their estimates. ``ends`` maps the uuid of each action to its earliest end, in seconds from the
     start of the plan. An unknown duration counts as 0, and the action type is added to ``untimed``.
+    ``unused`` are, by group, the properties of its definition that no new instance gets.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class RollBuilder:
         self.actions: list[Action] = []
         self.ends: dict[str, float] = {}
         self.untimed: set[str] = set()
+        self.unused: dict[str, set[str]] = {}
 
     def join(self, name: str, after: After) -> After:
         """Add a join; return the uuids for which its successors wait."""
@@ -137,7 +139,17 @@ class RollBuilder:
 
     def _created(self, group: Group, new: tuple[str, str | None], path: str) -> ProposedAction:
         name, key = new
-        return self._proposed(path, "create_instance", {"name": name, **_definition(group, key)})
+        definition = _definition(group, key)
+        schema = self._surroundings.action_type("create_instance").SCHEMA.get("properties", {})
+        known = schema.get("configuration", {}).get("properties")
+        value = definition["configuration"]
+        if known is not None:
+            unused = self.unused.setdefault(group.name, set())
+            if "type" in value:
+                unused.update(f"{f} of the resource" for f in value.keys() - {"type", "properties"})
+                value = value.get("properties")
+            unused.update(value.keys() - known.keys() if isinstance(value, Mapping) else ())
+        return self._proposed(path, "create_instance", {"name": name, **definition})
 
     def _terminated(self, roll: Roll, member: Member, name: str) -> ProposedAction:
         before = roll.group if member.current or roll.old is None else roll.old

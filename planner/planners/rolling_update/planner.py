@@ -201,7 +201,14 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             ),
             global_efficacy=(summary.of_all(rolls, most, total_s, builder.untimed),),
             on_failure="pause",
-            warnings=problem.warnings,
+            warnings=(
+                *problem.warnings,
+                *(
+                    f"{name}: its new instances are made without {', '.join(sorted(fields))}"
+                    for name, fields in builder.unused.items()
+                    if fields
+                ),
+            ),
         )
 
     def _require_bounds(self, problem: RollingUpdateProblem, peak: int, total_s: float) -> None:
@@ -252,8 +259,14 @@ def _rolls(
     """Decide how each group is updated; return warnings beside, and append mistakes."""
     rolls, warnings = [], []
     for name, new in groups.new.items():
-        old = groups.old.get(name)
-        known, said = _members(groups, name, mistakes)
+        old, listed = groups.old.get(name), groups.members.get(name)
+        new = indices.with_servers(new, listed)
+        old = None if old is None else indices.with_servers(old, listed)
+        if new.desired is None and new.servers is not None:
+            text = f"only the cloud knows the servers of {name}: list them here"
+            mistakes.append(Mistake(text, ("groups",)))
+            continue
+        known, said = _members(old, new, listed, mistakes)
         try:
             found = decide_roll(new, old, known, settings)
         except NoRoom as reason:
@@ -277,18 +290,15 @@ def _rolls(
 
 
 def _members(
-    groups: _Groups, name: str, mistakes: list[Mistake]
+    old: Group | None, new: Group, listed: Sequence[Member] | None, mistakes: list[Mistake]
 ) -> tuple[Sequence[Member], str | None]:
     """Return the members of a group, and a warning if something of them is assumed."""
-    old = groups.old.get(name)
-    listed = groups.members.get(name)
-    if listed is None:
-        if old is None:
-            return (), None
-        found, said = indices.unlisted(old)
-        return found, said and f"{said} assumed; list them in 'groups'"
-    path = ("groups", name, "members")
-    return indices.with_keys(old or groups.new[name], listed, path, mistakes)
+    if listed is not None:
+        return indices.with_keys(old or new, listed, ("groups", new.name, "members"), mistakes)
+    if old is None:
+        return (), None
+    found, said = indices.unlisted(old)
+    return found, said and f"{said} assumed; list them in 'groups'"
 
 
 def _impossible(roll: Roll, mistakes: list[Mistake]) -> Iterator[str]:

@@ -254,6 +254,8 @@ class _GroupReader(DefinitionReader):
 
     def _servers(self, properties: Mapping[str, Any], at: Path) -> Mapping[str, str]:
         servers = self._value(properties, "servers", at)
+        if isinstance(servers, str) and servers.startswith("${"):
+            return {}
         if not isinstance(servers, Mapping):
             self._resolver.wrong("a mapping of names to servers is expected", (*at, "servers"))
             return {}
@@ -267,7 +269,8 @@ class _GroupReader(DefinitionReader):
         servers: Mapping[str, str] | None,
     ) -> tuple[int | None, int, int | None]:
         if servers is not None:
-            return len(servers), 0, None
+            referred = isinstance(self._value(properties, "servers", at), str)
+            return None if referred else len(servers), 0, None
         desired = self._number(properties, how.size, at)
         if how.bounds is None:
             if desired is None and how.size == "Size" and properties.get("Size") is None:

@@ -195,7 +195,8 @@ def cloudformation(
 def _entries(resolver: Resolver, written: Any, path: Path) -> Any:
     """Evaluate a policy; the name of an entry is no function, though Heat has one called so."""
     if isinstance(written, Mapping) and not any(name.startswith("Fn::") for name in written):
-        return {name: resolver.value(entry, (*path, name)) for name, entry in written.items()}
+        found = {name: resolver.value(entry, (*path, name)) for name, entry in written.items()}
+        return {name: value for name, value in found.items() if value is not NO_VALUE}
     return resolver.value(written, path)
 
 
@@ -227,8 +228,9 @@ def resource_group(
 ) -> UpdatePolicy | None:
     """Return the policy in ``update_policy`` of a resource group: its entry ``rolling_update``.
 
-    None, and ``{}``, is a policy for all members at once. ``deploys``: it is a group of
-    deployments, whose policy has no minimum. For an invalid policy, None with a mistake.
+    Without it, the policy is that of all members at once; ``{}`` has Heat's defaults. ``deploys``:
+    it is a group of deployments, whose policy has no minimum. For an invalid policy, None with a
+    mistake.
     """
     found = resolver.value(written, path)
     if found is UNRESOLVED or found is NO_VALUE or found in _NONE:
@@ -241,7 +243,7 @@ def resource_group(
         if name not in known:
             resolver.wrong(f"not a field here; {accepted(name, known)}", (*path, name))
     rolling = found.get("rolling_update")
-    if rolling in _NONE:
+    if rolling is None:
         return AT_ONCE
     readers = _DEPLOYMENTS if deploys else _HEAT
     return heat(resolver, rolling, (*path, "rolling_update"), readers)
