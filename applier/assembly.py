@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from applier.scheduling.verdict import TypePolicy
     from applier.storage.sql import SqlStore
     from applier.store import PlanStore, RunStore
-    from applier.workers.remote_runs import RemoteRuns
+    from applier.workers.remote_workers import RemoteRuns
     from planner.making.registry import ActionTypes
     from planner.plan.model import Action, ActionPlan
 

@@ -134,8 +134,8 @@ def answers(
     return found
 
 
-class Threads:
-    """See :class:`applier.engines.Executor`; each attempt occupies one thread."""
+class Threads(Executor):
+    """Executes each attempt in one thread of this process."""
 
     away_s = 0.0
 
@@ -145,20 +145,19 @@ class Threads:
 
     @property
     def maximum(self) -> int:
-        """The number of threads that may run at once."""
+        """The number of threads that may run at once; lowering it ends none."""
         return self._pool.maximum
 
     @maximum.setter
     def maximum(self, number: int) -> None:
-        """Change it; threads that run are not ended."""
+        """Change it."""
         self._pool.maximum = number
 
     def offer(self, task: Any) -> None:
-        """Write the permit of an attempt; see :meth:`applier.engines.tasks.ActionTask.permit`."""
         task.permit()
 
     def grow(self, number: int, extra: int = 0) -> None:
-        """See :meth:`applier.engines.attempts.ThreadPool.grow`; without any thread, work waits."""
+        """See :meth:`ThreadPool.grow`; without any thread, work waits."""
         try:
             self._pool.grow(number, extra)
         except RuntimeError as reason:
@@ -169,36 +168,19 @@ class Threads:
             self._waits = False
 
     def replace(self) -> None:
-        """See :meth:`applier.engines.attempts.ThreadPool.replace`."""
         self._pool.replace()
 
     def submit(self, task: Any) -> None:
-        """Queue an attempt for the next free thread."""
         self._pool.submit(task.execute)
 
     def adopt(self, task: Any) -> None:
-        """Queue an attempt that goes on: a thread follows its commands."""
-        self._pool.submit(task.execute)
+        self.submit(task)  # a thread follows its commands
 
     def stop(self, task: Any, why: StopReason) -> None:
-        """Set the stop signal of an attempt, and call its plugin's abort.
-
-        The abort runs in a new thread, because it may hang as well.
-        """
-        if why is StopReason.TIMEOUT:
-            task.time_out()
-        else:
-            task.stop.set()
-        name = f"action-abort-{task.action.uuid}"
-        # The thread logs for the same plan as this one.
-        told = partial(copy_context().run, task.abort)
-        try:
-            threading.Thread(target=told, name=name, daemon=True).start()
-        except RuntimeError as reason:
-            LOG.warning("Action %s is stopped without its abort: %s", task.action.uuid, reason)
+        task.stop_for(why)
+        start_abort(task)
 
     def let_go(self, task: Any) -> bool:
-        """Leave the commands of an attempt running at a stop; return False: the caller stops it."""
         task.let_go()
         return False
 
@@ -207,6 +189,17 @@ class Threads:
 
     def __exit__(self, *error: object) -> None:
         self._pool.__exit__(*error)
+
+
+def start_abort(task: Any) -> None:
+    """Call the abort of an attempt's plugin in a new thread, because it may hang as well."""
+    name = f"action-abort-{task.action.uuid}"
+    # The thread logs for the same plan as this one.
+    told = partial(copy_context().run, task.abort)
+    try:
+        threading.Thread(target=told, name=name, daemon=True).start()
+    except RuntimeError as reason:
+        LOG.warning("Action %s is stopped without its abort: %s", task.action.uuid, reason)
 
 
 class Timer(NamedTuple):

@@ -20,6 +20,7 @@ from applier.scheduling.resumption import in_doubt
 from applier.scheduling.verdict import timeout_s
 from applier.secrets import NO_SECRETS, resolve
 from applier.secrets.blotting import BlottedOutput, Blotting
+from applier.store.worker_jobs import StopReason
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome, StateReason
 
@@ -95,9 +96,9 @@ class ActionTask(task.Task):
         self.machines = self.environment.machines_of(self.action, self.attempt)
         return self.machines is None or self.machines.permit()
 
-    def time_out(self) -> None:
-        """Set the stop signal because of the time-out; :meth:`execute` then verifies the effect."""
-        self.timed_out = True
+    def stop_for(self, why: StopReason) -> None:
+        """Set the stop signal; after a time-out, :meth:`execute` verifies the effect."""
+        self.timed_out = self.timed_out or why is StopReason.TIMEOUT
         self.stop.set()
 
     def let_go(self) -> None:

@@ -50,7 +50,7 @@ from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import OPEN, ActionState, PlanState
 
 if TYPE_CHECKING:
-    from applier.workers.remote_runs import RemoteRuns
+    from applier.workers.remote_workers import RemoteRuns
 
 #: The verbs of requests that still hold in a later run of their plan.
 KEPT = (RequestVerb.SKIP, RequestVerb.LIMIT)

@@ -80,6 +80,21 @@ class _Followed:
     losses: int = 0
     lost_at: float | None = None
 
+    def ending(self, state: ActionState, message: str) -> Report:
+        """Return the report of an attempt that has no result."""
+        return Report(
+            uuid=self.key.action,
+            old=ActionState.ONGOING,
+            state=state,
+            message=message,
+            job=self.offer,
+        )
+
+    def in_doubt(self, message: str, worker: str | None) -> Report:
+        """Return the report of an attempt that may still run at a worker, and holds its tokens."""
+        report = self.ending(ActionState.UNKNOWN, message)
+        return report._replace(given_up=True, left_in=process_of(worker))
+
 
 class JobFollower:
     """Passes the report of each followed job to ``done``, once, in the thread of the follower.
@@ -171,13 +186,12 @@ class JobFollower:
         A lost job that is offered again is not reported. When it is time, leases that ran out are
         fenced, and jobs that no worker took are sent again. Raises StoreError, DamagedRecord.
         """
-        found = False
         jobs, damaged = sound_part(lambda: self._store.jobs_of(self._plan, OVER))
+        found = False
         for job in jobs:
             if one := self._followed(job.key):
-                found = self._is_reported(job, one) or found
-        for row in damaged:
-            found = self._give_up(row) or found
+                found = self._report(self._end_of(job, one)) or found
+        found = self._give_up(damaged) or found
         now = self._clock()
         # A long gap since the last answer of the record means an outage. A quarter of a very short
         # lease is shorter than the pause between two looks.
@@ -194,32 +208,35 @@ class JobFollower:
             one = self._jobs.get(key.action)
         return one if one is not None and one.key == key else None
 
-    # Jobs that are over
+    def _report(self, report: Report | None) -> bool:
+        """Report the end of a job that is followed; return False for None."""
+        if report is not None:
+            self.leave(report.uuid)
+            self._done(report)
+        return report is not None
 
-    def _is_reported(self, job: WorkerJob, one: _Followed) -> bool:
-        """Report a job that is over; return False if it was lost and is offered again instead."""
+    def _end_of(self, job: WorkerJob, one: _Followed) -> Report | None:
+        """Return the report of a job that is over; None if it was lost and is offered again."""
         match job.state, job.task, job.stop:
-            case WorkerJobState.LOST, _, _:
-                if one.losses < LOSSES:
-                    self._offer_again(job, one)
-                    return False
-                doubt = f"{_lost(job)}, while it found out what became of the attempt"
-                self._in_doubt(one, doubt, job.worker)
             case WorkerJobState.ENDED, _, _:
                 try:
-                    self._report(report_of(job.key.action, one.offer, job.result or {}))
+                    return report_of(job.key.action, one.offer, job.result or {})
                 except ValueError as reason:
                     text = f"what worker {job.worker} wrote at its end is no result: {reason}"
-                    self._report(_ending(one, ActionState.UNKNOWN, text))
+                    return one.ending(ActionState.UNKNOWN, text)
+            case WorkerJobState.LOST, _, _ if one.losses < LOSSES:
+                self._offer_again(job, one)
+                return None
+            case WorkerJobState.LOST, _, _:
+                doubt = f"{_lost(job)}, while it found out what became of the attempt"
+                return one.in_doubt(doubt, job.worker)
             case _, JobTask.ACT, StopReason.TIMEOUT:
                 text = f"timed out: no worker took it from the queue {job.queue}"
-                self._report(_ending(one, ActionState.FAILED, text)._replace(outcome=Outcome.ERROR))
+                return one.ending(ActionState.FAILED, text)._replace(outcome=Outcome.ERROR)
             case _, JobTask.ACT, _:
-                report = _ending(one, ActionState.CANCELLED, "aborted before it began")
-                self._report(report._replace(state_reason=StateReason.ABORTED))
-            case _:
-                self._in_doubt(one, "no worker found out what became of it", job.worker)
-        return True
+                report = one.ending(ActionState.CANCELLED, "aborted before it began")
+                return report._replace(state_reason=StateReason.ABORTED)
+        return one.in_doubt("no worker found out what became of it", job.worker)
 
     def _offer_again(self, job: WorkerJob, one: _Followed) -> None:
         """Offer a lost job to be found on the machine of its worker, else to be verified."""
@@ -232,27 +249,16 @@ class JobFollower:
             if not is_there:
                 self._delivery.send(job.queue, job.key)
 
-    def _give_up(self, row: DamagedRow) -> bool:
-        """Report the attempt of a damaged job as UNKNOWN; return False if it is not followed."""
-        one = self._followed(self._key_of(row))
-        if one:
-            self._in_doubt(one, str(row), row.values.get("worker"))
-        return one is not None
+    def _give_up(self, rows: Sequence[DamagedRow]) -> bool:
+        """Report the attempts of damaged jobs as UNKNOWN; return whether any was followed."""
+        followed = [(row, one) for row in rows if (one := self._followed(self._key_of(row)))]
+        for row, one in followed:
+            self._report(one.in_doubt(str(row), row.values.get("worker")))
+        return bool(followed)
 
     def _key_of(self, row: DamagedRow) -> AttemptKey:
         """Return the key of a damaged job; one that no job has if the key itself is damaged."""
         return AttemptKey(self._plan, row.values.get("action", ""), row.values.get("attempt", 0))
-
-    def _in_doubt(self, one: _Followed, message: str, worker: str | None) -> None:
-        """Report an attempt as UNKNOWN that may still run at ``worker``; its tokens stay held."""
-        report = _ending(one, ActionState.UNKNOWN, message)
-        self._report(report._replace(given_up=True, left_in=process_of(worker)))
-
-    def _report(self, report: Report) -> None:
-        self.leave(report.uuid)
-        self._done(report)
-
-    # Jobs that are not over
 
     def _care(self) -> None:
         """Fence leases that ran out, and send jobs again that no worker took.
@@ -267,28 +273,22 @@ class JobFollower:
             self._report_lost_rows()
         unsent = self._store.unsent_jobs(self._plan, self._resend_s)
         for job in unsent:
-            if job.task is not JobTask.ACT and self._has_waited(job):
-                self._move_on(job)
-            elif job.task is not JobTask.FIND:
-                self._delivery.send(job.queue, job.key)
+            self._send_again(job)
         # Last, because it reads the rows that workers write, and may raise an error for them.
         self._tell_unserved({job.queue for job in unsent})
 
-    def _has_waited(self, job: WorkerJob) -> bool:
-        """Return whether no worker took a job for long that is to be found or verified."""
-        one, now = self._followed(job.key), self._clock()
-        if one is None:
-            return False
-        one.lost_at = now if one.lost_at is None else one.lost_at
-        return now - one.lost_at > WAITS_LEASES * self._lease_s
-
-    def _move_on(self, job: WorkerJob) -> None:
-        """Offer a job that was to be found to any worker; give up one that was to be verified."""
-        if job.task is JobTask.VERIFY:
+    def _send_again(self, job: WorkerJob) -> None:
+        """Send a job that no worker took; move on if it was to be found or verified for long."""
+        one, now, is_late = self._followed(job.key), self._clock(), False
+        if one is not None and job.task is not JobTask.ACT:
+            one.lost_at = now if one.lost_at is None else one.lost_at
+            is_late = now - one.lost_at > WAITS_LEASES * self._lease_s
+        if is_late and job.task is JobTask.VERIFY:
             self._store.stop_jobs([job.key], StopReason.ABORT)
-        elif self._store.verify_job(job.key):
-            if one := self._followed(job.key):
-                one.lost_at = self._clock()
+        elif is_late and one is not None and self._store.verify_job(job.key):
+            one.lost_at = now
+            self._delivery.send(job.queue, job.key)
+        elif job.task is not JobTask.FIND:
             self._delivery.send(job.queue, job.key)
 
     def _report_lost_rows(self) -> None:
@@ -299,10 +299,8 @@ class JobFollower:
         known = {*(job.key for job in jobs), *map(self._key_of, damaged)}
         for one in followed:
             if one.key not in known and self._followed(one.key):
-                self._in_doubt(one, "its job is not on record any more", None)
-        for row in damaged:
-            if row.values.get("state") == WorkerJobState.TODO:
-                self._give_up(row)
+                self._report(one.in_doubt("its job is not on record any more", None))
+        self._give_up([row for row in damaged if row.values.get("state") == WorkerJobState.TODO])
 
     def _tell_unserved(self, waiting: set[str]) -> None:
         """Log a change of the set of unserved queues with waiting jobs, and pass it to ``tell``."""
@@ -332,24 +330,15 @@ class JobFollower:
             try:
                 pause_s = SHORTEST_S if self.look() else min(1.5 * pause_s, LONGEST_S)
                 is_away = False
-            except (StoreError, DamagedRecord) as reason:
-                if not is_away:
-                    LOG.warning("Plan %s: its jobs cannot be read: %s", self._plan, reason)
-                is_away, pause_s = True, LONGEST_S
-            except Exception:
+            except Exception as reason:
                 # Without this thread the plan would never end.
                 if not is_away:
-                    LOG.exception("Plan %s: its jobs cannot be followed", self._plan)
+                    is_known = isinstance(reason, StoreError | DamagedRecord)
+                    text = "Plan %s: its jobs cannot be followed: %s"
+                    LOG.warning(text, self._plan, reason, exc_info=not is_known)
                 is_away, pause_s = True, LONGEST_S
             self._wake.wait(pause_s)
 
 
 def _lost(job: WorkerJob) -> str:
     return f"its worker {job.worker} was not heard of for its lease"
-
-
-def _ending(one: _Followed, state: ActionState, message: str) -> Report:
-    """Return the report of an attempt that has no result."""
-    return Report(
-        uuid=one.key.action, old=ActionState.ONGOING, state=state, message=message, job=one.offer
-    )

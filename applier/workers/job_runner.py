@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from applier import log_fields
 from applier.backoff import delays_s
 from applier.contracts import Claimant, Report
 from applier.contracts.attempt_machines import AttemptMachines
+from applier.engines.attempts import start_abort
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
@@ -152,8 +153,9 @@ class JobRunner:
             task = held.task
             if task is None:
                 return False
-            _tell(task, why)
-        _abort(job.key.plan, task)
+            task.stop_for(why)
+        with log_fields.about(plan=job.key.plan):
+            start_abort(task)
         return True
 
     def lose(self, job: HeldJob) -> bool:
@@ -170,7 +172,8 @@ class JobRunner:
             if task is None:
                 return False
             _let_go(task)
-        _abort(job.key.plan, task)
+        with log_fields.about(plan=job.key.plan):
+            start_abort(task)
         return True
 
     @contextmanager
@@ -289,7 +292,7 @@ class JobRunner:
             if held.is_lost:
                 _let_go(task)
             elif held.why is not None:
-                _tell(task, held.why)
+                task.stop_for(held.why)
 
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
@@ -348,27 +351,6 @@ def _claimant(worker: str | None) -> Claimant | None:
         return Claimant(host=host, pid=int(pid), user="")
     except ValueError:
         return None
-
-
-def _tell(task: Any, why: StopReason) -> None:
-    if why is StopReason.TIMEOUT:
-        task.time_out()
-    else:
-        task.stop.set()
-
-
-def _abort(plan: str, task: ActionTask) -> None:
-    """Abort a task in a thread, whose log lines name the plan and the action."""
-
-    def abort() -> None:
-        with log_fields.about(plan=plan):
-            task.abort()
-
-    name = f"action-abort-{task.action.uuid}"
-    try:
-        threading.Thread(target=abort, name=name, daemon=True).start()
-    except RuntimeError as reason:
-        LOG.warning("Action %s is stopped without its abort: %s", task.action.uuid, reason)
 
 
 def _let_go(task: ActionTask) -> None:

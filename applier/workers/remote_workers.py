@@ -6,19 +6,23 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from applier.contracts import JobOffer, Report
+from applier.engines import Executor, MakeExecutor
 from applier.engines.attempts import Threads
 from applier.errors import DamagedRecord, StoreError
 from applier.run.interrupted_actions import is_found_there
-from applier.scheduling.submissions import queue_of
+from applier.scheduling.submissions import QueueLimits, queue_limits, queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob
 from applier.workers.follower import JobDelivery, JobFollower, offer_of
 from applier.workers.payloads import payload_of
+from planner.plan.model import ActionPlan
+from planner.plan.states import ActionState
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
@@ -28,6 +32,8 @@ LOG = logging.getLogger(__name__)
 
 #: How many jobs are stopped at most in one transaction per reason, and one message.
 STOPS_AT_ONCE = 100
+#: Seconds without a report, besides two leases, after which stopped jobs are no longer awaited.
+STOPS_IN_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,8 +52,86 @@ class RemoteSettings:
     release: str
 
 
-class RemoteWorkers:
-    """See :class:`applier.engines.Executor`; each attempt is a job for some worker.
+class RemoteRuns:
+    """Executes the actions of runs at workers; all runs send messages over one connection."""
+
+    def __init__(self, store: SqlStore, delivery: JobDelivery, settings: RemoteSettings) -> None:
+        self.store, self.delivery, self.settings = store, delivery, settings
+
+    def close(self) -> None:
+        """Close the connection to the broker."""
+        self.delivery.close()
+
+    def executor_of(
+        self, plan: ActionPlan, known: Mapping[str, WorkerJob], tell: Callable[[str], None]
+    ) -> MakeExecutor:
+        """Return a function that makes the executor of a run.
+
+        ``known`` are the jobs on record of its interrupted actions, by action. ``tell`` is called
+        with sentences about queues that no worker serves.
+        """
+        return partial(RemoteWorkers, runs=self, plan=plan.uuid, known=known, tell=tell)
+
+    def follower(
+        self,
+        plan: str,
+        done: Callable[[Report], None],
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> JobFollower:
+        """Return the follower of the jobs of one run."""
+        lease_s, resend_s = self.settings.lease_s, self.settings.resend_s
+        return JobFollower(
+            plan, self.store, self.delivery, done, lease_s=lease_s, resend_s=resend_s, tell=tell
+        )
+
+    def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
+        """Return the places of the workers that serve each queue now, as limits for a forecast.
+
+        ``workerless`` are the actions that need no place. Raises StoreError.
+        """
+        served = self.store.served_queues()
+        return queue_limits(plan.actions, self.settings.route, workerless, served)
+
+    def end_jobs(
+        self, plan: str, jobs: Mapping[str, WorkerJob], at_workers: Collection[str]
+    ) -> list[Report]:
+        """Stop the jobs of a plan that no applier runs; wait, and return a report for each job.
+
+        An action whose job does not end in time is reported as UNKNOWN. ``at_workers`` are the
+        actions whose commands run on the machines of their workers. Raises StoreError.
+        """
+        ended: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        follower = self.follower(plan, ended.put)
+        for job in jobs.values():
+            follower.follow(job.key, offer_of(job), at_worker=job.key.action in at_workers)
+        keys = [job.key for job in jobs.values()]
+        self.store.stop_jobs(keys, StopReason.ABORT)
+        self.delivery.look(keys)
+        reports: dict[str, Report] = {}
+        follower.start()
+        try:
+            while len(reports) < len(jobs):
+                report = ended.get(timeout=2 * self.settings.lease_s + STOPS_IN_S)
+                reports[report.uuid] = report
+        except queue.Empty:
+            pass  # jobs without a report are in doubt, see below
+        finally:
+            follower.close()
+        return [reports.get(uuid) or _in_doubt(job) for uuid, job in jobs.items()]
+
+
+def _in_doubt(job: WorkerJob) -> Report:
+    return Report(
+        uuid=job.key.action,
+        old=ActionState.ONGOING,
+        state=ActionState.UNKNOWN,
+        message=f"its plan was cancelled, and nothing was heard of worker {job.worker}",
+        job=offer_of(job),
+    )
+
+
+class RemoteWorkers(Executor):
+    """Executes each attempt of a run as a job for some worker, which has a fixed number of places.
 
     ``known`` are the jobs of interrupted actions that are on record already, by action. An adopted
     attempt without such a job is followed in a thread of this process. ``tell`` is called with
@@ -59,34 +143,22 @@ class RemoteWorkers:
         maximum: int,
         done: Callable[[Report], None],
         *,
+        runs: RemoteRuns,
         plan: str,
-        store: SqlStore,
-        delivery: JobDelivery,
-        settings: RemoteSettings,
         known: Mapping[str, WorkerJob],
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.maximum, self.away_s = maximum, settings.lease_s
-        self._plan, self._store, self._delivery = plan, store, delivery
-        self._settings, self._known = settings, known
+        self.maximum, self.away_s = maximum, runs.settings.lease_s
+        self._runs, self._plan, self._known = runs, plan, known
         self._offers: dict[str, JobOffer] = {}
         self._threads = Threads(maximum, done)
         self._followed_here: set[str] = set()
-        self._follower = JobFollower(
-            plan,
-            store,
-            delivery,
-            done,
-            lease_s=settings.lease_s,
-            resend_s=settings.resend_s,
-            tell=tell,
-        )
+        self._follower = runs.follower(plan, done, tell)
         self._stops: queue.SimpleQueue[tuple[AttemptKey, StopReason] | None] = queue.SimpleQueue()
         self._stopper = threading.Thread(target=self._stop_all, name="job-stopper", daemon=True)
 
     def offer(self, task: Any) -> JobOffer:
-        """Return the job of an attempt, to be recorded with its start before :meth:`submit`."""
-        settings, action = self._settings, task.action
+        settings, action = self._runs.settings, task.action
         payload = payload_of(task, settings.cloud, settings.release)
         to_queue = queue_of(action, settings.route)
         offer = JobOffer(task.attempt, to_queue, action.action_type, payload)
@@ -100,43 +172,33 @@ class RemoteWorkers:
         """Do nothing: the attempt that hangs occupies a place of its worker until it ends."""
 
     def submit(self, task: Any) -> None:
-        """Follow the job of an attempt whose start is on record, and send it to its queue."""
         offer = self._offers.pop(task.action.uuid)
         key = AttemptKey(self._plan, task.action.uuid, offer.attempt)
-        self._follower.follow(key, offer, at_worker=is_found_there(task.action, task.plugin))
-        self._delivery.send(offer.queue, key)
+        self._follow(task, key, offer)
+        self._runs.delivery.send(offer.queue, key)
 
     def adopt(self, task: Any) -> None:
-        """Follow an attempt that goes on: its job on record, else its commands in a thread here."""
         uuid = task.action.uuid
-        job = self._known.get(uuid)
-        if job is None:
-            self._followed_here.add(uuid)
-            self._threads.grow(len(self._followed_here), extra=len(self._followed_here))
-            self._threads.adopt(task)
+        if job := self._known.get(uuid):
+            self._follow(task, job.key, offer_of(job))
             return
-        self._follower.follow(
-            job.key, offer_of(job), at_worker=is_found_there(task.action, task.plugin)
-        )
+        self._followed_here.add(uuid)
+        self._threads.grow(len(self._followed_here), extra=len(self._followed_here))
+        self._threads.adopt(task)
+
+    def _follow(self, task: Any, key: AttemptKey, offer: JobOffer) -> None:
+        self._follower.follow(key, offer, at_worker=is_found_there(task.action, task.plugin))
 
     def stop(self, task: Any, why: StopReason) -> None:
-        """Queue the stop of a job; a thread records it, and sends a message to the worker."""
         if task.action.uuid in self._followed_here:
             self._threads.stop(task, why)
             return
-        if why is StopReason.TIMEOUT:
-            task.time_out()
-        else:
-            task.stop.set()
+        task.stop_for(why)
         self._stops.put((AttemptKey(self._plan, task.action.uuid, task.attempt), why))
 
     def let_go(self, task: Any) -> bool:
-        """Stop following an attempt; return True if it goes on without this process.
-
-        That is so for a job. Of an attempt that a thread here follows, only the commands go on.
-        """
         if task.action.uuid in self._followed_here:
-            return self._threads.let_go(task)
+            return self._threads.let_go(task)  # only its commands go on
         self._follower.leave(task.action.uuid)
         return True
 
@@ -160,14 +222,14 @@ class RemoteWorkers:
             keys = [key for key, _ in asked]
             try:
                 for why in {why for _, why in asked}:
-                    self._store.stop_jobs([key for key, of in asked if of is why], why)
+                    self._runs.store.stop_jobs([key for key, of in asked if of is why], why)
             except (StoreError, DamagedRecord) as reason:
                 LOG.warning("%d actions are not told to stop yet: %s", len(keys), reason)
                 for one in asked:
                     self._stops.put(one)
                 self._follower.pause(1.0)
                 continue
-            self._delivery.look(keys)
+            self._runs.delivery.look(keys)
             self._follower.wake()
 
     def _waiting(self) -> list[tuple[AttemptKey, StopReason]]:

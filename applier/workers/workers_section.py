@@ -22,7 +22,7 @@ RESEND_S = 5.0
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
-    from applier.workers.remote_runs import RemoteRuns
+    from applier.workers.remote_workers import RemoteRuns
 
 
 def release() -> str:
@@ -76,8 +76,7 @@ def remote_runs(conf: cfg.ConfigOpts, store: SqlStore, cloud: Callable[[], str])
     """
     require(conf)
     from applier.workers.celery_app import CeleryDelivery, celery_app
-    from applier.workers.remote_runs import RemoteRuns
-    from applier.workers.remote_workers import RemoteSettings
+    from applier.workers.remote_workers import RemoteRuns, RemoteSettings
 
     settings = RemoteSettings(
         lease_s=conf.workers.lease_s,

@@ -20,8 +20,7 @@ from applier.store.worker_jobs import Worker
 from applier.testing.trials import Trial, changed
 from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
-from applier.workers.remote_runs import RemoteRuns
-from applier.workers.remote_workers import RemoteSettings
+from applier.workers.remote_workers import RemoteRuns, RemoteSettings
 from planner.plan.states import ActionState, Outcome
 
 SETTINGS = RemoteSettings(lease_s=30.0, resend_s=0.5, cloud="simulated", release="1")

@@ -59,7 +59,7 @@ def task(
         plugin=SimpleNamespace(TAKES_WORKER=takes_worker, STOPPABLE=stoppable),
         execute=lambda: uuid,
         abort=aborted.set,
-        time_out=stop.set,
+        stop_for=lambda _why: stop.set(),
     )
 
 

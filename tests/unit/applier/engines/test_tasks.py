@@ -400,7 +400,7 @@ def test_a_command_that_could_not_be_ended_is_in_doubt_and_is_given_up(tmp_path,
         attempt = threading.Thread(target=lambda: reports.append(made.execute()))
         attempt.start()
         assert told.read_text() == "begun\n"
-        made.time_out() if how == "time-out" else made.stop.set()
+        made.stop_for(StopReason.TIMEOUT if how == "time-out" else StopReason.ABORT)
         attempt.join(120)
     (report,) = reports
     assert (report.state, report.outcome, report.given_up) == (ActionState.UNKNOWN, None, True)

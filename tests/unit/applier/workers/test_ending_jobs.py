@@ -21,8 +21,7 @@ from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import plugin
 from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
-from applier.workers.remote_runs import RemoteRuns
-from applier.workers.remote_workers import RemoteSettings
+from applier.workers.remote_workers import RemoteRuns, RemoteSettings
 from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -17,7 +17,7 @@ from applier.testing.trials import changed, plugin
 from applier.workers import remote_workers
 from applier.workers.follower import JobFollower
 from applier.workers.payloads import require_able, task_of
-from applier.workers.remote_workers import RemoteSettings, RemoteWorkers
+from applier.workers.remote_workers import RemoteRuns, RemoteSettings, RemoteWorkers
 from planner.errors import BrokenPlugin
 from planner.making import registry
 from planner.making.registry import ActionTypes
@@ -57,15 +57,14 @@ class Applier:
         self.messages = Messages()
         self.reports: queue.SimpleQueue = queue.SimpleQueue()
         (row,) = job.store.jobs_of(job.key.plan)
+        settings = RemoteSettings(
+            lease_s=lease_s, resend_s=resend_s, cloud="simulated", release="1"
+        )
         self.workers = RemoteWorkers(
             4,
             self.reports.put,
             plan=job.key.plan,
-            store=job.store,
-            delivery=self.messages,
-            settings=RemoteSettings(
-                lease_s=lease_s, resend_s=resend_s, cloud="simulated", release="1"
-            ),
+            runs=RemoteRuns(job.store, self.messages, settings),
             known={row.key.action: row} if is_known else {},
         )
 
