@@ -12,39 +12,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from scratch_database import run
+from scratch_database import empty_record_on, run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
-from applier.storage import schema_version
 from applier.storage.record_check import check
-from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.temporary_store import empty_record
 
-SERVERS = [
-    pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
-    pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
-]
 PLAN = "00000000-0000-4000-8000-00000000000a"
 A, B = (f"00000000-0000-4000-8000-0000000000{k}" for k in ("a1", "a2"))
 
 
-@pytest.fixture(params=["sqlite", *SERVERS])
-def url(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[str]:
+@pytest.fixture
+def url(record_url: str) -> Iterator[str]:
     """A record of which every list has two rows."""
-    url: str = f"sqlite:///{tmp_path}/plans.db"
-    if request.param != "sqlite":
-        url = request.getfixturevalue(request.param)
-        schema_version.upgrade(url)
-    refill(url)
-    yield url
+    refill(record_url)
+    yield record_url
     # Other tests use the database of a server, too.
-    empty(url)
+    empty(record_url)
 
 
 def refill(url: str) -> None:
@@ -65,9 +55,8 @@ def empty(url: str) -> None:
     """Remove all rows."""
     if url.startswith("sqlite:///"):
         Path(url.removeprefix("sqlite:///")).write_bytes(empty_record())
-        return
-    run(url, *(f"DELETE FROM {table}" for table in TABLES))
-    run(url, "INSERT INTO actionplan_turn (number) VALUES (1)")
+    else:
+        empty_record_on(url)
 
 
 def fill(store: SqlStore) -> None:
@@ -173,7 +162,7 @@ ONLY_SQLITE = [
 ]
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
 def test_what_only_sqlite_stores(url: str, subtests: pytest.Subtests) -> None:
     for damage in ONLY_SQLITE:
         with subtests.test(damage=damage):
@@ -208,7 +197,7 @@ def require_others_are_read(url: str, damage: Damage) -> None:
     assert [wrong in problem for problem in check(url).problems] == [True]
 
 
-@pytest.mark.parametrize("url", ["postgresql_url"], indirect=True)
+@pytest.mark.parametrize("record_url", ["postgresql_url"], indirect=True)
 @pytest.mark.server
 def test_a_time_that_only_postgresql_stores(url: str) -> None:
     run(url, f"UPDATE actionplan_history SET at = 'infinity' WHERE {last('history')}")
@@ -220,7 +209,7 @@ def test_a_time_that_only_postgresql_stores(url: str) -> None:
         assert "created_at '20000-01-01" in plan.damage
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
 def test_a_damaged_event_is_passed_by_its_number(url: str) -> None:
     with closing(SqlStore(url)) as store:
         numbers = [event["number"] for event in store.events().events]
@@ -232,7 +221,7 @@ def test_a_damaged_event_is_passed_by_its_number(url: str) -> None:
         assert [event["number"] for event in after] == numbers[2:]
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
 def test_approvals_that_can_be_read_are_told_from_a_damaged_one(url: str) -> None:
     plan = new_plan("a")
     with closing(SqlStore(url)) as store:
@@ -269,7 +258,7 @@ OF_A_PLAN = [
 ]
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
 def test_a_plan_with_a_damaged_row_is_listed_beside_others_and_refused(
     url: str, subtests: pytest.Subtests
 ) -> None:
@@ -293,7 +282,7 @@ def test_a_plan_with_a_damaged_row_is_listed_beside_others_and_refused(
             assert any(said in problem for problem in check(url).problems)
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
 def test_a_damaged_event_does_not_keep_its_plan_from_being_purged(url: str) -> None:
     ended = "UPDATE actionplan_plan SET state = 'FAILED', claim = NULL"
     run(url, ended)

@@ -14,7 +14,7 @@ from applier.storage import database, lock_holders
 from applier.storage.lock_holders import Holder
 from applier.storage.refusals import ConnectionLost, DatabaseLocked, Deadlock
 from applier.storage.sql import SqlStore
-from applier.storage.transactions import Transaction
+from applier.storage.transactions import Transaction, Transactions
 from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, PlanState
 
@@ -22,10 +22,15 @@ from planner.plan.states import ActionState, PlanState
 @pytest.fixture(params=["before", "after"])
 def write_over_cut_line(request, monkeypatch):
     """Return a function that makes a write; the line is cut around the commit of its first try."""
-    end, cuts = Transaction.__exit__, []
+    begin, end, writing, cuts = Transactions.write, Transaction.__exit__, set(), []
+
+    def noted(transactions, lock):
+        transaction = begin(transactions, lock)
+        writing.add(transaction)
+        return transaction
 
     def end_and_cut(transaction, kind, error, trace):
-        if not cuts or error is not None or transaction._statement != "BEGIN IMMEDIATE":
+        if not cuts or error is not None or transaction not in writing:
             end(transaction, kind, error, trace)
             return
         if cuts.pop() == "after":
@@ -34,12 +39,17 @@ def write_over_cut_line(request, monkeypatch):
             end(transaction, ValueError, ValueError(), None)
         raise ConnectionLost
 
+    monkeypatch.setattr(Transactions, "write", noted)
     monkeypatch.setattr(Transaction, "__exit__", end_and_cut)
     monkeypatch.setattr(threading.Event, "wait", lambda *_: False)
 
+    def cut():
+        cuts.append(request.param)
+        return request.param
+
     def write(call):
         """Make a write; make it again, at a later time, if it is refused."""
-        cuts.append(request.param)
+        cut()
         try:
             made = call(NOW)
         except StoreError:
@@ -47,13 +57,14 @@ def write_over_cut_line(request, monkeypatch):
         assert not cuts
         return made
 
+    write.cut = cut
     return write
 
 
 @pytest.mark.parametrize("patience_s", [0, 60])
-def test_each_write_is_made_once(tmp_path, write_over_cut_line, patience_s):
+def test_each_write_is_made_once(record_url, write_over_cut_line, patience_s):
     twice = write_over_cut_line
-    with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db", patience_s=patience_s)) as store:
+    with closing(SqlStore(record_url, patience_s=patience_s)) as store:
         plan = new_plan("a")
         (a,) = plan.actions
         uuid = plan.uuid
@@ -78,8 +89,18 @@ def test_each_write_is_made_once(tmp_path, write_over_cut_line, patience_s):
     assert [(x.state, x.attempts) for x in loaded.actions] == [(ActionState.SKIPPED, 2)]
 
 
-def test_the_same_batch_for_another_reason_is_another_write(tmp_path):
-    with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
+def test_a_save_says_that_the_connection_was_lost_and_is_not_made_again(
+    record_url, write_over_cut_line
+):
+    with closing(SqlStore(record_url)) as store:
+        when = write_over_cut_line.cut()
+        with pytest.raises(StoreError):
+            store.save_plan(new_plan("a"))
+        assert len(store.list_plans()) == (when == "after")
+
+
+def test_the_same_batch_for_another_reason_is_another_write(record_url):
+    with closing(SqlStore(record_url)) as store:
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)

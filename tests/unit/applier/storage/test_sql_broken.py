@@ -10,14 +10,12 @@ from contextlib import closing, suppress
 import pytest
 from scratch_database import connected, run
 from store_checks.running_plans import (
-    LATER,
-    ME,
     NOW,
     claimed,
-    ends,
-    retries,
     starts,
 )
+from tcp_proxy import proxy
+from test_sql import connection_of
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
@@ -25,7 +23,9 @@ from applier.storage.connection import parse
 from applier.storage.refusals import Refused, translate_errors
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
-from planner.plan.states import ActionState, PlanState
+from planner.plan.states import ActionState
+
+PORTS = {"postgresql": 5432, "mysql": 3306}
 
 
 @pytest.mark.server
@@ -58,170 +58,35 @@ def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):
     assert (action.state, action.attempts) == (ActionState.ONGOING, 1)
 
 
-class Gateway:
-    """Stands between a store and its server, and cuts the line around the next COMMIT."""
-
-    def __init__(self, url: str) -> None:
-        server = parse(url)
-        port = server.port or {"postgresql": 5432, "mysql": 3306}[server.kind]
-        self.server = (server.host, port)
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        here = server._replace(host="127.0.0.1", port=self.listener.getsockname()[1])
-        self.url = here.with_password()
-        #: "before" the server hears of a COMMIT, or "after" it has answered.
-        self.cut = None
-        #: How many COMMITs pass before that.
-        self.passes = 0
-        #: How many connections are dropped before one is let through again.
-        self.drops = 0
-        self.lines = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            if self.drops > 0:
-                self.drops -= 1
-                hang_up(client)
-                continue
-            server = socket.create_connection(self.server)
-            self.lines += [client, server]
-            for line in (client, server):
-                line.settimeout(20)  # a test that waits for nothing fails
-            threading.Thread(target=self.pass_on, args=(client, server), daemon=True).start()
-            threading.Thread(target=self.pass_back, args=(client, server), daemon=True).start()
-
-    def go_away(self, drops):
-        """Cut every line, and drop the next connections."""
-        self.drops = drops
-        lines, self.lines = self.lines, []
-        hang_up(*lines)
-
-    def pass_on(self, client, server):
-        while data := self.receive(client):
-            if self.cut and data.rstrip(b"\0").endswith(b"COMMIT"):
-                self.passes -= 1
-                if self.passes < 0 and self.cut == "after":
-                    self.cut = "answer"
-                    server.sendall(data)
-                    return  # the other thread hangs up
-                if self.passes < 0:
-                    self.cut = None
-                    break
-            server.sendall(data)
-        hang_up(client, server)
-
-    def pass_back(self, client, server):
-        while data := self.receive(server):
-            if self.cut == "answer":
-                self.cut = None
-                break
-            client.sendall(data)
-        hang_up(client, server)
-
-    def receive(self, line):
-        try:
-            return line.recv(65536)
-        except OSError:
-            return b""
-
-
-def hang_up(*lines):
-    for line in lines:
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
-        line.close()
-
-
-@pytest.fixture(params=["postgresql_url", "mysql_url"])
-def gateway(request):
-    url = request.getfixturevalue(request.param)
-    schema_version.upgrade(url)
-    gateway = Gateway(url)
-    yield gateway
-    gateway.listener.close()
-
-
 @pytest.mark.server
-class TestServerThatIsAway:
-    def test_a_store_without_patience_works_again_as_soon_as_the_server_is_back(self, gateway):
-        with closing(SqlStore(gateway.url, patience_s=0)) as store:
+@pytest.mark.parametrize("server", ["postgresql_url", "mysql_url"])
+def test_a_store_without_patience_works_again_as_soon_as_the_server_is_back(server, request):
+    url = parse(request.getfixturevalue(server))
+    schema_version.upgrade(url.with_password())
+    with proxy(url.host, url.port or PORTS[url.kind]) as gate:
+        here = url._replace(host="127.0.0.1", port=gate.port).with_password()
+        with closing(SqlStore(here, patience_s=0)) as store:
             plan = new_plan("a")
-            claim = claimed(store, plan)
-            gateway.go_away(20)
-            refused = []
-            while True:
-                try:
-                    store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
-                    break
-                except StoreError as error:
-                    refused.append(str(error))
-            # A call takes one connection, or two when it finds a broken one first.
-            assert 10 <= len(refused) <= 20
-            assert all("is the server running?" in sentence for sentence in refused)
-            assert gateway.drops == 0
+            batch = plan.uuid, claimed(store, plan), [starts(plan.actions[0])]
+            gate.go_away()
+            for _ in range(3):
+                with pytest.raises(StoreError, match="is the server running"):
+                    store.commit(*batch, now=NOW)
+            gate.come_back()
+            store.commit(*batch, now=NOW)
             assert len(store.attempts(plan.uuid, plan.actions[0].uuid)) == 1
 
-    @pytest.mark.parametrize("cut", ["before", "after"])
-    def test_a_call_made_again_after_a_store_error_is_written_once(self, gateway, cut):
-        with closing(SqlStore(gateway.url, patience_s=0)) as store:
-
-            def twice(call, passes=0):
-                gateway.cut, gateway.passes = cut, passes
-                with pytest.raises(StoreError):
-                    call(NOW)
-                assert gateway.cut is None
-                return call(LATER)
-
-            plan = new_plan("a")
-            (a,) = plan.actions
-            store.save_plan(plan)
-            uuid = plan.uuid
-            twice(lambda now: store.move_plan(uuid, PlanState.PENDING, now=now), 1)
-            claim = twice(lambda now: store.claim_plan(uuid, ME, now=now))
-            twice(lambda now: store.reserve(uuid, claim, ["node:a"], now=now))
-            twice(lambda now: store.commit(uuid, claim, [starts(a)], now=now))
-            again = [retries(a), starts(a)]  # its second time would fit as well
-            twice(lambda now: store.commit(uuid, claim, again, now=now))
-            began = NOW if cut == "after" else LATER
-            assert [t.started_at for t in store.attempts(uuid, a.uuid)] == [began] * 2
-            unknown = [ends(a, ActionState.UNKNOWN)]
-            twice(lambda now: store.commit(uuid, claim, unknown, now=now))
-            twice(lambda now: store.move_claimed(uuid, claim, PlanState.FAILED, now=now), 1)
-            failed = ActionState.FAILED
-            twice(lambda now: store.settle_action(uuid, a.uuid, failed, now=now, message=""))
-            twice(lambda now: store.resume_plan(uuid, [a.uuid], now=now), 1)
-            (waits,) = store.load_plan(uuid).actions
-            assert (waits.state, waits.attempts) == (ActionState.PENDING, 2)
-            twice(lambda now: store.skip_action(uuid, a.uuid, now=now, message=""))
-
-    def test_a_server_may_not_think_for_ever(self, gateway):
-        with (
-            closing(SqlStore(gateway.url)) as store,
-            closing(store._database._transactions.connector.open()) as database,
-        ):
-            if parse(gateway.url).kind == "postgresql":
-                assert database.execute("SHOW statement_timeout").fetchone() == ("30s",)
-            else:
-                assert database._read_timeout == 30
-
 
 @pytest.mark.server
-def test_a_save_says_that_the_connection_was_lost(gateway):
-    with closing(SqlStore(gateway.url)) as store:
-        for gateway.cut in ("before", "after"):
-            plan, is_there = new_plan("a"), gateway.cut == "after"
-            with pytest.raises(StoreError):
-                store.save_plan(plan)
-            assert (plan.uuid in [found.uuid for found in store.list_plans()]) is is_there
+def test_a_server_may_not_think_for_ever(postgresql_url, mysql_url):
+    for url, asked in ((postgresql_url, "SHOW statement_timeout"), (mysql_url, None)):
+        schema_version.upgrade(url)
+        with closing(SqlStore(url)) as store:
+            driver = connection_of(store)
+            found = driver.execute(asked).fetchone()[0] if asked else driver._read_timeout
+            assert found == ("30s" if asked else 30)
 
 
-# A connection that is cut while the record is opened, after each answer of the server.
-
-PORTS = {"postgresql": 5432, "mysql": 3306}
 #: More answers than a server sends while the record is opened.
 ANSWERS = 40
 
