@@ -92,17 +92,6 @@ def weights_option(default: Mapping[str, int]) -> cfg.Opt:
     )
 
 
-def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
-    """Return the option ``parallelization``: how many actions of a type run at once, 1 or more."""
-    return cfg.Opt(
-        "parallelization",
-        type=NumberByType(at_least_one),
-        default=dict(default),
-        help="Number of actions of each type that run at once, 1 or more. The values are merged "
-        "over the defaults; a type without a number has 1.",
-    )
-
-
 #: The weight of an action type that the option ``weights`` does not name.
 UNNAMED_WEIGHT = 0
 

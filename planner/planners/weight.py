@@ -21,7 +21,8 @@ from planner.planners import document_links
 from planner.planners.draft import Draft
 from planner.planners.numbers import (
     UNNAMED_WEIGHT,
-    parallelization_option,
+    NumberByType,
+    at_least_one,
     unnamed,
     weights_option,
 )
@@ -82,7 +83,13 @@ class WeightPlanner(SolutionPlanner):
     NAME = "weight"
     OPTIONS = (
         weights_option(WEIGHTS),
-        parallelization_option(PARALLELIZATION),
+        cfg.Opt(
+            "parallelization",
+            type=NumberByType(at_least_one),
+            default=PARALLELIZATION,
+            help="Number of actions of each type that run at once, 1 or more. The values are "
+            "merged over the defaults; a type without a number has 1.",
+        ),
         cfg.StrOpt(
             "ordering",
             choices=[

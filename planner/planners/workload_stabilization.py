@@ -48,7 +48,8 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
 
         Raises InvalidInput if a host that decides about parents is not known.
         """
-        hosts = hosts_of(problem)
+        goes_away = some_host_goes_away(problem)
+        hosts = hosts_of(problem, goes_away)
         weights: Mapping[str, int | float] = options.weights
         draft = self.draft(problem)
         parents = _Parents(hosts)
@@ -69,7 +70,7 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
                 *unnamed(
                     "weight", weights, [a.action_type for a in problem.actions], UNNAMED_WEIGHT
                 ),
-                *of_unknown_host(problem),
+                *(of_unknown_host(problem) if goes_away else ()),
             ],
         )
 
@@ -114,13 +115,12 @@ def _goes_away(action: ProposedAction) -> str | None:
     return down[0].partition(":")[2] if down else action.resource_id
 
 
-def hosts_of(solution: Solution) -> dict[int, str | None]:
+def hosts_of(solution: Solution, goes_away: bool) -> dict[int, str | None]:
     """Map the ``id()`` of each migration and resize to the host of its instance before the action.
 
-    The host of a resize is required only if some action takes a host down; otherwise it may be
-    None. Raises InvalidInput with a mistake for each required host that is not known.
+    The host of a resize is required only if some action takes a host down, ``goes_away``; otherwise
+    it may be None. Raises InvalidInput with a mistake for each required host that is not known.
     """
-    goes_away = some_host_goes_away(solution)
     hosts: dict[int, str | None] = {}
     missing = []
     for i, action in enumerate(solution.actions):
@@ -144,12 +144,10 @@ def some_host_goes_away(solution: Solution) -> bool:
 
 
 def of_unknown_host(solution: Solution) -> list[str]:
-    """Return a warning for each action on an instance whose host is not known.
+    """Return a warning for each action but migrations and resizes on an instance of unknown host.
 
-    There are warnings only if some action takes a host down, and none for migrations and resizes.
+    It matters only if some action takes a host down.
     """
-    if not some_host_goes_away(solution):
-        return []
     return [
         f"{action.name} may be on a host that goes away, and nothing waits for it: "
         f"facts.instances.{action.resource_id}.host is missing"
