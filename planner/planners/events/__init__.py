@@ -3,5 +3,5 @@
 
 Source: Solar, "events propagation". ``document`` reads the problem. ``event_graph`` finds the
 actions that are reachable over events from the staged ones. ``unroll`` removes cycles: the action
-that closes one runs twice. ``selection`` keeps the requested part. ``planner`` makes the plan.
+that closes one runs twice; the requested part is kept. ``planner`` makes the plan.
 """
