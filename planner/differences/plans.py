@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -172,10 +172,6 @@ _ALIKE: Sequence[Callable[[_Known], Hashable]] = (
 )
 
 
-#: An action, and its type, resource and parameters as text.
-_WithContent = tuple[Action, str]
-
-
 def numbers_of(
     old: Collection[Action], new: Collection[Action]
 ) -> tuple[dict[str, int], dict[str, int]]:
@@ -192,15 +188,25 @@ def numbers_of(
     >>> numbers_of(old, new)
     ({'1': 0, '2': 1}, {'3': 1, '4': 0})
     """
-    plans = [[(action, _content(action)) for action in plan] for plan in (old, new)]
-    named = [_by_name(plan) for plan in plans]
-    both = named[0].keys() & named[1].keys()
-    first = {name for name in both if _is_first(named[0][name], named[1][name])}
-    left = [{content for action, content in plan if action.name not in first} for plan in plans]
+    contents = {
+        id(action): sorted_json([action.action_type, action.resource_id, action.input_parameters])
+        for action in (*old, *new)
+    }
+    named, others = _by_name(old), _by_name(new)
+    both = named.keys() & others.keys()
+    # The names by which actions match before any other match is tried.
+    first = {
+        name
+        for name in both
+        if contents[id(named[name])] == contents[id(others[name])]
+        or not (_is_numbered(named[name]) or _is_numbered(others[name]))
+    }
+    left = [{contents[id(a)] for a in plan if a.name not in first} for plan in (old, new)]
     shared = left[0] & left[1]
     found: dict[tuple[str, str | None, int], int] = {}
 
-    def number(action: Action, content: str, place: int) -> int:
+    def number(action: Action, place: int) -> int:
+        content = contents[id(action)]
         by_name = action.name in first or (action.name in both and content not in shared)
         is_bare = action.name and not (action.resource_id or action.input_parameters)
         if by_name or is_bare:
@@ -211,27 +217,13 @@ def numbers_of(
             key = ("in one plan", action.uuid, place)
         return found.setdefault(key, len(found))
 
-    before, after = (
-        {a.uuid: number(a, content, place) for a, content in plan}
-        for place, plan in enumerate(plans)
-    )
-    return before, after
+    return {a.uuid: number(a, 0) for a in old}, {a.uuid: number(a, 1) for a in new}
 
 
-def _content(action: Action) -> str:
-    return sorted_json([action.action_type, action.resource_id, action.input_parameters])
-
-
-def _by_name(actions: Iterable[_WithContent]) -> dict[str, _WithContent]:
+def _by_name(actions: Collection[Action]) -> dict[str, Action]:
     """Return the actions whose names are unique, by name."""
-    known = list(actions)
-    times = Counter(action.name for action, _ in known)
-    return {a.name: (a, text) for a, text in known if a.name is not None and times[a.name] == 1}
-
-
-def _is_first(one: _WithContent, other: _WithContent) -> bool:
-    """Return whether two actions of one name match by it, before any other match is tried."""
-    return one[1] == other[1] or not (_is_numbered(one[0]) or _is_numbered(other[0]))
+    times = Counter(action.name for action in actions)
+    return {a.name: a for a in actions if a.name is not None and times[a.name] == 1}
 
 
 def _is_numbered(action: Action) -> bool:
