@@ -20,7 +20,7 @@ from planner.making import options
 from planner.planners import numbers
 from planner.planners.deployment import conditions, planner, task_fields
 from planner.planners.events import schema as events_schema
-from planner.planners.rolling_update import functions, members, update_policy
+from planner.planners.rolling_update import functions, update_policy
 from planner.schemas import ranges
 from planner.schemas.ranges import whole_number
 
@@ -73,7 +73,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "duration": (not_none(update_policy.duration_s), "PT{}S"),
     "whole": (lambda text: update_policy.whole(text, 0), "{}"),
     "index": (not_none(lambda text: functions._entry(list(range(99)), text)), "{}"),
-    "deadline": (members.parse_time, "20{}-01-01T00:00:00"),
+    "deadline": (ranges.moment, "20{}-01-01T00:00:00"),
     "time of a saved plan": (matched(ranges.TIME["pattern"]), "20{}-01-01T00:00:00Z"),
     "--max-workers": (not_none(whole_number), "{}"),
     "port": (address.parse, "host:{}"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from planner.planners.rolling_update.conditions import comparable
 from planner.planners.rolling_update.template import Group
 
 
@@ -85,13 +86,7 @@ def _equal(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
-    return bool(_plain(one) == _plain(other))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
+    return bool(comparable(one) == comparable(other))
 
 
 def _and(names: Sequence[str]) -> str:

@@ -88,9 +88,7 @@ class Conditions(ABC):
         given = self.arguments(argument, path, "[VALUE, VALUE]", 2)
         if given is UNRESOLVED:
             return UNRESOLVED
-        one, other = (
-            plain_text(value) if plain_text(value) is not None else value for value in given
-        )
+        one, other = map(comparable, given)
         if one == other:
             return True
         if unknown := re.search(r"\$\{[^}]*\}", f"{one} {other}"):
@@ -130,3 +128,13 @@ def plain_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | int | float) else None
+
+
+def comparable(value: Any) -> Any:
+    """Return a value for a comparison as in Heat, where a number or boolean is equal to its text.
+
+    >>> comparable(1) == comparable("1"), comparable(True) == comparable("true")
+    (True, True)
+    """
+    written = plain_text(value)
+    return value if written is None else written

@@ -162,18 +162,16 @@ class DefinitionReader:
         where = (*at, "config")
         written = self._resolver.value(properties.get("config"), where)
         name = _referred(written)
-        if name is None and written is not UNRESOLVED:
-            text = "a reference to a software configuration of this template is expected"
-            self._resolver.wrong(text, where)
-        found = None if name is None else self._named(name, where, *SOFTWARE_CONFIGS)
-        if name is None or found is None:
-            return None
+        # Of an id, only the cloud knows the script: the group may stay as it is.
+        found: Mapping[str, Any] = {"group": "script", "config": f"${{config {written}}}"}
+        if name is not None:
+            found = self._named(name, where, *SOFTWARE_CONFIGS) or {}
         own = {
             field: self._resolver.value(properties[field], (*at, field))
             for field in ("input_values", "actions")
             if properties.get(field) is not None
         }
-        value = {"actions": list(_DEPLOYED), **found, **own}
+        value: dict[str, Any] = {"actions": list(_DEPLOYED), **found, **own}
         for field, kind, form in (
             ("input_values", dict, "mapping"),
             ("actions", list, "list"),
@@ -181,7 +179,7 @@ class DefinitionReader:
         ):
             if not isinstance(value.get(field) or kind(), kind):
                 self._resolver.wrong(f"a {form} of {field} is expected", at)
-        return Configuration(name=name, value=value)
+        return Configuration(name=name or "config", value=value)
 
     def _named(self, name: str, where: Path, *kinds: str) -> Mapping[str, Any] | None:
         """Return the properties of a resource, with its metadata; None with a mistake."""

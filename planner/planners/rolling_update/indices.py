@@ -20,34 +20,46 @@ from planner.planners.rolling_update.template import Group
 _TAIL = r"(?:[0-9a-f]{6}-|[0-9a-z]{12}-)?([0-9]{1,9})(?:-[0-9a-z]{12})?"
 
 
-def unlisted(old: Group) -> tuple[list[Member], str | None]:
+def members_of(
+    old: Group | None, new: Group, listed: Sequence[Member] | None, mistakes: list[Mistake]
+) -> tuple[Sequence[Member], str | None]:
+    """Return the members of a group with their keys, and a warning if something is assumed."""
+    if listed is not None:
+        return _with_keys(old or new, listed, ("groups", new.name, "members"), mistakes)
+    if old is None:
+        return (), None
+    found, said = _unlisted(old)
+    return found, said and f"{said} assumed; list them in 'groups'"
+
+
+def _unlisted(old: Group) -> tuple[list[Member], str | None]:
     """Return the members of a group that are not listed, and a warning if they are made up.
 
     Where the group has no keys, they are called GROUP-1, GROUP-2, .... Of a group of deployments,
     the servers are known, except for those that only the cloud knows.
     """
     if old.servers is not None:
-        ids = {k: k if "${" in server else server for k, server in old.servers.items()}
-        made = [Member(id=ids[key], name=key, key=key) for key in old.servers]
-        unknown = [
-            m.id for m in made if "${" in old.servers[m.id if m.id == m.key else m.key or ""]
-        ]
+        unknown = [key for key, server in old.servers.items() if "${" in server]
+        ids = {**old.servers, **{key: key for key in unknown}}
+        made = [Member(id=server, name=key, key=key) for key, server in ids.items()]
         text = f"only the cloud knows the ids of its servers: {', '.join(unknown)} are"
         return made, text if unknown else None
-    number = old.size(None)
-    keys = names(old, old, []) or [str(i) for i in range(1, number + 1)]
-    found = [
-        Member(id=f"{old.name}-{key}", key=None if old.removal is None else key) for key in keys
-    ]
-    ends = f"{found[0].id} to {found[-1].id}" if found else ""
-    return found, f"its members are not listed: {ends} are" if found else None
+    keys = names(old, old, [])
+    ends = [str(i) for i in range(1, old.size(None) + 1)] if keys is None else keys
+    found = [Member(id=f"{old.name}-{end}", key=end if keys else None) for end in ends]
+    if not found:
+        return [], None
+    return found, f"its members are not listed: {found[0].id} to {found[-1].id} are"
 
 
-def with_servers(group: Group, listed: Sequence[Member] | None) -> Group:
+def with_servers(group: Group, listed: Sequence[Member] | None, mistakes: list[Mistake]) -> Group:
     """Return a group of deployments with the servers that are listed, if it has a reference."""
-    if group.servers is None or group.desired is not None or listed is None:
+    if group.servers is None or group.desired is not None:
         return group
-    servers = {m.key or m.name or m.id: m.id for m in listed}
+    if listed is None:
+        text = f"only the cloud knows the servers of {group.name}: list them here"
+        mistakes.append(Mistake(text, ("groups",)))
+    servers = {m.key or m.name or m.id: m.id for m in listed or ()}
     return replace(group, servers=servers, desired=len(servers))
 
 
@@ -88,7 +100,7 @@ def _removed_earlier(old: Group, members: Sequence[Member]) -> set[str]:
     return missing.union(old.removal.names if old.removal else ())
 
 
-def with_keys(
+def _with_keys(
     old: Group, members: Sequence[Member], path: Path, mistakes: list[Mistake]
 ) -> tuple[list[Member], str | None]:
     """Return listed members with their keys, and a warning if these are their places in the list.
@@ -110,8 +122,9 @@ def with_keys(
         last = f"0 to {len(members) - 1}"
         if len(members) > 1:
             warning = f"its members are taken as {last} in this order; 'index' names another"
+    first = {key: i for i, key in reversed(list(enumerate(found)))}
     for i, key in enumerate(found):
-        if key in found[:i]:
+        if first[key] != i:
             mistakes.append(Mistake(f"the index {key!r} occurs twice", (*path, i)))
     return [replace(m, key=key) for m, key in zip(members, found, strict=True)], warning
 

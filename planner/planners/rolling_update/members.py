@@ -43,7 +43,7 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
         created_at = None
         if entry.get("created_at"):
             try:
-                created_at = parse_time(entry["created_at"])
+                created_at = ranges.moment(entry["created_at"])
             except ValueError:
                 text = f"{entry['created_at']!r} is not a time: 2026-01-31T12:00:00Z is"
                 mistakes.append(Mistake(text, (*path, i, "created_at")))
@@ -58,11 +58,6 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
             )
         )
     return found
-
-
-def parse_time(text: str) -> datetime:
-    """Parse a time; without a zone it is UTC. Raises ValueError."""
-    return ranges.moment(text)
 
 
 def termination_order(

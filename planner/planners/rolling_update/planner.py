@@ -10,28 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.plan.model import ActionPlan, ProposedAction
 from planner.planners.rolling_update import (
-    definitions,
-    deployments,
     group_change,
     hidden_parameters,
-    indices,
     members,
     summary,
     template,
 )
-from planner.planners.rolling_update.decide import NoRoom, decide_roll
+from planner.planners.rolling_update.decide import Groups, decide
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.plan_actions import RollBuilder
 from planner.planners.rolling_update.roll import (
     CREATE_FIRST,
-    IN_PLACE,
     Roll,
     RollSettings,
     RollStep,
@@ -39,8 +35,8 @@ from planner.planners.rolling_update.roll import (
     side_by_side,
 )
 from planner.planners.rolling_update.schema import SCHEMA
-from planner.planners.rolling_update.template import Group
 from planner.planners.solution import read_actions
+from planner.schemas import ranges
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,14 +58,6 @@ class RollingUpdateProblem:
     warnings: tuple[str, ...] = ()
 
 
-class _Groups(NamedTuple):
-    """Two versions of the groups by name, and the members that are listed."""
-
-    old: Mapping[str, Group]
-    new: Mapping[str, Group]
-    members: Mapping[str, Sequence[Member]]
-
-
 class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     """Replaces the members of groups whose definition changed, batch by batch.
 
@@ -89,7 +77,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             mistakes: list[Mistake] = []
             short = group_change.read(document, mistakes)
             name = short.new.name
-            groups = _Groups({name: short.old}, {name: short.new}, {name: short.members})
+            groups = Groups({name: short.old}, {name: short.new}, {name: short.members})
             return self._problem(document, groups, mistakes)
         return self._of_templates(document)
 
@@ -118,13 +106,13 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             if name not in declared
         ]
         unknown += template.left_out(new_template)
-        groups = _Groups(old, new, known)
+        groups = Groups(old, new, known)
         return self._problem(document, groups, mistakes, unknown, (old_reader, new_reader))
 
     def _problem(
         self,
         document: Mapping[str, Any],
-        groups: _Groups,
+        groups: Groups,
         mistakes: list[Mistake],
         more: Sequence[str] = (),
         readers: Sequence[Resolver] = (),
@@ -135,7 +123,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         """
         settings = _settings(document)
         told = [mistake for reader in readers for mistake in reader.mistakes]
-        rolls, warned = ([], []) if told else _rolls(groups, settings, mistakes)
+        rolls, warned = ([], []) if told else decide(groups, settings, mistakes)
         mistakes[:0] = told or [mistake for reader in readers for mistake in reader.mistakes]
         gates, warnings = self._gates(document, mistakes)
         deadline = _deadline(document.get("deadline"), mistakes)
@@ -246,77 +234,8 @@ def _deadline(written: Any, mistakes: list[Mistake]) -> datetime | float | None:
     if not isinstance(written, str):
         return None if written is None else float(written)
     try:
-        return members.parse_time(written)
+        return ranges.moment(written)
     except ValueError:
         text = f"{written!r} is neither a time, such as 2026-01-31T06:00:00Z, nor seconds"
         mistakes.append(Mistake(text, ("deadline",)))
         return None
-
-
-def _rolls(
-    groups: _Groups, settings: RollSettings, mistakes: list[Mistake]
-) -> tuple[list[Roll], list[str]]:
-    """Decide how each group is updated; return warnings beside, and append mistakes."""
-    rolls, warnings = [], []
-    for name, new in groups.new.items():
-        old, listed = groups.old.get(name), groups.members.get(name)
-        new = indices.with_servers(new, listed)
-        old = None if old is None else indices.with_servers(old, listed)
-        if new.desired is None and new.servers is not None:
-            text = f"only the cloud knows the servers of {name}: list them here"
-            mistakes.append(Mistake(text, ("groups",)))
-            continue
-        known, said = _members(old, new, listed, mistakes)
-        try:
-            found = decide_roll(new, old, known, settings)
-        except NoRoom as reason:
-            mistakes.append(Mistake(f"{name}: {reason}", ("new",)))
-            continue
-        rolls.append(found)
-        warnings += [f"{name}: {note}" for note in new.notes]
-        if said and any(phase.terminate for phase in found.phases):
-            warnings.append(f"{name}: {said}")
-        warnings += found.warnings
-        warnings += _impossible(found, mistakes)
-    for name in groups.old:
-        if name not in groups.new:
-            warnings.append(f"{name} is not in the new template: its members are not changed")
-    if not groups.new:
-        types = ", ".join(template.TYPES)
-        warnings.append(f"there is no group in the new template: only {types} are groups")
-    if settings.max_unavailable_total is not None and settings.mode != IN_PLACE:
-        warnings.append("max_unavailable_total has no effect: new members are created first")
-    return rolls, warnings
-
-
-def _members(
-    old: Group | None, new: Group, listed: Sequence[Member] | None, mistakes: list[Mistake]
-) -> tuple[Sequence[Member], str | None]:
-    """Return the members of a group, and a warning if something of them is assumed."""
-    if listed is not None:
-        return indices.with_keys(old or new, listed, ("groups", new.name, "members"), mistakes)
-    if old is None:
-        return (), None
-    found, said = indices.unlisted(old)
-    return found, said and f"{said} assumed; list them in 'groups'"
-
-
-def _impossible(roll: Roll, mistakes: list[Mistake]) -> Iterator[str]:
-    """Append a mistake if members of a group that changes are of another kind; yield warnings."""
-    if not roll.phases:
-        return
-    value = roll.group.configuration.of(next(iter(roll.keys), None))
-    if roll.group.servers is not None:
-        wrong, warning = deployments.not_a_script(value), None
-    else:
-        wrong, warning = definitions.not_an_instance(value)
-    if wrong is not None:
-        mistakes.append(Mistake(f"{roll.group.name} cannot be updated: {wrong}", ("new",)))
-    if warning is not None:
-        yield f"{roll.group.name}: {warning}"
-    policy = roll.group.policy
-    if policy is not None and policy.signals_s is not None and roll.cause:
-        text = f"each batch waits {policy.signals_s:g} s"
-        yield (
-            f"{roll.group.name}: no signal of a member reaches this plan: {text}, or for 'gates'"
-        )

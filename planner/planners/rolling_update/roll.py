@@ -79,7 +79,6 @@ class Roll:
     phases: Sequence[Phase]
     cause: str | None
     keys: Sequence[str] = ()
-    warnings: tuple[str, ...] = ()
 
     @property
     def in_service(self) -> int:
