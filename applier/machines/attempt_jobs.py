@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 
 from applier.errors import ActionFailed
-from applier.machines.job_names import REMOVED, AttemptName, JobName
+from applier.machines.job_names import REMOVED, AttemptName, JobName, unnamed
 
 LOG = logging.getLogger(__name__)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -109,21 +109,22 @@ class Permit:
 class AttemptJobs:
     """Names the commands of an attempt on one machine, in the order in which they are run.
 
-    An applier that takes the attempt over runs the same commands in the same order, and so finds
-    each of them by its name. Once ``let_go`` is set, a stop leaves them running. The ``permit`` of
-    the attempt is used before the first of them. ``is_taken_over`` says that jobs of the attempt
-    were found on the machine. If the folder of the first is gone later, it was removed because the
-    end of the attempt is on record.
+    Without an ``attempt``, each has a new name, and cannot be found again. An applier that takes
+    the attempt over runs the same commands in the same order, and so finds each of them. Once
+    ``let_go`` is set, a stop leaves them running. The ``permit`` of the attempt is used before the
+    first of them. ``is_taken_over`` says that jobs of the attempt were found on the machine. If the
+    folder of the first is gone later, it was removed because the end of the attempt is on record.
     """
 
     def __init__(
         self,
-        attempt: AttemptName,
-        let_go: threading.Event,
+        attempt: AttemptName | None = None,
+        let_go: threading.Event | None = None,
         permit: Permit | None = None,
         is_taken_over: bool = False,
     ) -> None:
-        self.attempt, self.let_go, self._permit = attempt, let_go, permit
+        self.attempt, self._permit = attempt, permit
+        self.let_go = let_go or threading.Event()
         self.is_taken_over = is_taken_over
         self._numbers = count(1)
         self.names: list[JobName] = []
@@ -144,12 +145,14 @@ class AttemptJobs:
         return self.is_taken_over and name.folder == self.first
 
     @property
-    def first(self) -> str:
+    def first(self) -> str | None:
         """The folder of its first command, which is removed when its end is on record."""
-        return self.attempt.job(1).folder
+        return self.attempt.job(1).folder if self.attempt else None
 
     def next(self) -> JobName:
         """Return the name of the next command."""
+        if self.attempt is None:
+            return unnamed()
         name = self.attempt.job(next(self._numbers))
         self.names.append(name)
         return name

@@ -15,7 +15,6 @@ from applier.errors import ActionFailed
 from applier.machines import job_scripts
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.following import Tail
-from applier.machines.job_names import unnamed
 from applier.machines.local_jobs import LocalJob
 
 
@@ -29,7 +28,7 @@ class Local(Machine):
     def __init__(
         self, stop: StopSignal, place: Path | None = None, jobs: AttemptJobs | None = None
     ) -> None:
-        self._stop, self._place, self._jobs = stop, place, jobs
+        self._stop, self._place, self._jobs = stop, place, jobs or AttemptJobs()
 
     def run(
         self,
@@ -42,10 +41,10 @@ class Local(Machine):
     ) -> Ended:
         job_scripts.check(program, env or {}, cwd)
         given = program, Tail(output), {**os.environ, **(env or {})}, cwd, timeout_s
-        if self._place is not None and self._jobs is not None:
-            return LocalJob(self._place, self._jobs.next(), self._stop, self._jobs).run(*given)
+        if self._place is not None and self._jobs.attempt is not None:
+            return LocalJob(self._place, self._stop, self._jobs).run(*given)
         with TemporaryDirectory(prefix="actionplan-", ignore_cleanup_errors=True) as folder:
-            return LocalJob(Path(folder), unnamed(), self._stop).run(*given)
+            return LocalJob(Path(folder), self._stop, AttemptJobs()).run(*given)
 
     def read(self, path: str) -> Content | None:
         try:
@@ -57,7 +56,7 @@ class Local(Machine):
             raise _refused(path, reason) from reason
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        self._begin()
+        self._jobs.begin()
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             whole_files.write(path, data, mode)
@@ -72,7 +71,7 @@ class Local(Machine):
         return sorted(found)
 
     def remove(self, path: str) -> None:
-        self._begin()
+        self._jobs.begin()
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as reason:
@@ -80,10 +79,6 @@ class Local(Machine):
 
     def rsync(self, path: str) -> tuple[list[str], str]:
         return [], path
-
-    def _begin(self) -> None:
-        if self._jobs is not None:
-            self._jobs.begin()
 
 
 def _raise(reason: OSError) -> None:

@@ -12,7 +12,6 @@ import os
 import select
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +28,7 @@ from applier.machines import following, found_jobs, job_scripts
 from applier.machines.attempt_jobs import ENDED, AttemptJobs
 from applier.machines.following import POLL_S, Job, Piece, Tail, follow, let_go_of
 from applier.machines.found_jobs import FoundJob, JobState
-from applier.machines.job_names import REMOVED, VARIABLE, JobName
+from applier.machines.job_names import REMOVED, VARIABLE
 
 LOG = logging.getLogger(__name__)
 Made = TypeVar("Made")
@@ -90,11 +89,9 @@ class LocalJob(Job):
 
     host: str | None = None
 
-    def __init__(
-        self, place: Path, name: JobName, stop: StopSignal, jobs: AttemptJobs | None = None
-    ) -> None:
-        self._folder, self._name, self._stop, self._jobs = place / name.folder, name, stop, jobs
-        self._let_go = jobs.let_go if jobs else threading.Event()
+    def __init__(self, place: Path, stop: StopSignal, jobs: AttemptJobs) -> None:
+        self._stop, self._jobs, self._name = stop, jobs, jobs.next()
+        self._folder = place / self._name.folder
         self._child: subprocess.Popen[bytes] | None = None
         self._out: FileIO | None = None
         self.began = time.monotonic()
@@ -118,12 +115,12 @@ class LocalJob(Job):
             once_granted(partial(self._begin, program, env, cwd), self._stop)
             has_begun = True
             return once_granted(
-                partial(follow, self, tail, self._stop, self._let_go, timeout_s), self._stop
+                partial(follow, self, tail, self._stop, self._jobs.let_go, timeout_s), self._stop
             )
         except JobLost:
             raise
         except BaseException as reason:
-            if isinstance(reason, OSError) and self._stop.is_set() and self._let_go.is_set():
+            if isinstance(reason, OSError) and self._stop.is_set() and self._jobs.let_go.is_set():
                 raise let_go_of(None) from reason
             if has_begun:  # whatever happened here, the command does not outlive it
                 self._end_after(reason)
@@ -152,7 +149,7 @@ class LocalJob(Job):
 
     def _makes_folder(self) -> bool:
         """Make the folder; return False if it is there. Raises ActionFailed if it was removed."""
-        if self._jobs is not None and self._jobs.was_made_before(self._name):
+        if self._jobs.was_made_before(self._name):
             if not self._folder.is_dir():
                 raise ActionFailed(f"not started: {ENDED}")
             return False
@@ -175,10 +172,10 @@ class LocalJob(Job):
 
     def _check_may_begin(self) -> None:
         """Raise ActionFailed if another applier forbids the attempt, or has recorded its end."""
-        if self._jobs is not None:
-            self._jobs.begin()
-            if not self._folder.with_name(self._jobs.first).is_dir():
-                raise ActionFailed(f"not started: {ENDED}")
+        self._jobs.begin()
+        first = self._jobs.first
+        if first is not None and not self._folder.with_name(first).is_dir():
+            raise ActionFailed(f"not started: {ENDED}")
 
     def _start(self, program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:
         """Start the wrapper, once its output is open: there may be no descriptor later."""

@@ -41,7 +41,7 @@ class Remote(Machine):
         jobs: AttemptJobs | None = None,
     ) -> None:
         self._connections, self._settings = connections, settings
-        self._address, self._stop, self._jobs = address, stop, jobs
+        self._address, self._stop, self._jobs = address, stop, jobs or AttemptJobs()
 
     def run(
         self,
@@ -71,14 +71,14 @@ class Remote(Machine):
         return self._files(partial(_read, path), path)
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        self._begin()
+        self._jobs.begin()
         self._files(partial(_write, path, data, mode), path)
 
     def files(self, folder: str) -> list[str]:
         return self._files(partial(_list, folder), folder)
 
     def remove(self, path: str) -> None:
-        self._begin()
+        self._jobs.begin()
         self._files(partial(_remove, path), path)
 
     def rsync(self, path: str) -> tuple[list[str], str]:
@@ -92,10 +92,6 @@ class Remote(Machine):
         host = f"[{address.host}]" if ":" in address.host else address.host
         user = f"{address.user}@" if address.user else ""
         return ["-e", shlex.join(ssh)], f"{user}{host}:{path}"
-
-    def _begin(self) -> None:
-        if self._jobs is not None:
-            self._jobs.begin()
 
     def _files(self, work: Callable[[asyncssh.SFTPClient], Awaitable[T]], path: str) -> T:
         """Return the result of ``work`` over SFTP, which may be repeated; a stop abandons it."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import wait
@@ -30,7 +29,6 @@ from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.connections import SHELL, Connections, NoAnswer, result, sentence
 from applier.machines.following import POLL_S, Job, Piece, Tail, follow, let_go_of
 from applier.machines.found_jobs import FoundJob, JobState, exit_code, parse
-from applier.machines.job_names import unnamed
 
 LOG = logging.getLogger(__name__)
 
@@ -153,19 +151,18 @@ class RemoteJob(Job):
         address: Address,
         stop: StopSignal,
         *,
-        jobs: AttemptJobs | None,
+        jobs: AttemptJobs,
         patience_s: float,
     ) -> None:
         self._connections, self._address, self._stop = connections, address, stop
         self._jobs, self._patience_s = jobs, patience_s
-        self._let_go = jobs.let_go if jobs else threading.Event()
-        self._name = jobs.next() if jobs else unnamed()
+        self._name = jobs.next()
         self.host: str | None = str(address)
         self.began = time.monotonic()
         self._script: Callable[..., bytes] = partial(job_scripts.running, name=self._name)
         self._timeout_s: float | None = None
         #: Whether the job may have begun: a script was sent, or another applier ran the attempt.
-        self._was_sent = jobs is not None and jobs.is_taken_over
+        self._was_sent = jobs.is_taken_over
         #: Whether a state of the job was reported, on the present channel and on any.
         self._has_answered = self._is_known = False
         self._cut_at: float | None = None
@@ -184,13 +181,13 @@ class RemoteJob(Job):
         timeout_s: float | None,
     ) -> Ended:
         """Start the job unless it has begun, and follow it to its end; see Remote.run."""
-        is_there = self._jobs is not None and self._jobs.was_made_before(self._name)
+        is_there = self._jobs.was_made_before(self._name)
         self._script = partial(
             self._script, program=program, env=env, cwd=cwd or "", is_there=is_there
         )
         self._timeout_s = timeout_s
         try:
-            return follow(self, tail, self._stop, self._let_go, timeout_s)
+            return follow(self, tail, self._stop, self._jobs.let_go, timeout_s)
         except BaseException:
             if tail.is_broken:  # the command does not outlive its output
                 with suppress(ConnectionError, ActionFailed):
@@ -198,7 +195,7 @@ class RemoteJob(Job):
             raise
         finally:
             # Without its folder, a job counts as ended.
-            if self._jobs is None and self._was_sent and not self._connections.is_closed:
+            if self._jobs.attempt is None and self._was_sent and not self._connections.is_closed:
                 self._connections.remove_jobs(self._address, [self._name.folder])
 
     def pieces(self, tail: Tail) -> Generator[Piece]:
@@ -258,8 +255,7 @@ class RemoteJob(Job):
             self._channel = channel = result(opening)
             may_begin = not (self._is_known or self._cut_at)
             script = self._script(tag=tag, seen=seen, may_begin=may_begin)
-            if self._jobs is not None:
-                self._jobs.begin()
+            self._jobs.begin()
             self._was_sent = True
             channel.send(script)
             for piece in channel.pieces():
@@ -307,14 +303,14 @@ class RemoteJob(Job):
         is_stopped = self._stop.is_set()
         if is_stopped:
             patience_s = min(patience_s, _STOP_PATIENCE_S)
-        if (is_stopped and self._let_go.is_set()) or self._connections.is_closed:
+        if (is_stopped and self._jobs.let_go.is_set()) or self._connections.is_closed:
             raise let_go_of(self.host) from reason
         left_s = self._lost_at + patience_s - now
         if left_s <= 0:
             text = f"{reason}; it was not reached again within {patience_s:g} s, and the "
             raise JobLost(text + "command may still run there", is_over=False) from reason
         LOG.info("Reconnecting, because a command runs there: %s", reason)
-        self._let_go.wait(min(next(self._pauses), left_s))
+        self._jobs.let_go.wait(min(next(self._pauses), left_s))
 
 
 async def _opened(

@@ -23,7 +23,7 @@ from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
 from applier.run.interrupted_actions import Findings, verify_all
 from applier.run.liveness import may_be_at_work
 from applier.scheduling.resumption import in_doubt
-from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob
+from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob, Worker
 from applier.workers.payloads import action_of, process_of, require_able, result_of, task_of
 from planner.errors import short
 from planner.plan.states import ActionState, Outcome
@@ -49,21 +49,6 @@ def _seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Capacities:
-    """The names by which a worker takes jobs, and the environment in which it runs their actions.
-
-    ``name`` is the name of the worker, ``host`` that of its machine, ``cloud`` that of its cloud,
-    ``release`` that of ActionPlan there. ``environment`` has open machines, if it has any.
-    """
-
-    name: str
-    host: str
-    cloud: str
-    release: str
-    environment: ActionEnvironment
-
-
 @dataclass(slots=True)
 class _Held:
     """A job that this worker took.
@@ -82,19 +67,21 @@ class _Held:
 class JobRunner:
     """Carries out jobs, each in the thread that calls :meth:`perform`, until they have ended.
 
-    The write of a result is repeated until the record answers. Meanwhile, a
+    ``worker`` is the registration; ``environment`` has open machines, if it has any. The write of a
+    result is repeated until the record answers. Meanwhile, a
     :class:`applier.workers.lease_keeper.LeaseKeeper` has to renew the leases.
     """
 
     def __init__(
         self,
         store: SqlStore,
-        capacities: Capacities,
+        worker: Worker,
+        environment: ActionEnvironment,
         *,
         lease_s: float,
         clock: Callable[[], float] = _seconds,
     ) -> None:
-        self._store, self._own = store, capacities
+        self._store, self._own, self._environment = store, worker, environment
         self._lease_s, self._clock = lease_s, clock
         #: By token: a lost job may be taken here again while its action still stops.
         self._held: dict[str, _Held] = {}
@@ -218,9 +205,9 @@ class JobRunner:
         """
         key, payload = held.key, taken.payload
         is_new = taken.task is JobTask.ACT
-        environment = replace(self._own.environment, plan=key.plan)
+        environment = replace(self._environment, plan=key.plan)
         try:
-            require_able(payload, environment, self._own.cloud, self._own.release)
+            require_able(payload, environment, self._own.cloud, self._own.version)
         except ActionFailed as reason:
             return None, self._unable(key, taken, reason)
         continued_s = None

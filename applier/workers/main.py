@@ -37,7 +37,7 @@ from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 from applier.wording import one_line
 from applier.workers import workers_section
-from applier.workers.job_runner import Capacities, JobRunner, worker_name
+from applier.workers.job_runner import JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper
 from planner.errors import PlannerError
 from planner.safe_text import visible
@@ -82,14 +82,8 @@ def run(assembly: Assembly, store: SqlStore) -> int:
     machines = assembly.machines()
     conf, worker = assembly.conf, _worker(assembly, machines.origin)
     lease_s = conf.workers.lease_s
-    capacities = Capacities(
-        name=worker.name,
-        host=worker.host,
-        cloud=worker.cloud or "",
-        release=worker.version,
-        environment=replace(assembly.environment, machines=machines),
-    )
-    runner = JobRunner(assembly.store, capacities, lease_s=lease_s)
+    environment = replace(assembly.environment, machines=machines)
+    runner = JobRunner(assembly.store, worker, environment, lease_s=lease_s)
     finders = LostJobThreads(runner.perform)
     app = celery_app(conf.workers.broker, worker.queues, conf.workers.broker_ca_file)
     if (why := refusal(app)) is not None:

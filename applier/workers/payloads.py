@@ -50,7 +50,7 @@ def payload_of(task: ActionTask, cloud: str, release: str) -> dict[str, Any]:
 
 
 def require_able(
-    payload: Mapping[str, Any], environment: ActionEnvironment, cloud: str, release: str
+    payload: Mapping[str, Any], environment: ActionEnvironment, cloud: str | None, release: str
 ) -> None:
     """Raise ActionFailed if a worker with this environment cannot carry out an attempt.
 

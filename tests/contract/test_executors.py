@@ -18,7 +18,7 @@ from applier.errors import StoreError
 from applier.run.interrupted_actions import jobs_of
 from applier.store.worker_jobs import Worker
 from applier.testing.trials import Trial, changed
-from applier.workers.job_runner import Capacities, JobRunner
+from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote_workers import RemoteRuns, RemoteSettings
 from planner.plan.states import ActionState, Outcome
@@ -45,11 +45,9 @@ class NearDelivery:
 @contextmanager
 def near_workers(store, environment, *, places=16) -> Iterator[RemoteRuns]:
     """Yield what makes runs whose actions a worker in this process carries out."""
-    own = Capacities(
-        name="here:1:a", host="here", cloud="simulated", release="1", environment=environment
-    )
     worker = Worker("here:1:a", "here", 1, "u", "1", ["default"], ["nop"], places)
-    runner = JobRunner(store, own, lease_s=SETTINGS.lease_s)
+    worker = worker._replace(cloud="simulated")
+    runner = JobRunner(store, worker, environment, lease_s=SETTINGS.lease_s)
     pool = ThreadPoolExecutor(places)
     try:
         with LeaseKeeper(store, runner, worker, lease_s=SETTINGS.lease_s) as keeper:

@@ -14,13 +14,14 @@ from applier.engines.environment import ActionEnvironment
 from applier.store.worker_jobs import (
     AttemptKey,
     TakenJob,
+    Worker,
     WorkerJobState,
 )
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import changed, plugin
 from applier.workers.follower import JobFollower
-from applier.workers.job_runner import Capacities, JobRunner
+from applier.workers.job_runner import JobRunner
 from planner.plan.states import ActionState, PlanState
 
 PAYLOAD = {
@@ -132,6 +133,5 @@ def runner(
     kind.runs_on = classmethod(lambda _kind, _parameters: runs_on)
     environment = ActionEnvironment(plugins={"nop": kind}, cloud=lambda: None, machines=machines)
     clock = own.pop("clock", time.monotonic)
-    known = {"name": "h2:7:b", "host": "h2", "cloud": "simulated", "release": "1"}
-    capacities = Capacities(environment=environment, **{**known, **own})
-    return JobRunner(store, capacities, lease_s=LONG_S, clock=clock)
+    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1, cloud="simulated")
+    return JobRunner(store, worker._replace(**own), environment, lease_s=LONG_S, clock=clock)

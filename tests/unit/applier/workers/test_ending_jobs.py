@@ -19,7 +19,7 @@ from applier.store.worker_jobs import AttemptKey, JobTask, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import plugin
-from applier.workers.job_runner import Capacities, JobRunner
+from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote_workers import RemoteRuns, RemoteSettings
 from planner.plan.states import ActionState, PlanState
@@ -73,9 +73,8 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         with pytest.raises(PlanConflict, match="has 2 jobs at workers"):
             no_jobs_of(store, plan)
         environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
-        own = {"name": "h:1:a", "host": "h", "cloud": "simulated", "release": "1"}
-        runner = JobRunner(store, Capacities(environment=environment, **own), lease_s=30.0)
-        worker = Worker("h:1:a", "h", 1, "u", "1", ["default"], ["nop"], 1)
+        worker = Worker("h:1:a", "h", 1, "u", "1", ["default"], ["nop"], 1, cloud="simulated")
+        runner = JobRunner(store, worker, environment, lease_s=30.0)
         runs = RemoteRuns(
             store, Messages(LeaseKeeper(store, runner, worker, lease_s=30.0)), SETTINGS
         )
