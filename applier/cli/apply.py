@@ -158,7 +158,6 @@ class Apply(Verb):
             settings,
             self.session.conf,
             planner=args.planner,
-            check_types=args.check_types,
             cloud=self.session.cloud_name,
         )
         if document.is_plan:

@@ -100,12 +100,6 @@ def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
         "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue); or a "
         "guard of the plan (approvals=1)",
     )
-    parser.add_argument(
-        "--no-check-types",
-        dest="check_types",
-        action="store_false",
-        help="also plan action types that no plugin offers, without checking parameters",
-    )
     parser.add_argument("--all", action="store_true", help="show every action of a long plan")
 
 

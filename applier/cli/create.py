@@ -58,6 +58,12 @@ class Create(Verb):
             "be the configured one, and the document must have no facts",
         )
         parser.add_argument("--dry-run", action="store_true", help="show the plan, do not store it")
+        parser.add_argument(
+            "--no-check-types",
+            dest="check_types",
+            action="store_false",
+            help="also plan action types that no plugin offers, without checking parameters",
+        )
         add_format(parser)
         return arguments.with_reason(parser)
 

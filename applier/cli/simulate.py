@@ -276,7 +276,6 @@ class Simulate(Verb):
                 settings,
                 self.session.conf,
                 planner=args.planner,
-                check_types=args.check_types,
                 cloud=self.session.cloud_name,
             )
         return plan, settings.max_workers or self.session.max_workers

@@ -126,7 +126,7 @@ class WatcherSimulate(simulate.Simulate):
         parser.add_argument("--all", action="store_true", help="show every action of a long plan")
         add_format(parser)
         # A plan of Watcher is planned already, and is no deployment.
-        parser.set_defaults(planner=None, check_types=False)
+        parser.set_defaults(planner=None)
         parser.set_defaults(
             node=None, task=None, fetch_deps=False, changed_since=None, strict=False
         )
