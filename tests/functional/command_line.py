@@ -99,6 +99,9 @@ class CommandLine:
     a process of its own.
     """
 
+    #: Whether commands are the program itself, started anew: for long tests and servers.
+    is_real = False
+
     def __init__(self, folder: Path, cache: Path) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
@@ -207,15 +210,16 @@ class CommandLine:
         assert told.count("\n[0]\n") == 0
         assert "Traceback" not in told
 
-    def start(self, *words: str, **options: Any) -> Started:
-        """Start a command, in a process of its own, whose output is a pipe."""
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        given = {**pipes, "cwd": self.folder, "env": self.environment, **options}
-        return self.begin(words, text=True, **given)
+    def start(self, *words: str, **options: Any) -> Started | StartedProgram:
+        """Start a command, in a process of its own, whose output is a pipe.
 
-    def begin(self, words: tuple[str, ...], **options: Any) -> Started | StartedProgram:
-        """Start a command with the options of Popen."""
-        return Started(words, **options)
+        The options are those of Popen, and ``before``, which is called in that process first.
+        """
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        given = {**pipes, "cwd": self.folder, "env": self.environment, "text": True, **options}
+        if self.is_real and "before" not in options:
+            return StartedProgram([PROGRAM, *words], **given)
+        return Started(words, **given)
 
     def on_terminal(self, *words: str, columns: int = 100) -> Terminal:
         """Start a command on a terminal of its own."""
@@ -263,18 +267,15 @@ class CommandLine:
             states = {action.name: action.state for action in plan.actions}
             return plan if actions.items() <= states.items() else None
 
-        try:
-            return wait_until(found)
-        except AssertionError as never:
-            known = [
-                (p.state, [(a.name, a.state, a.status_message) for a in p.actions])
-                for p in self.plans()
-            ]
-            raise AssertionError(f"wanted {state} {actions}, found {known}") from never
+        def known() -> str:
+            told = [[(a.name, a.state, a.status_message) for a in p.actions] for p in self.plans()]
+            return f"wanted {state} {actions}, found {[p.state for p in self.plans()]} {told}"
+
+        return wait_until(found, known)
 
 
-class Started(ForkedProgram):
-    """A command that was started; it does not outlive a test that failed while it ran."""
+class _EndsWithItsTest:
+    """Does not outlive a test that failed while it ran."""
 
     def __exit__(self, kind: type[BaseException] | None, *given: Any) -> None:
         if kind is not None:
@@ -282,25 +283,19 @@ class Started(ForkedProgram):
         super().__exit__(kind, *given)
 
 
-class StartedProgram(subprocess.Popen[str]):
-    """The program itself, started anew; it does not outlive a test that failed while it ran."""
+class Started(_EndsWithItsTest, ForkedProgram):
+    """A command that was started, in a copy of a process that has imported the program."""
 
-    def __exit__(self, kind: type[BaseException] | None, *given: Any) -> None:
-        if kind is not None:
-            self.kill()
-        super().__exit__(kind, *given)
+
+class StartedProgram(_EndsWithItsTest, subprocess.Popen[str]):
+    """The program itself, started anew."""
 
 
 class RealCommandLine(CommandLine):
     """A command line whose commands are the program itself: for long tests and servers."""
 
+    is_real = True
     __call__ = CommandLine.program
-
-    def begin(self, words: tuple[str, ...], **options: Any) -> Started | StartedProgram:
-        """Start the program; a copy of a process if ``before`` is to be called in it."""
-        if "before" in options:
-            return super().begin(words, **options)
-        return StartedProgram([PROGRAM, *words], **options)
 
 
 class Gate:
@@ -351,7 +346,7 @@ class Gate:
         self._pipe.touch()
 
 
-def wait_until(found: Callable[[], Any]) -> Any:
+def wait_until(found: Callable[[], Any], told: Callable[[], str] = str) -> Any:
     """Ask until there is an answer; gives it. The only place that waits by the clock."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
@@ -359,7 +354,7 @@ def wait_until(found: Callable[[], Any]) -> Any:
         if answer:
             return answer
         threading.Event().wait(0.02)
-    raise AssertionError(f"{found} never came true")
+    raise AssertionError(f"{found} never came true {told()}")
 
 
 class Terminal:

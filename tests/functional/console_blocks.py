@@ -256,9 +256,8 @@ def agrees(said: Sequence[str], printed: Sequence[str]) -> bool:
     return re.fullmatch(f"{start}{pattern}{end}", text, re.DOTALL) is not None
 
 
-def differences(page: Path, reader: Reader) -> list[str]:
-    """Follow a page; gives a paragraph for each command that prints something else."""
-    found = []
+def _followed(page: Path, reader: Reader) -> Iterator[tuple[Command, list[str]]]:
+    """Follow a page; yield each command that prints something else than it says, and what."""
     for step in steps(page.read_text(encoding="utf-8").splitlines()):
         if isinstance(step, Change):
             reader.change(step)
@@ -267,32 +266,27 @@ def differences(page: Path, reader: Reader) -> list[str]:
         elif step.is_run:
             printed = reader.run(step)
             if not agrees(step.output, printed):
-                found.append(
-                    f"{page}:{step.first}: $ {step.text}\n--- the page says\n"
-                    + _joined(step.output)
-                    + "--- it prints\n"
-                    + _joined(printed)
-                )
-    return found
+                yield step, printed
+
+
+def differences(page: Path, reader: Reader) -> list[str]:
+    """Follow a page; gives a paragraph for each command that prints something else."""
+    return [
+        f"{page}:{step.first}: $ {step.text}\n--- the page says\n{_joined(step.output)}"
+        f"--- it prints\n{_joined(printed)}"
+        for step, printed in _followed(page, reader)
+    ]
 
 
 def write(page: Path, reader: Reader) -> int:
     """Put into a page what its commands print now; gives how many outputs changed."""
+    changed = list(_followed(page, reader))
     lines = page.read_text(encoding="utf-8").splitlines()
-    changed = []
-    for step in steps(lines):
-        if isinstance(step, Change):
-            reader.change(step)
-        elif isinstance(step, Until):
-            reader.wait(step)
-        elif step.is_run:
-            printed = reader.run(step)
-            if not agrees(step.output, printed):
-                changed.append((step, _shortened(step.output, printed)))
     for step, printed in reversed(changed):
         begin = max(i for i in range(step.first) if lines[i].lstrip().startswith("$ "))
         indent = " " * _indent(lines[begin])
-        lines[step.first : step.last] = [f"{indent}{line}".rstrip() for line in printed]
+        new = _shortened(step.output, printed)
+        lines[step.first : step.last] = [f"{indent}{line}".rstrip() for line in new]
     page.write_text(_joined(lines), encoding="utf-8")
     return len(changed)
 
