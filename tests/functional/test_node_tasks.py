@@ -59,11 +59,6 @@ def printed() -> list[str]:
     return []
 
 
-@pytest.fixture
-def stop() -> threading.Event:
-    return threading.Event()
-
-
 Make = Callable[..., ActionPlugin]
 
 
@@ -80,9 +75,9 @@ def make(request, server, machines, programs, printed, monkeypatch) -> Make:
     return made
 
 
-def done(work: ActionPlugin, stop: threading.Event) -> Outcome:
+def done(work: ActionPlugin, stop: threading.Event | None = None) -> Outcome:
     work.precheck()
-    return work.execute(stop)
+    return work.execute(stop or threading.Event())
 
 
 def program(folder: Path, name: str, text: str) -> None:
@@ -90,92 +85,75 @@ def program(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
-@pytest.fixture
-def puppet(programs: Path) -> Path:
+def test_puppet_says_by_its_exit_code_what_it_did_and_that_it_is_missing(make, programs, printed):
     program(programs, "puppet", PUPPET)
-    return programs
-
-
-@pytest.mark.parametrize(
-    ("code", "end"),
-    [(0, "ok"), (2, "changed"), (1, None), (4, None), (6, None), (3, None)],
-)
-def test_puppet_says_by_its_exit_code_what_it_did(make, puppet, stop, printed, code, end):
-    (puppet / "code").write_text(str(code))
     work = make(Puppet, manifest="/etc/a b.pp", modules=["/one", "/two"])
-    if end is not None:
-        assert done(work, stop) == end
-    else:
-        with pytest.raises(ActionFailed, match=f"/etc/a b.pp: exit code {code}: Notice: applied"):
-            done(work, stop)
-    assert (puppet / "arguments").read_text().splitlines() == [
-        *("apply", "--detailed-exitcodes", "--modulepath", "/one:/two", "/etc/a b.pp")
-    ]
-    assert "".join(printed) == "Notice: applied\n"
-
-
-def test_a_node_without_puppet_fails_with_a_sentence(make, programs, stop):
-    (programs / "puppet").unlink(missing_ok=True)
+    for code, end in ((0, "ok"), (2, "changed"), (1, None), (4, None), (6, None), (3, None)):
+        (programs / "code").write_text(str(code))
+        if end is not None:
+            assert done(work) == end
+        else:
+            told = f"/etc/a b.pp: exit code {code}: Notice: applied"
+            with pytest.raises(ActionFailed, match=told):
+                done(work)
+        assert (programs / "arguments").read_text().splitlines() == [
+            *("apply", "--detailed-exitcodes", "--modulepath", "/one:/two", "/etc/a b.pp")
+        ]
+    assert "".join(printed) == "Notice: applied\n" * 6
+    (programs / "puppet").unlink()
     with pytest.raises(ActionFailed, match=r"/a.pp: .*(not found|No such file)"):
-        done(make(Puppet, manifest="/a.pp"), stop)
+        done(make(Puppet, manifest="/a.pp"))
 
 
-def test_a_shell_is_judged_there_as_it_is_here(make, stop, tmp_path, printed):
+def test_a_shell_is_judged_there_as_it_is_here(make, tmp_path, printed):
     lines = {"ok": "nothing to do"}
     command = 'echo "$A"; pwd; echo nothing to do'
     work = make(Shell, command=command, env={"A": "b"}, cwd=str(tmp_path), outcome_lines=lines)
-    assert done(work, stop) is Outcome.OK
+    assert done(work) is Outcome.OK
     assert "".join(printed) == f"b\n{tmp_path}\nnothing to do\n"
-    assert done(make(Shell, argv=["sh", "-c", "exit 3"], ok_exit_codes=[3]), stop) is Outcome.OK
+    assert done(make(Shell, argv=["sh", "-c", "exit 3"], ok_exit_codes=[3])) is Outcome.OK
     with pytest.raises(ActionFailed, match="exit code 5: no space"):
-        done(make(Shell, command="echo no space; exit 5"), stop)
+        done(make(Shell, command="echo no space; exit 5"))
 
 
-def test_a_shell_that_never_returns_is_ended_there_as_it_is_here(make, stop, printed, monkeypatch):
+def test_a_shell_that_never_returns_is_ended_there_as_it_is_here(make, printed, monkeypatch):
     hurry(monkeypatch, lambda: printed)
     work = make(Shell, command="echo begun; sleep 1000", timeout_s=HOUR_S)
     with pytest.raises(ActionFailed, match=r"had not ended after 3600 s"):
-        done(work, stop)
+        done(work)
     assert work.verify() is Verified.NOT_DONE
 
 
-def test_a_file_is_uploaded_once(make, stop, tmp_path):
+def test_a_file_is_uploaded_once_and_keeps_its_mode_unless_one_is_given(make, tmp_path):
     path = tmp_path / "etc" / "motd"
     work = make(UploadFile, path=str(path), data="Größe\n", mode="0640")
     assert work.verify() is Verified.NOT_DONE
-    assert done(work, stop) is Outcome.CHANGED
+    assert done(work) is Outcome.CHANGED
     assert work.verify() is Verified.DONE
     before = path.stat()
-    assert done(work, stop) is Outcome.OK
+    assert done(work) is Outcome.OK
     # It was read, but neither written nor replaced.
-    assert path.stat().st_ctime_ns == before.st_ctime_ns
-    assert path.stat().st_ino == before.st_ino
+    after = path.stat()
+    assert (after.st_ctime_ns, after.st_ino) == (before.st_ctime_ns, before.st_ino)
     assert (path.read_text(encoding="utf-8"), before.st_mode & 0o777) == ("Größe\n", 0o640)
     path.chmod(0o600)
-    assert done(work, stop) is Outcome.CHANGED
+    assert done(work) is Outcome.CHANGED
     assert path.stat().st_mode & 0o777 == 0o640
+    for file, mode in ((path, 0o640), (tmp_path / "new", 0o644)):
+        assert done(make(UploadFile, path=str(file), data="two")) is Outcome.CHANGED
+        assert (file.read_text(), file.stat().st_mode & 0o777) == ("two", mode)
 
 
-def test_without_a_mode_a_file_keeps_its_own(make, stop, tmp_path):
-    old, new = tmp_path / "old", tmp_path / "new"
-    old.write_text("one")
-    old.chmod(0o600)
-    for path in (old, new):
-        assert done(make(UploadFile, path=str(path), data="two"), stop) is Outcome.CHANGED
-        assert path.read_text() == "two"
-    assert (old.stat().st_mode & 0o777, new.stat().st_mode & 0o777) == (0o600, 0o644)
-
-
-def test_a_file_that_cannot_be_written_fails_and_leaves_nothing(make, stop, tmp_path):
+def test_a_file_that_cannot_be_written_fails_and_leaves_nothing(make, tmp_path):
     (tmp_path / "folder").mkdir()
     work = make(UploadFile, path=str(tmp_path / "folder"), data="")
     with pytest.raises(ActionFailed, match="folder"):
-        done(work, stop)
+        done(work)
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
     assert work.verify() is Verified.IN_DOUBT
 
 
-def test_files_are_copied_once(make, stop, tmp_path):
+def test_files_are_copied_once(make, tmp_path):
     (tmp_path / "a").write_bytes(b"\0\xff")
     (tmp_path / "a").chmod(0o640)
     (tmp_path / "b").write_text("b")
@@ -186,16 +164,16 @@ def test_files_are_copied_once(make, stop, tmp_path):
     ]
     work = make(CopyFiles, files=files)
     assert work.verify() is Verified.NOT_DONE
-    assert done(work, stop) is Outcome.CHANGED
-    assert (work.verify(), done(work, stop)) == (Verified.DONE, Outcome.OK)
+    assert done(work) is Outcome.CHANGED
+    assert (work.verify(), done(work)) == (Verified.DONE, Outcome.OK)
     assert (target / "renamed").read_bytes() == b"\0\xff"
     assert (target / "renamed").stat().st_mode & 0o777 == 0o640
     assert (target / "b").read_text() == "b"
-    assert done(make(CopyFiles, files=files, mode="0600"), stop) is Outcome.CHANGED
+    assert done(make(CopyFiles, files=files, mode="0600")) is Outcome.CHANGED
     assert {p.stat().st_mode & 0o777 for p in target.iterdir()} == {0o600}
 
 
-def test_a_source_that_is_not_there_is_refused_before_anything_is_copied(make, stop, tmp_path):
+def test_a_source_that_is_not_there_is_refused_before_anything_is_copied(make, tmp_path):
     files = [{"src": "/no/such", "dst": str(tmp_path / "x")}]
     for work in (make(CopyFiles, files=files), make(Sync, src="/no/such", dst=str(tmp_path / "x"))):
         with pytest.raises(ActionFailed, match="/no/such on this machine"):
@@ -211,49 +189,49 @@ def way(request, monkeypatch) -> str:
     return request.param
 
 
-def test_a_folder_is_made_equal_once(make, way, stop, tmp_path):
+def test_a_folder_is_made_equal_once(make, way, tmp_path):
     source, target = tmp_path / "source", tmp_path / "a target"
     (source / "sub").mkdir(parents=True)
     (source / "one").write_text("one")
     (source / "sub" / "two").write_text("two")
     (source / "sub" / "two").chmod(0o600)
     work = make(Sync, src=str(source), dst=str(target))
-    assert done(work, stop) is Outcome.CHANGED
+    assert done(work) is Outcome.CHANGED
     assert (target / "sub" / "two").read_text() == "two"
     assert (target / "sub" / "two").stat().st_mode & 0o777 == 0o600
-    assert done(work, stop) is Outcome.OK
+    assert done(work) is Outcome.OK
     (target / "left over").write_text("")
-    assert done(work, stop) is Outcome.CHANGED
+    assert done(work) is Outcome.CHANGED
     assert sorted(p.name for p in target.iterdir()) == ["one", "sub"]
     (target / "one").write_text("eno")
     os.utime(target / "one", (source / "one").stat()[7:9])
-    assert done(work, stop) is Outcome.CHANGED
+    assert done(work) is Outcome.CHANGED
     assert (target / "one").read_text() == "one"
     os.utime(target / "one", (1, 1))
-    assert done(work, stop) is Outcome.OK
+    assert done(work) is Outcome.OK
 
 
-def test_a_single_file_is_made_equal(make, way, stop, tmp_path):
+def test_a_single_file_is_made_equal(make, way, tmp_path):
     (tmp_path / "one").write_text("one")
     for dst in (tmp_path / "copy", f"{tmp_path}/folder/"):
         work = make(Sync, src=str(tmp_path / "one"), dst=str(dst))
-        assert (done(work, stop), done(work, stop)) == (Outcome.CHANGED, Outcome.OK)
+        assert (done(work), done(work)) == (Outcome.CHANGED, Outcome.OK)
     assert (tmp_path / "copy").read_text() == (tmp_path / "folder" / "one").read_text() == "one"
 
 
-def test_without_rsync_a_link_is_refused(make, monkeypatch, stop, tmp_path):
+def test_without_rsync_a_link_is_refused(make, monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "link").symlink_to("/etc/passwd")
     with pytest.raises(ActionFailed, match="link is a link"):
-        done(make(Sync, src=str(tmp_path / "source"), dst=str(tmp_path / "target")), stop)
+        done(make(Sync, src=str(tmp_path / "source"), dst=str(tmp_path / "target")))
 
 
-def test_what_the_node_fetches_itself_is_fetched_by_rsync(make, programs, stop, tmp_path):
+def test_what_the_node_fetches_itself_is_fetched_by_rsync(make, programs, tmp_path):
     program(programs, "rsync", f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\n')
     try:
         work = make(Sync, src="rsync://10.0.0.1/modules", dst="/etc/puppet")
-        assert done(work, stop) is Outcome.OK
+        assert done(work) is Outcome.OK
     finally:
         (programs / "rsync").unlink()
     words = (tmp_path / "arguments").read_text().split()
@@ -281,41 +259,41 @@ def boots(programs, monkeypatch) -> Iterator[Path]:
         (programs / name).unlink(missing_ok=True)
 
 
-def test_a_node_is_restarted_once_its_boot_id_is_another(boots, node, stop, server):
+def test_a_node_is_restarted_once_its_boot_id_is_another(boots, node, server):
     program(boots, "reboot", f"#!/bin/sh\n(sleep 0.3; echo second > {boots}/boot_id) &\n")
     work = node()
     assert work.verify() is Verified.IN_DOUBT
-    assert done(work, stop) is Outcome.CHANGED
+    assert done(work) is Outcome.CHANGED
     assert work.verify() is Verified.DONE
 
 
-def test_a_restart_that_takes_the_connection_with_it_is_no_failure(boots, node, stop):
+def test_a_restart_that_takes_the_connection_with_it_is_no_failure(boots, node):
     # The session's sshd is the parent of the shell that is told to start it anew.
     text = f"#!/bin/sh\necho second > {boots}/boot_id; kill -9 $PPID; sleep 1\n"
     program(boots, "reboot", text)
-    assert done(node(), stop) is Outcome.CHANGED
+    assert done(node()) is Outcome.CHANGED
 
 
-def test_a_node_that_refuses_while_it_starts_is_waited_for(boots, node, stop):
+def test_a_node_that_refuses_while_it_starts_is_waited_for(boots, node):
     """The programs that it lacks meanwhile are no failure, as little as logins that it refuses."""
     (boots / "boot_id").write_text("first\n")
     gone = f"mv {boots}/cat {boots}/tac; cp {boots}/cat-fails {boots}/cat"
     back = f"echo second > {boots}/boot_id; mv {boots}/tac {boots}/cat"
     program(boots, "cat-fails", "#!/bin/sh\nexit 1\n")
     program(boots, "reboot", f"#!/bin/sh\n{gone}\n(sleep 0.5; {back}) &\n")
-    assert done(node(), stop) is Outcome.CHANGED
+    assert done(node()) is Outcome.CHANGED
 
 
-def test_a_node_that_does_not_restart_fails(boots, node, stop, monkeypatch):
+def test_a_node_that_does_not_restart_fails(boots, node, monkeypatch):
     monkeypatch.setattr(node_commands, "BACK_S", 0.2)
     program(boots, "reboot", "#!/bin/sh\n")
     work = node()
     with pytest.raises(ActionFailed, match=r"within 0\.2 s: it is up as before"):
-        done(work, stop)
+        done(work)
     assert work.verify() is Verified.NOT_DONE
     program(boots, "reboot", "#!/bin/sh\necho not root; exit 1\n")
     with pytest.raises(ActionFailed, match="reboot: exit code 1: not root"):
-        done(node(), stop)
+        done(node())
 
 
 def test_a_restart_that_a_stop_could_not_end_may_still_come(boots, server, machines, monkeypatch):
