@@ -229,11 +229,12 @@ class CommandLine:
         """Read every plan on record, saved last first; without a record there are none."""
         if not self.record.exists():
             return []
-        store = SqlStore(f"sqlite:///{self.record}")
-        try:
+        with self.store() as store:
             return [store.load_plan(plan.uuid) for plan in store.list_plans()]
-        finally:
-            store.close()
+
+    def store(self) -> contextlib.closing[SqlStore]:
+        """Open the record, within a block."""
+        return contextlib.closing(SqlStore(f"sqlite:///{self.record}"))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -244,11 +245,8 @@ class CommandLine:
 
     def claimant(self) -> Claimant:
         """Read who runs the one plan."""
-        store = SqlStore(f"sqlite:///{self.record}")
-        try:
+        with self.store() as store:
             claimant = store.claimant(self.plan().uuid)
-        finally:
-            store.close()
         assert claimant is not None
         return claimant
 

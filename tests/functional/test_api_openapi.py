@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-from contextlib import closing
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -25,7 +24,6 @@ from schemathesis.specs.openapi.checks import (
 from applier import configuration
 from applier.api import access, monitoring, routing, v2
 from applier.assembly import Assembly
-from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 
 EXAMPLES = settings(
@@ -64,7 +62,7 @@ def api(actionplan):
     actions = [{"name": f"a{i}", "action_type": "nop"} for i in range(3)]
     stored(made, {"name": "kept", "actions": actions})
     words: dict[str, Any] = dict.fromkeys(("host", "user", "version"), "w")
-    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+    with actionplan.store() as store:
         own = Worker(KNOWN["worker"], pid=1, queues=["q"], types=[], places=1, **words)
         store.report_worker(own)
     return made

@@ -125,9 +125,8 @@ def test_of_many_changes_of_one_tag_one_is_made(actionplan):
 
 def changes(api: TestClient, actionplan: CommandLine) -> Iterator[tuple[str, Any]]:
     """Prepare each change that is not among those above; yield its path and body."""
-    SqlStore(f"sqlite:///{actionplan.record}").report_worker(
-        Worker("w1", "h", 1, "u", "1", ["q"], ["nop"], 1, 0)
-    )
+    with actionplan.store() as store:
+        store.report_worker(Worker("w1", "h", 1, "u", "1", ["q"], ["nop"], 1, 0))
     api.simulate_get("/v2/events")
     yield "/v2/plans", DOCUMENT
     uuid = stored(api)

@@ -112,26 +112,6 @@ def test_a_purge_that_was_killed_leaves_nothing_to_the_next_one(ended):
         assert uuid in (folder / f"{uuid}.html").read_text(encoding="utf-8")
 
 
-def test_no_report_is_lost_when_two_purge_at_once_and_one_was_killed(ended):
-    ended.good("apply", "plan.yaml", "--yes")
-    before, folder = uuids(ended), ended.folder / "reports"
-
-    def kept() -> set[str]:
-        return {path.stem for path in folder.glob("*.html")}
-
-    with ended.start(*KEEP, "reports") as killed:
-        wait_until(kept)
-        killed.kill()
-    assert before - uuids(ended) <= kept()
-    left = len(ended.plans())
-    both = [ended.start(*KEEP, "reports") for _ in range(2)]
-    told = [one.communicate(timeout=PATIENCE_S)[0] for one in both]
-    assert [one.returncode for one in both] == [0, 0]
-    deleted = [re.fullmatch(r"(\d) plans? deleted for good\.\n", text) for text in told]
-    assert sum(int(found[1]) for found in deleted if found) == left
-    assert (ended.plans(), kept()) == ([], before)
-
-
 def test_reports_in_the_folder_of_the_record_keep_nobody_out(ended):
     folder = ended.record.parent
     with closing(sqlite3.connect(ended.record, isolation_level=None)) as database:

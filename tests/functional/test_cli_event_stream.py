@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +16,6 @@ from command_line import EXAMPLE, CommandLine, Started, wait_until
 
 from applier.notifications.schema import SCHEMA
 from applier.operations.events import READERS
-from applier.storage.sql import SqlStore
 
 CHECKED = jsonschema.Draft202012Validator(SCHEMA)
 FOLLOW = ("watch", "last", "-f", "json")
@@ -87,7 +85,7 @@ def test_events_that_cannot_be_written_are_refused_before_anything_runs_or_told_
 def recorded(actionplan: CommandLine) -> CommandLine:
     """Return a command line for whose record a receiver subscribes."""
     actionplan.good("list")
-    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+    with actionplan.store() as store:
         store.subscribe("ops", now=datetime.now(UTC))
     return actionplan
 
@@ -97,7 +95,7 @@ def following(actionplan: CommandLine, running: subprocess.Popen[str]) -> Iterat
     """Follow a plan that another process runs, and wait until the first event has come."""
 
     def subscribed() -> bool:
-        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+        with actionplan.store() as store:
             return READERS in {s.name for s in store.subscriptions()}
 
     with actionplan.start(*FOLLOW) as process:

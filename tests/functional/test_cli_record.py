@@ -129,7 +129,7 @@ def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(kept, when
     reads += [["db", "check"], ["event", "list"], ["db", "backup", "copy"]]
     writes = [["create", str(EXAMPLE)], ["event", "subscription", "remove", "ops"]]
     writes += [["apply", "last", "--yes"]]
-    with closing(SqlStore(f"sqlite:///{kept.record}")) as store:
+    with kept.store() as store:
         store.subscribe("ops", now=datetime.now(UTC))
     folder = kept.record.parent
     with kept.start("--help", stdin=subprocess.PIPE, before=save_and_wait) as writer:

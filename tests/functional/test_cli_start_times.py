@@ -4,28 +4,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from api_client import client_of, configured, post
-from command_line import PROGRAM, CommandLine
 
 from planner.plan.states import PlanState
 
 NOP = {"name": "a", "action_type": "nop"}
 ALWAYS = "daily 00:00-00:00 UTC"
-
-
-def started_soon(actionplan: CommandLine) -> datetime:
-    """Start the plan at a time close by, which a slow machine may have passed; return the time."""
-    for seconds in (4, 8, 16, 32, 64):
-        at = (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0)
-        ended = actionplan("start", "last", "--at", at.isoformat())
-        if ended.code == 0:
-            return at
-        assert " is over: it is " in ended.err
-    raise AssertionError(ended)
 
 
 def test_a_plan_that_waits_says_so_and_its_time_can_be_changed(actionplan):
@@ -56,22 +42,6 @@ def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(actionplan)
         told = actionplan.good("start", "last", "--in-window")
         assert ("the window that is open now" in told) == (start_at is None)
         assert actionplan.plans()[0].start_at == start_at
-
-
-@pytest.mark.long
-def test_a_service_starts_a_plan_at_its_time_and_not_before(actionplan):
-    actionplan.good("create", actionplan.document("plan.yaml", NOP))
-    at = started_soon(actionplan)
-    program = PROGRAM.with_name("actionplan-applier")
-    words = [program, "--config-file", actionplan.configuration]
-    with subprocess.Popen(words, env=actionplan.environment) as process:
-        try:
-            plan = actionplan.wait_for(PlanState.SUCCEEDED)
-        finally:
-            process.terminate()
-    (action,) = plan.actions
-    assert action.started_at >= at
-    assert plan.start_at is None
 
 
 def test_a_plan_is_started_at_a_time_over_http(actionplan):

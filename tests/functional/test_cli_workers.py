@@ -35,11 +35,10 @@ GONE = HERE._replace(name="site-b-2", host=this_host(), pid=NO_PID, queues=[], r
 def store(actionplan: CommandLine) -> Iterator[SqlStore]:
     """Yield the record of a command line, on which two workers have reported."""
     actionplan.good("list")
-    opened = SqlStore(f"sqlite:///{actionplan.record}")
-    for worker in (HERE, GONE):
-        opened.report_worker(worker)
-    yield opened
-    opened.close()
+    with actionplan.store() as opened:
+        for worker in (HERE, GONE):
+            opened.report_worker(worker)
+        yield opened
 
 
 def test_workers_are_listed_with_what_they_serve(actionplan, store):

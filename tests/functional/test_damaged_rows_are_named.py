@@ -14,7 +14,6 @@ from command_line import CommandLine
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.contracts import Approval, HistoryEntry, Request
-from applier.storage.sql import SqlStore
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import MADE, new_plan
@@ -34,7 +33,7 @@ def damaged(actionplan: CommandLine) -> CommandLine:
     """A command line whose record has two rows of each kind, the last of which is damaged."""
     configured(actionplan)
     plan = new_plan("a", "b", uuid=PLAN)
-    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+    with actionplan.store() as store:
         store.subscribe("ops", now=NOW)
         store.subscribe("readers", now=NOW, until=NOW + timedelta(days=9999))
         claim = claimed(store, plan)

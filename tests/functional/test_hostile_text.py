@@ -278,9 +278,8 @@ def test_json_and_yaml_keep_the_text_as_it_is(hostile, form, read):
 
 def test_a_terminal_gets_only_what_the_program_itself_draws(hostile):
     plan = make_plan({"name": HOSTILE, "actions": [{"name": HOSTILE, "action_type": "nop"}] * 1})
-    store = SqlStore(f"sqlite:///{hostile.record}")
-    store.save_plan(plan)
-    store.close()
+    with hostile.store() as store:
+        store.save_plan(plan)
     with hostile.on_terminal("apply", plan.uuid) as terminal:
         terminal.wait_for("[y/N]")
         terminal.type("y\n")

@@ -86,32 +86,23 @@ def opened(browser: Any, address: str) -> None:
     wait_until(lambda: connection(browser) == "live")
 
 
-def test_a_refusal_is_told_in_the_dialog(browser, site, api, gate):
-    uuid = planned(site, gate)
-    opened(browser, f"{api.url}/plans/{uuid}")
-    browser.find_element("xpath", "//button[starts-with(., 'Start ')]").click()
-    site.good("delete", uuid, "--yes")
-    browser.find_element("id", "ask-yes").click()
-    wait_until(lambda: browser.find_element("id", "ask-wrong").text)
-    assert browser.find_element("id", "ask").get_attribute("open")
-    assert violations(browser) == []
-    browser.find_element("id", "ask-no").click()
-    assert not browser.find_element("id", "ask").get_attribute("open")
-
-
-def test_a_plan_is_started_on_a_cloud_that_has_changed_by_a_second_click(browser, site, api):
+def test_a_refusal_is_told_in_the_dialog_and_a_second_click_starts_the_plan(browser, site, api):
     created(site, "compute-1")
     move(SimulatedCloud(site.simulator, speed=1000), "web-1", "compute-4")
     opened(browser, f"{api.url}/plans/{site.plan().uuid}")
-    browser.find_element("xpath", "//button[starts-with(., 'Start ')]").click()
-    yes = browser.find_element("id", "ask-yes")
-    yes.click()
-    wait_until(lambda: "web-1 is on compute-4" in browser.find_element("id", "ask-wrong").text)
-    assert states(browser)[""] == "RECOMMENDED"
-    assert "nevertheless" in yes.text
-    yes.click()
+    start = browser.find_element("xpath", "//button[starts-with(., 'Start ')]")
+    dialog, yes = (browser.find_element("id", name) for name in ("ask", "ask-yes"))
+    for answer in ("ask-no", "ask-yes"):
+        start.click()
+        yes.click()
+        wait_until(lambda: "web-1 is on compute-4" in browser.find_element("id", "ask-wrong").text)
+        assert states(browser)[""] == "RECOMMENDED"
+        assert dialog.get_attribute("open")
+        assert "nevertheless" in yes.text
+        assert violations(browser) == []
+        browser.find_element("id", answer).click()
+        wait_until(lambda: not dialog.get_attribute("open"))
     wait_until(lambda: states(browser)[""] == "PENDING")
-    assert not browser.find_element("id", "ask").get_attribute("open")
 
 
 def ask(browser: Any, button: Any, why: str) -> str:

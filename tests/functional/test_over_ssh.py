@@ -340,22 +340,6 @@ def test_a_connection_that_is_lost_midway_is_made_again_and_nothing_runs_twice(
 
 
 @pytest.mark.long
-def test_after_its_patience_a_command_behind_a_lost_connection_is_in_doubt(
-    own_sshd, open_machine, tmp_path
-):
-    node = open_machine(own_sshd, reconnect_timeout_s=0.2)
-    number = tmp_path / "number"
-    command = f"echo $$ > {number}; echo begun; while [ -d {tmp_path} ]; do sleep 0.05; done"
-    with pytest.raises(JobLost) as lost:
-        node.run(["/bin/sh", "-c", command], output=Loses(own_sshd.kill))
-    assert not lost.value.is_over
-    assert "not reached again within 0.2 s" in str(lost.value)
-    pid = int(number.read_text())
-    assert lives(pid)
-    os.killpg(os.getpgid(pid), signal.SIGKILL)
-
-
-@pytest.mark.long
 def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reached(
     own_sshd, open_machine, tmp_path
 ):

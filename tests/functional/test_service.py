@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -70,28 +69,6 @@ def states(store: SqlStore, uuid: str) -> list[ActionState]:
     return [action.state for action in store.load_plan(uuid).actions]
 
 
-@pytest.mark.long
-def test_two_services_run_each_of_ten_plans_once(tmp_path, store, services):
-    effects = tmp_path / "effects"
-    for i in range(10):
-        names = [f"{i}-{letter}" for letter in "abc"]
-        first, second, third = (f"echo {name} >> {effects}" for name in names)
-        pending(
-            store,
-            f"plan-{i}",
-            shell(names[0], first),
-            shell(names[1], f"sleep 0.1; {second}", names[0]),
-            shell(names[2], third, names[1]),
-        )
-    services.start(PROGRAM)
-    services.start(PROGRAM)
-    uuids = [f"plan-{i}" for i in range(10)]
-    until(lambda: all(store.load_plan(uuid).state is PlanState.SUCCEEDED for uuid in uuids))
-    counted = Counter(effects.read_text().split())
-    assert counted == {f"{i}-{letter}": 1 for i in range(10) for letter in "abc"}
-    until(lambda: len(store.services()) == 2)
-
-
 def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
     """Interrupt a service as a terminal does: the main process and its worker."""
     os.killpg(process.pid, signal.SIGINT)
@@ -136,28 +113,6 @@ def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(tmp_path, store, serv
     until(lambda: not Path(f"/proc/{worker.pid}").exists())
     assert store.load_plan("plan").state is PlanState.ONGOING
     go.touch()
-
-
-@pytest.mark.long
-def test_what_a_killed_service_left_is_finished_by_the_next(tmp_path, store, services):
-    effects = tmp_path / "effects"
-    running = Action(
-        uuid="b",
-        name="b",
-        action_type="sleep",
-        input_parameters={"duration": 2},
-        parents=("a",),
-    )
-    last = shell("c", f"echo c >> {effects}", "b")
-    pending(store, "plan", shell("a", f"echo a >> {effects}"), running, last)
-    service = services.start(PROGRAM)
-    until(lambda: states(store, "plan")[1] is ActionState.ONGOING)
-    services.kill(service)
-    assert store.load_plan("plan").state is PlanState.ONGOING
-    services.start(PROGRAM)
-    until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
-    assert effects.read_text().split() == ["a", "c"]
-    assert [action.attempts for action in store.load_plan("plan").actions] == [1, 2, 1]
 
 
 def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_path):

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,6 @@ import pytest
 from command_line import PROGRAM, CommandLine, Gate
 
 from applier.contracts import Claimant, Report
-from applier.storage.sql import SqlStore
 from planner.plan.states import ActionState, PlanState
 
 SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
@@ -95,7 +94,7 @@ def test_a_duration_over_which_the_clock_was_set_back_is_not_known(actionplan):
     uuid = actionplan.plan().uuid
     (action,) = actionplan.plan().actions
     at = datetime(2026, 1, 2, tzinfo=UTC)
-    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+    with actionplan.store() as store:
         store.start_plan(uuid, None, now=at)
         claim = store.claim_plan(uuid, Claimant(host="h", pid=1, user="eve"), now=at)
         states = (ActionState.PENDING, ActionState.ONGOING, ActionState.SUCCEEDED)
