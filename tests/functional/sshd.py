@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real sshd of our own on the loopback, as the user who runs the tests."""
+"""A real sshd of our own on the loopback; a clock by which time-outs of commands are over."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from command_line import PATIENCE_S, wait_until
 from programs import find
 
+from applier.machines import following, remote_jobs
 from applier.machines.address import SshSettings
 
 #: sshd of root wants this folder, which is made when a machine starts.
@@ -212,3 +215,27 @@ class Sshd:
         if self._process.returncode is None:
             self.kill()
         self._kept.close()
+
+
+#: A time-out that no slow machine reaches.
+HOUR_S = 3600.0
+
+
+class Clock:
+    """The clock, which goes an hour ahead once something is so."""
+
+    def __init__(self, is_so: Callable[[], object]) -> None:
+        self._is_so = is_so
+
+    def monotonic(self) -> float:
+        """Return what ``time.monotonic`` does, or an hour more."""
+        return time.monotonic() + (HOUR_S if self._is_so() else 0.0)
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch, is_so: Callable[[], object]) -> None:
+    """Let the time-outs of commands, here and on nodes, be over once something is so.
+
+    A node then has as long as it needs to answer that it has ended a command.
+    """
+    monkeypatch.setattr(following, "time", Clock(is_so))
+    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record as an operator finds it: damaged, read-only, on a full disk."""
+"""The record as an operator finds it: damaged, read-only; a plan goes to another record."""
 
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import socket
@@ -12,16 +13,23 @@ import subprocess
 import sys
 import threading
 from contextlib import closing, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command_line import EXAMPLE, PATIENCE_S, CommandLine
+from api_client import client_of, configured
+from command_line import EXAMPLE, PATIENCE_S, CommandLine, Ended
 from forked_program import bound_by_rights
+from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.cli.program import LogFile
+from applier.contracts import Approval, HistoryEntry, Request
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
+from applier.store import Service
+from applier.store.worker_jobs import Worker
+from applier.testing.sample_plans import MADE, new_plan
+from planner.plan.states import PlanState
 
 
 @pytest.fixture
@@ -180,3 +188,166 @@ def test_a_log_whose_disk_becomes_full_is_said_once_and_goes_on_with_room(tmp_pa
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith(f"--log-file {path} ")
     assert os.strerror(errno.ENOSPC) in said
+
+
+# A damaged row of each kind
+
+
+PLAN = "00000000-0000-4000-8000-00000000000a"
+#: The columns that are damaged in the last row of a table; its key.
+COLUMNS = (
+    *(("history", "at", "number"), ("event", "data", "number"), ("request", "limits", "number")),
+    *(("attempt", "state", "id"), ("approval", "at", "number"), ("service", "pid", "uuid")),
+    *(("worker", "queues", "name"), ("subscription", "held_back", "name")),
+)
+
+
+@pytest.fixture
+def damaged(actionplan: CommandLine) -> CommandLine:
+    """A command line whose record has two rows of each kind, the last of which is damaged."""
+    configured(actionplan)
+    plan = new_plan("a", "b", uuid=PLAN)
+    with actionplan.store() as store:
+        store.subscribe("ops", now=NOW)
+        store.subscribe("readers", now=NOW, until=NOW + timedelta(days=9999))
+        claim = claimed(store, plan)
+        for who, action in zip(("ann", "bob"), plan.actions, strict=True):
+            store.commit(PLAN, claim, [starts(action)], now=NOW)
+            store.commit(PLAN, claim, [succeeds(action)], now=NOW)
+            store.add_request(PLAN, Request(verb="limit", who=who), now=NOW)
+            store.report_service(Service(f"{PLAN[:-3]}{who}", "far", 7, who, MADE, NOW, "west"))
+            store.report_worker(Worker(who, "far", 7, who, "1.0", ["q"], ["nop"], 1, 0))
+        store.move_claimed(PLAN, claim, PlanState.PAUSED, now=NOW, read=2)
+        for who in ("ann", "bob"):
+            store.approve_plan(PLAN, Approval(who=who, at=NOW, content="c"))
+            store.add_history(PLAN, HistoryEntry(verb="note", who=who, at=NOW))
+    with closing(sqlite3.connect(actionplan.record)) as database, database:
+        for table, column, key in COLUMNS:
+            last = f"{key} = (SELECT max({key}) FROM actionplan_{table})"
+            database.execute(f"UPDATE actionplan_{table} SET {column} = '{{' WHERE {last}")
+    return actionplan
+
+
+def test_whatever_needs_it_ends_in_one_sentence_that_names_it(damaged):
+    for words, named in (
+        (("history", "last"), "entry 3 of the history is damaged: at "),
+        (("event", "list"), "is damaged: data "),
+        (("event", "subscription", "list"), "is damaged: held_back "),
+        (("service", "list"), "is damaged: pid "),
+        (("worker", "list"), "is damaged: queues "),
+        (("action", "show", "last", "b"), "is damaged: state "),
+        (("report", "last"), "entry 3 of the history is damaged: at "),
+    ):
+        ended = damaged(*words)
+        [told] = ended.err.splitlines()
+        assert (ended.code, ended.out) == (1, "")
+        assert told.startswith("Refused: ")
+        assert named in told
+
+
+def test_an_export_has_all_the_rest(damaged):
+    ended = damaged("export", "last")
+    found = json.loads(ended.out)
+    assert [len(found[part]) for part in ("attempts", "requests", "damaged")] == [1, 1, 3]
+    assert ended.code == 1
+    assert [line.partition(":")[0] for line in ended.err.splitlines()] == ["Left out"] * 3
+    told = [text.partition(" is damaged: ")[0] for text in found["damaged"]]
+    assert told[1:] == ["entry 3 of the history", "request 2"]
+
+
+def test_the_api_names_it_in_one_sentence(damaged):
+    api = client_of(damaged)
+    for path, named in (
+        (f"/v2/plans/{PLAN}/history", "entry 3 of the history is damaged: at "),
+        (f"/v2/plans/{PLAN}/requests", "request 2 is damaged: limits "),
+        (f"/v2/plans/{PLAN}/approvals", "approval 2 is damaged: at "),
+        (f"/v2/plans/{PLAN}/actions/b", "is damaged: state "),
+        ("/v2/subscriptions", "is damaged: held_back "),
+        ("/v2/services", "is damaged: pid "),
+        ("/v2/workers", "is damaged: queues "),
+        ("/v2/events?limit=1000", "is damaged: data "),
+    ):
+        answer = api.simulate_get(path)
+        assert (answer.status_code, answer.json["title"]) == (500, "Damaged record")
+        assert named in answer.json["detail"], path
+
+
+# Export and import
+
+
+@pytest.fixture
+def exported(actionplan: CommandLine) -> dict[str, Any]:
+    """Return an exported plan that was run, with an action that printed something."""
+    shells = {"say": ["printf", "%s", "hello"], "fail": ["false"]}
+    actionplan.document(
+        "p.yaml",
+        *(
+            {"name": name, "action_type": "shell", "input_parameters": {"argv": argv}}
+            for name, argv in shells.items()
+        ),
+    )
+    actionplan("apply", "p.yaml", "--yes")
+    return json.loads(actionplan.good("export", "last"))
+
+
+@pytest.fixture
+def other(entry_point_cache: Path, tmp_path: Path) -> CommandLine:
+    """Return a command line with another record."""
+    return CommandLine(tmp_path / "other", entry_point_cache)
+
+
+def take_in(other: CommandLine, document: Any) -> Ended:
+    """Import a document."""
+    (other.folder / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    return other("import", "plan.json")
+
+
+def test_all_that_is_known_of_a_plan_is_there_after_an_import_and_it_goes_on(
+    actionplan, other, exported
+):
+    ended = take_in(other, exported)
+    assert ended.code == 0, ended.err
+    assert "2 attempts and 3 lines of history" in ended.out
+    for words in (
+        ("show", "last"),
+        ("action", "show", "last", "say"),
+        ("action", "list", "last", "-f", "json"),
+        ("list", "-f", "json"),
+    ):
+        assert other.good(*words) == actionplan.good(*words)
+    assert "hello" in other.good("action", "show", "last", "say")
+    again = json.loads(other.good("export", "last"))
+    assert again["history"].pop()["verb"] == "import"
+    assert again == exported
+    twice = take_in(other, exported)
+    assert (twice.code, "is already in the record, FAILED" in twice.err) == (1, True)
+    other.good("resume", "last")
+    assert other("apply", "last", "--yes").code == 3
+    assert json.loads(other.good("export", "last"))["attempts"][-1]["number"] == 2
+
+
+def test_a_document_that_was_changed_is_refused_with_every_mistake(other, exported):
+    text = json.dumps(exported)
+    for path, value, why in (
+        (("version",), "2", "version: '2' is not"),
+        (("plan", "actions"), 3, "plan.actions"),
+        (("attempts", 0, "started_at"), "2026-02-30T00:00:00+00:00", "attempts[0].started_at"),
+        (("attempts", 0, "number"), 0, "attempts[0].number"),
+        (("attempts", 1), exported["attempts"][0], "attempts[1].number: attempt 1 of action "),
+        (("history", 0, "who"), 7, "history[0].who"),
+        (("plan", "actions", 0, "retries"), 9, "plan.digest: does not fit the plan"),
+    ):
+        place = changed = json.loads(text)
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        ended = take_in(other, changed)
+        assert (ended.code, why in ended.err) == (1, True), ended
+    exported["plan"]["actions"][0]["state"] = "ONGOING"
+    exported["plan"]["state"] = "PENDING"
+    exported["attempts"][0]["action"] = "00000000-0000-4000-8000-00000000000f"
+    ended = take_in(other, exported)
+    assert (ended.code, "Refused, 3 mistakes" in ended.err) == (1, True)
+    for told in ("plan.state: the plan is PENDING", "is ONGOING: only its", "no action 00000000"):
+        assert told in ended.err
+    assert other.plans() == []

@@ -12,9 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hurried_clock import HOUR_S, hurry
 from programs import require
-from sshd import Sshd
+from sshd import HOUR_S, Sshd, hurry
 
 from applier.actions import node_commands
 from applier.actions.node_commands import Puppet, Reboot, Shell

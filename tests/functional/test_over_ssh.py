@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 from command_line import PATIENCE_S, wait_until
-from hurried_clock import HOUR_S, hurry
-from sshd import Sshd, lives, make_key
+from sshd import HOUR_S, Sshd, hurry, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed, JobLost

@@ -63,3 +63,11 @@ except PlannerError as refused:
     assert str(refused) == "actions: 5 is not a list", refused
 """
     assert "jsonschema" in loaded(code)
+
+
+def test_networkx_is_imported_by_what_orders_a_plan() -> None:
+    for code, needs in (
+        ("import planner", False),
+        ("import planner; planner.order_graph([])", True),
+    ):
+        assert ("networkx" in loaded(code)) is needs
