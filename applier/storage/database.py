@@ -18,7 +18,6 @@ from typing import TypeVar
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import claims, lock_holders, schema_version, statements
-from applier.storage.action_statements import AT_ONCE
 from applier.storage.connection import Connector, SameFile, parse, shown
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import (
@@ -29,6 +28,7 @@ from applier.storage.refusals import (
     sentence,
     translate_errors,
 )
+from applier.storage.statements import AT_ONCE
 from applier.storage.transactions import Rows, Transaction, Transactions
 from applier.storage.unwritable import Unwritable, is_only_unwritable
 
@@ -123,7 +123,7 @@ class Database:
 
         Raises StoreError for a SQLite file that cannot be written, was removed or was replaced.
         """
-        if unwritable := self._try_again():
+        if self._unwritable is not None and (unwritable := self._try_again()):
             raise unwritable.refusal
         if self._file:
             self._file.require()
@@ -134,7 +134,7 @@ class Database:
 
         Raises StoreError for a SQLite file that was removed or replaced.
         """
-        if unwritable := self._try_again():
+        if self._unwritable is not None and (unwritable := self._try_again()):
             return unwritable.read()
         if self._file:
             self._file.require()

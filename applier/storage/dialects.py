@@ -66,15 +66,6 @@ class Dialect(NamedTuple):
         return [f"{one}{options}" if one.startswith("CREATE TABLE") else one for one in made]
 
 
-def names(statement: str) -> list[str]:
-    """Return the names of the parameters of a statement, in their order.
-
-    >>> names("UPDATE t SET at = now_plus(:later) WHERE uuid = :uuid")
-    ['later', 'uuid']
-    """
-    return _PARAMETER.findall(statement)
-
-
 SQLITE = Dialect(
     name="sqlite",
     # IMMEDIATE waits for the write lock at the start, so that no later statement is refused it.
@@ -156,6 +147,7 @@ MYSQL = Dialect(
     WHERE table_schema = DATABASE()""",
 )
 
+_FIRST = itemgetter(0)
 #: A row that was read: values by column names.
 Row = Mapping[Any, Any]
 #: The types of most values, which need no conversion.
@@ -193,7 +185,8 @@ class Compiled:
     def __init__(self, statement: str, dialect: Dialect) -> None:
         self.text = dialect.text(statement)
         self._is_file = is_file = dialect is SQLITE
-        self._values = _values_of(names(statement))
+        #: The names of its parameters, in their order.
+        self.names: list[str] = _PARAMETER.findall(statement)
         self._to_driver: Callable[[datetime], Any] = _as_text if is_file else _naive
         self._from_driver: Callable[[Any], datetime] = _from_text if is_file else _aware
         #: The combinations of types of values that rows may have, as far as rows have had them.
@@ -204,7 +197,7 @@ class Compiled:
         convert = self._to_driver
         if not self._is_file:
             return {k: convert(v) if isinstance(v, datetime) else v for k, v in values.items()}
-        found = self._values(values)
+        found = [*map(values.__getitem__, self.names)]
         if _PLAIN.issuperset(map(type, found)):
             return found
         return [convert(v) if isinstance(v, datetime) else v for v in found]
@@ -214,9 +207,20 @@ class Compiled:
         columns = columns_of(cursor)
         return [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
 
-    def rows(self, cursor: Any) -> list[Row]:
-        """Return the rows of a cursor as mappings; raises UnreadableValue."""
-        return self._rows(columns_of(cursor), cursor.fetchall())
+    def rows(self, columns: Sequence[str], found: Iterable[Sequence[Any]]) -> list[Row]:
+        """Return rows as mappings; raises UnreadableValue."""
+        moments, convert = MOMENTS.intersection(columns), self._from_driver
+        rows: list[Row] = []
+        for values in found:
+            row = dict(zip(columns, values, strict=True))
+            try:
+                for key in moments:
+                    if row[key] is not None:
+                        row[key] = convert(row[key])
+            except (ValueError, TypeError, AttributeError) as reason:
+                raise UnreadableValue(str(reason)) from reason
+            rows.append(row)
+        return rows
 
     def typed(
         self, table: str, columns: Sequence[str], found: Sequence[Sequence[Any]]
@@ -231,30 +235,9 @@ class Compiled:
                 if not issubclass(kind, (*types(table).get(name, (object,)), type(None))):
                     raise UnreadableValue(f"{name} is of another type than its column")
             self._accepted.add(kinds)
-        return self._rows(columns, found)
-
-    def _rows(self, columns: Sequence[str], found: Iterable[Sequence[Any]]) -> list[Row]:
-        moments, convert = [c for c in columns if c in MOMENTS], self._from_driver
-        rows: list[Row] = []
-        for values in found:
-            row = dict(zip(columns, values, strict=True))
-            try:
-                for key in moments:
-                    if row[key] is not None:
-                        row[key] = convert(row[key])
-            except (ValueError, TypeError, AttributeError) as reason:
-                raise UnreadableValue(str(reason)) from reason
-            rows.append(row)
-        return rows
+        return self.rows(columns, found)
 
 
 def columns_of(cursor: Any) -> list[str]:
     """Return the names of the columns of the rows of a cursor."""
-    return [column[0] for column in cursor.description]
-
-
-def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
-    """Return a function that reads the values of these names, in their order, from a mapping."""
-    if len(names) > 1:
-        return itemgetter(*names)
-    return lambda values: [values[name] for name in names]
+    return [*map(_FIRST, cursor.description)]

@@ -11,8 +11,8 @@ from applier.storage.dialects import Row
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.event_statements import RUNNING, SUBSCRIPTIONS
 from applier.storage.kept_events import waiting
-from applier.storage.queue_statements import WAITING
 from applier.storage.schema import words
+from applier.storage.statements import WAITING
 from applier.storage.transactions import Transaction
 from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
 from planner.plan.states import PlanState

@@ -17,7 +17,6 @@ from applier.storage import (
     statements,
     transitions,
 )
-from applier.storage.action_statements import AGAIN, writes
 from applier.storage.database import Database
 from applier.storage.dialects import Row
 from applier.storage.state_changes import (
@@ -26,6 +25,7 @@ from applier.storage.state_changes import (
     action_row,
     writes_of,
 )
+from applier.storage.statements import AGAIN, writes
 from applier.storage.transactions import Transaction, Unexpected
 from planner.errors import short
 from planner.plan.states import ActionState, PlanState, Who, check

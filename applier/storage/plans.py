@@ -17,7 +17,6 @@ from applier.storage import (
     claims,
     damaged_plans,
     list_statements,
-    queue_statements,
     references,
     rows,
     schema,
@@ -185,7 +184,7 @@ class Plans:
 
         def read() -> list[str]:
             with self._database.read() as transaction:
-                return [row["uuid"] for row in transaction.read(queue_statements.PENDING_PLANS)]
+                return [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
 
         return self._database.tried(read)
 

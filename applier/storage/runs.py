@@ -13,7 +13,6 @@ from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
 from applier.storage import (
     claims,
     event_writes,
-    queue_statements,
     rows,
     statements,
 )
@@ -62,7 +61,7 @@ class Runs:
 
         def claim() -> None:
             with self._database.write() as transaction:
-                claimed = transaction.write(queue_statements.CLAIM, change)
+                claimed = transaction.write(statements.CLAIM, change)
                 if claimed:
                     note(transaction, uuid, run_by(claimant, now), entered, at=now)
             if not claimed:

@@ -18,12 +18,14 @@ from applier.errors import ActionNotFound, PlanChanged
 from applier.storage import (
     claims,
     event_writes,
-    queue_statements,
     rows,
     statements,
     transitions,
 )
-from applier.storage.action_statements import (
+from applier.storage.database import Database, plan_row
+from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.event_writes import Entered, Fact
+from applier.storage.statements import (
     AGAIN,
     DROP_ATTEMPT,
     END,
@@ -33,9 +35,6 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
-from applier.storage.database import Database, plan_row
-from applier.storage.dialects import Row, UnreadableValue
-from applier.storage.event_writes import Entered, Fact
 from applier.storage.transactions import Transaction, Write
 from applier.storage.worker_jobs import job_writes
 from applier.wording import run_options
@@ -117,7 +116,7 @@ class Move(NamedTuple):
         if self.new in _OVER:
             transaction.write(statements.REMOVE_JOBS, row)
         if self.new is PlanState.PENDING:
-            transaction.write(queue_statements.QUEUE, {**row, "new_number": take_turn(transaction)})
+            transaction.write(statements.QUEUE, {**row, "new_number": take_turn(transaction)})
 
 
 class Change(NamedTuple):
@@ -211,8 +210,8 @@ def take_turn(transaction: Transaction) -> int:
 
     Other transactions that take a number wait until this one ends.
     """
-    transaction.write(queue_statements.TAKE_TURN, {})
-    found = transaction.read(queue_statements.TURN)
+    transaction.write(statements.TAKE_TURN, {})
+    found = transaction.read(statements.TURN)
     if not found:
         raise UnreadableValue("actionplan_turn has no row")
     number: int = found[0]["number"]

@@ -28,8 +28,8 @@ from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
 from applier.scheduling.verdict import TypePolicy
-from applier.storage.idle import Connection
 from applier.storage.sql import SqlStore
+from applier.storage.transactions import Connection
 from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState

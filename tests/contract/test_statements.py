@@ -16,9 +16,9 @@ import pytest
 from test_stores import SERVERS
 
 import applier.storage
-from applier.storage import action_statements, list_statements, page_statements, schema_version
+from applier.storage import list_statements, page_statements, schema_version, statements
 from applier.storage.connection import Connector, parse
-from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Compiled, names
+from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Compiled
 from applier.store import PlanFilters
 from applier.store.pages import ActionKey, PlanKey
 from applier.store.worker_jobs import JobTask, WorkerJobState
@@ -47,7 +47,7 @@ def of_module(name: str) -> Iterator[tuple[str, str]]:
 
 def of_functions() -> Iterator[tuple[str, str]]:
     """Yield those that depend on filters, orders or a number of actions."""
-    for name, make in vars(action_statements).items():
+    for name, make in vars(statements).items():
         if name.isupper() and callable(make):
             yield from ((f"{name}({number})", make(number)) for number in (1, 2, 50))
     filters = tuple(PlanFilters.__annotations__)
@@ -83,7 +83,9 @@ def test_every_statement_can_be_prepared(url, tmp_path, request):
         cursor = connection.cursor()
         for name, text in STATEMENTS.items():
             statement = Compiled(f"EXPLAIN {text}", connector.dialect)
-            values = {parameter: VALUES.get(parameter) for parameter in names(text)}
+            values = {
+                parameter: VALUES.get(parameter) for parameter in Compiled(text, SQLITE).names
+            }
             try:
                 cursor.execute(statement.text, statement.parameters(values))
                 cursor.fetchall()

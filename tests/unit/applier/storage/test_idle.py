@@ -9,10 +9,9 @@ import threading
 
 import pytest
 
-from applier.storage import idle, refusals
+from applier.storage import refusals, transactions
 from applier.storage.connection import Connector, parse
-from applier.storage.idle import IdleConnections
-from applier.storage.transactions import Transactions
+from applier.storage.transactions import IdleConnections, Transactions
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def test_a_commit_that_is_refused_is_rolled_back(connections):
 
 def test_an_old_one_is_replaced(connections, monkeypatch):
     old = rolled_back(connections, ValueError())
-    monkeypatch.setattr(idle, "LONGEST_S", 0.0)
+    monkeypatch.setattr(transactions, "LONGEST_S", 0.0)
     assert connections.begin("BEGIN").driver is not old.driver
     assert not is_open(old)
 
@@ -120,7 +119,7 @@ def test_when_one_broke_the_others_are_not_used_again_either(connections, monkey
     for connection in (other, broken):  # the one that was kept last is used first
         connections.commit(connection)
     broken.driver.close()
-    monkeypatch.setattr(idle, "refusal", told_as_lost)
+    monkeypatch.setattr(transactions, "refusal", told_as_lost)
     assert connections.begin("BEGIN").driver not in (other.driver, broken.driver)
     assert not is_open(other)
 
@@ -166,10 +165,15 @@ def test_a_child_opens_connections_of_its_own(connections, monkeypatch):
 
 
 def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(connector):
-    transactions, lock = Transactions(connector), threading.Lock()
-    with pytest.raises(refusals.Refused), transactions.begin("BEGINNING", lock):
+    made, lock = Transactions(connector), threading.Lock()
+    usual, connector.dialect = (
+        connector.dialect,
+        connector.dialect._replace(begin_write="BEGINNING"),
+    )
+    with pytest.raises(refusals.Refused), made.write(lock):
         raise AssertionError  # it has not begun
-    with transactions.begin("BEGIN", lock):
+    connector.dialect = usual
+    with made.write(lock):
         assert lock.locked()
     assert not lock.locked()
-    transactions.close()
+    made.close()

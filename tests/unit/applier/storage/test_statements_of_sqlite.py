@@ -12,7 +12,11 @@ from scratch_database import connected
 from store_checks.running_plans import NOW, starts, succeeds
 
 from applier.storage import list_statements, references, schema_version
-from applier.storage.action_statements import (
+from applier.storage.connection import parse
+from applier.storage.dialects import SQLITE, Compiled
+from applier.storage.sql import SqlStore
+from applier.storage.state_changes import writes_of
+from applier.storage.statements import (
     AGAIN,
     AT_ONCE,
     DROP_ATTEMPT,
@@ -23,10 +27,6 @@ from applier.storage.action_statements import (
     UNDONE,
     writes,
 )
-from applier.storage.connection import parse
-from applier.storage.dialects import SQLITE, Compiled, names
-from applier.storage.sql import SqlStore
-from applier.storage.state_changes import writes_of
 from applier.store import PlanFilters
 from applier.store.pages import Page
 from applier.testing.sample_plans import new_plan
@@ -62,7 +62,7 @@ def test_reports_that_say_the_same_are_one_statement_and_others_are_not():
 def explained(url, explain, statement, named):
     """Return how a database would run a statement."""
     compiled = Compiled(statement, parse(url).dialect)
-    values = compiled.parameters(dict.fromkeys(names(statement)) | named)
+    values = compiled.parameters(dict.fromkeys(compiled.names) | named)
     with connected(url) as database:
         return database.cursor().execute(f"{explain} {compiled.text}", values).fetchall()
 
