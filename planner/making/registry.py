@@ -13,8 +13,10 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,13 +94,14 @@ def load_file(path: Path) -> None:
     if not found:
         raise BrokenPlugin("file of plugins", str(path), "it defines no action type and no planner")
     _files[path] = found
+    load.cache_clear()
 
 
-def _in_files(namespace: str) -> Iterator[InFile]:
-    for plugins in _files.values():
-        yield from (one for one in plugins if one.namespace == namespace)
+def _in_files(namespace: str) -> list[InFile]:
+    return [one for one in chain(*_files.values()) if one.namespace == namespace]
 
 
+@cache
 def entries(namespace: str) -> list[EntryPoint]:
     """Return the entry points of a namespace, without importing what they name."""
     manager: NamedExtensionManager[Any] = NamedExtensionManager(namespace, names=[])
@@ -107,8 +110,8 @@ def entries(namespace: str) -> list[EntryPoint]:
 
 def names(namespace: str) -> list[str]:
     """List the plugins of a namespace in alphabetical order, without importing them."""
-    found = {entry.name for entry in entries(namespace)}
-    return sorted(found | {one.name for one in _in_files(namespace)})
+    found: list[EntryPoint | InFile] = [*entries(namespace), *_in_files(namespace)]
+    return sorted({one.name for one in found})
 
 
 def section_of(namespace: str, name: str) -> str:
@@ -120,6 +123,7 @@ def section_of(namespace: str, name: str) -> str:
     return f"{SECTIONS[namespace]}.{name}" if namespace in SECTIONS else name
 
 
+@cache
 def load(namespace: str, name: str) -> Any:
     """Import the class that is registered under a name, and return it.
 

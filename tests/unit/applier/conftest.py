@@ -29,15 +29,22 @@ def open_trial():
 
 
 @pytest.fixture
-def offer(monkeypatch):
+def offer():
     """Return a function that registers a plugin, in place of any other of its name."""
+
+    def forget():
+        registry.entries.cache_clear()
+        registry.load.cache_clear()
 
     def register(namespace, name, target):
         others = [entry for entry in registry.entries(namespace) if entry.name != name]
         offered = [*others, EntryPoint(name, target, namespace)]
-        monkeypatch.setitem(ExtensionManager.ENTRY_POINT_CACHE, namespace, offered)
+        patched.setitem(ExtensionManager.ENTRY_POINT_CACHE, namespace, offered)
+        forget()
 
-    return register
+    with pytest.MonkeyPatch.context() as patched:
+        yield register
+    forget()
 
 
 @pytest.fixture
