@@ -135,7 +135,8 @@ class Assembly:
         from planner.guards import NO_GUARDS
 
         options = self.conf.watcher_applier
-        return plan.guards != NO_GUARDS or any(options[opt.name] for opt in GUARD_OPTIONS)
+        configured = [options[opt.name] for opt in GUARD_OPTIONS]
+        return plan.guards != NO_GUARDS or any(configured)
 
     def open_times(self, plan: ActionPlan) -> OpenTimes | None:
         """Return the times at which actions of a plan may start; None if it has no windows."""
@@ -370,12 +371,10 @@ class Assembly:
         Raises StoreError, ConfigurationError, PlannerError.
         """
         from applier.configuration import plugin_options
-        from applier.run import interrupted_actions
+        from applier.run.interrupted_actions import jobs_of, no_jobs_of
         from applier.run.runner import Runner
 
         given = max_workers, on_failure, reason
-        left = interrupted_actions
-        jobs_of = left.jobs_of if self._at_workers else left.no_jobs_of
         return Runner(
             store=self.measured(self.store),
             engine=self.engine(max_workers),
@@ -390,7 +389,7 @@ class Assembly:
             holding_of=partial(self._holding, tell=tell, in_service=in_service),
             budget_of=self._budget,
             runs_at=self._runs_at,
-            jobs_of=partial(jobs_of, self.store),
+            jobs_of=partial(jobs_of if self._at_workers else no_jobs_of, self.store),
             tell=tell,
         )
 

@@ -187,7 +187,7 @@ def _actions(session: Session, given: Sequence[str]) -> list[str]:
 def _planners(_: Session, __: Sequence[str]) -> list[str]:
     from planner.making import registry
 
-    return registry.names(registry.PLANNERS)
+    return list(registry.names(registry.PLANNERS))
 
 
 def _examples(_: Session, __: Sequence[str]) -> list[str]:

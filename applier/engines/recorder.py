@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -237,13 +237,14 @@ def write_patiently(
     so. So if a later one raises PlanConflict or InvalidTransition, ``is_written`` is called: if it
     returns True, the write has succeeded. It may raise the errors of the store.
     """
-    began, has_failed = clock(), False
-    for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
+    began = clock()
+    delays: Iterator[float] | None = None
+    while True:
         try:
             try:
                 write()
             except (PlanConflict, InvalidTransition):
-                if not (has_failed and is_written()):
+                if delays is None or not is_written():
                     raise
         except (StoreError, DamagedRecord) as error:
             left = patience_s - (clock() - began)
@@ -252,11 +253,11 @@ def write_patiently(
                     raise
                 raise StoreError(str(error)) from error
             # Warn only once: a full disk stays full for many tries.
-            level = logging.INFO if has_failed else logging.WARNING
+            level = logging.WARNING if delays is None else logging.INFO
             LOG.log(level, "The record cannot be reached; retrying for %.0f s: %s", left, error)
-            has_failed = True
-            wait(min(delay_s, left))
+            delays = delays or delays_s(FIRST_DELAY_S, LONGEST_DELAY_S)
+            wait(min(next(delays), left))
         else:
-            if has_failed:
+            if delays is not None:
                 LOG.warning("The record can be reached again")
             return

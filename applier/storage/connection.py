@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -223,19 +224,18 @@ class SameFile:
 
     def __init__(self, url: Url) -> None:
         self._url = url
-        self._opened = self._found()
+        self._opened: tuple[int, int] | None = None
+        self.require()
 
     def require(self) -> None:
         """Raise StoreError unless the path is still that of the file that was opened."""
-        if self._found() != self._opened:
+        found = None
+        with suppress(OSError):
+            status = os.stat(self._url.database)
+            found = status.st_dev, status.st_ino
+        self._opened = self._opened or found
+        if found is None or found != self._opened:
             raise StoreError(
                 f"{shown(self._url)}: the file was removed or replaced while it was in use; "
                 "put it back, or end the programs that use it"
             )
-
-    def _found(self) -> tuple[int, int] | None:
-        try:
-            status = os.stat(self._url.database)
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino

@@ -154,10 +154,12 @@ class Database:
         converted or pages cannot be read.
         """
         try:
-            with translate_errors(self._url):
-                try:
-                    return what()
-                except (Deadlock, ConnectionLost, DatabaseLocked) as error:
+            try:
+                return what()
+            except Exception as error:
+                with translate_errors(self._url):
+                    if not isinstance(error, Deadlock | ConnectionLost | DatabaseLocked):
+                        raise
                     return self._repeated(what, error, lost_too=lost_too)
         except UnreadableValue as error:
             raise DamagedRecord(shown(self._url), [str(error)]) from error

@@ -240,10 +240,11 @@ def _require_usable(plan: ActionPlan) -> None:
 
     Functions that show or run a plan would fail with them.
     """
-    texts = [plan.name, plan.planner, plan.status_message, plan.cloud, plan.audit_uuid]
+    texts = [plan.name, plan.planner, plan.status_message, plan.cloud]
+    texts += [plan.audit_uuid, plan.strategy_name]
     for a in plan.actions:
         texts += [a.name, a.action_type, a.resource_id, a.description, a.reason, a.status_message]
-    if not all(text is None or isinstance(text, str) for text in (*texts, plan.strategy_name)):
+    if not {*map(type, texts)} <= {str, type(None)}:
         raise UnreadableValue("a text of it is not a text")
     if not (schema.is_texts(list(plan.warnings)) and schema.is_tolerances(list(plan.tolerances))):
         raise UnreadableValue("its warnings or tolerances have another form")

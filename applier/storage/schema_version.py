@@ -91,11 +91,12 @@ def look(transaction: Transaction, url: Url) -> Found:
     that has the table of plans and no version; DamagedRecord for several versions.
     """
     rows = transaction.read(url.dialect.tables)
-    tables = {row["name"] for row in rows if not row["is_view"]}
+    is_view = {row["name"]: row["is_view"] for row in rows}
+    tables = {name for name, view in is_view.items() if not view}
     _require_ours(tables, url)
     version = None
     # The database account of a worker has views in place of tables, with its own rows only.
-    if any(row["name"] == VERSION_TABLE for row in rows):
+    if VERSION_TABLE in is_view:
         versions = sorted({str(row["version_num"]) for row in transaction.read(_VERSIONS)})
         if len(versions) > 1:
             text = f"its tables have {len(versions)} versions, {' and '.join(versions)}"

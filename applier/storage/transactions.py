@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from threading import Lock
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from applier.errors import DamagedRow
 from applier.storage.connection import Connector
-from applier.storage.dialects import Compiled, Dialect, Row, columns_of
+from applier.storage.dialects import Compiled, Row, columns_of
 from applier.storage.refusals import ConnectionLost, refusal
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class Transaction:
     def __init__(
         self,
         connections: IdleConnections,
-        compiled: Mapping[str, Compiled],
+        compiled: Callable[[str], Compiled],
         statement: str,
         lock: Lock | None = None,
     ) -> None:
@@ -226,7 +226,7 @@ class Transaction:
 
     def write(self, statement: str, *rows: Mapping[str, Any]) -> int:
         """Run a statement once for each row of parameters; return how many rows it changed."""
-        compiled, cursor = self._compiled[statement], self._connection.cursor
+        compiled, cursor = self._compiled(statement), self._connection.cursor
         if len(rows) == 1:
             cursor.execute(compiled.text, compiled.parameters(rows[0]))
         else:
@@ -253,7 +253,7 @@ class Transaction:
 
     def _sent(self, writes: Sequence[Write]) -> Any:
         """Send one statement with the parameters of each write; return its cursor."""
-        compiled, cursor = self._compiled[writes[0].statement], self._connection.driver.cursor()
+        compiled, cursor = self._compiled(writes[0].statement), self._connection.driver.cursor()
         cursor.executemany(compiled.text, [compiled.parameters(w.parameters) for w in writes])
         return cursor
 
@@ -262,7 +262,7 @@ class Transaction:
 
         Raises UnreadableValue if a value cannot be converted.
         """
-        compiled, cursor = self._compiled[statement], self._connection.cursor
+        compiled, cursor = self._compiled(statement), self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.rows(columns_of(cursor), cursor.fetchall())
 
@@ -273,13 +273,13 @@ class Transaction:
 
         Raises UnreadableValue also for a value of another type than its column.
         """
-        compiled, cursor = self._compiled[statement], self._connection.cursor
+        compiled, cursor = self._compiled(statement), self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.typed(table, columns_of(cursor), cursor.fetchall())
 
     def typed(self, table: str, statement: str, row: Row) -> Row:
         """Convert a row of :meth:`read_unconverted` to one of :meth:`read_typed`."""
-        [converted] = self._compiled[statement].typed(table, list(row), [tuple(row.values())])
+        [converted] = self._compiled(statement).typed(table, list(row), [tuple(row.values())])
         return converted
 
     def read_unconverted(self, statement: str, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
@@ -288,7 +288,7 @@ class Transaction:
         In texts of SQLite that are not UTF-8, the wrong bytes become lone surrogates. Times of
         PostgreSQL that Python does not have become texts.
         """
-        compiled, driver = self._compiled[statement], self._connection.driver
+        compiled, driver = self._compiled(statement), self._connection.driver
         strict = getattr(driver, "text_factory", None)
         if strict is not None:
             driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
@@ -349,17 +349,6 @@ class Rows:
         return [kind.convert(row) for row in found]
 
 
-class _Statements(dict[str, Compiled]):
-    """The statements for a dialect; each is made when it is first looked up."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-
-    def __missing__(self, statement: str) -> Compiled:
-        compiled = self[statement] = Compiled(statement, self._dialect)
-        return compiled
-
-
 class Transactions:
     """Makes transactions in a database; may be used from several threads.
 
@@ -369,7 +358,8 @@ class Transactions:
     def __init__(self, connector: Connector) -> None:
         self.connector = connector
         self._connections = IdleConnections(connector)
-        self._compiled = _Statements(connector.dialect)
+        #: Each statement is compiled once.
+        self._compiled = cache(partial(Compiled, dialect=connector.dialect))
 
     def write(self, lock: Lock | None = None) -> Transaction:
         """Return a transaction for writing, which takes ``lock`` on entering its block."""

@@ -94,6 +94,7 @@ def load_file(path: Path) -> None:
     if not found:
         raise BrokenPlugin("file of plugins", str(path), "it defines no action type and no planner")
     _files[path] = found
+    names.cache_clear()
     load.cache_clear()
 
 
@@ -108,10 +109,11 @@ def entries(namespace: str) -> list[EntryPoint]:
     return manager.list_entry_points()
 
 
-def names(namespace: str) -> list[str]:
+@cache
+def names(namespace: str) -> Sequence[str]:
     """List the plugins of a namespace in alphabetical order, without importing them."""
     found: list[EntryPoint | InFile] = [*entries(namespace), *_in_files(namespace)]
-    return sorted({one.name for one in found})
+    return tuple(sorted({one.name for one in found}))
 
 
 def section_of(namespace: str, name: str) -> str:
@@ -165,9 +167,11 @@ def declared_options(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
 
     options = getattr(plugin, "OPTIONS", ())
     # Several callers read it, and a generator has its options only once.
-    if not isinstance(options, Sequence) or not all(isinstance(o, cfg.Opt) for o in options):
+    is_list = isinstance(options, Sequence)
+    named = [o.dest for o in options if isinstance(o, cfg.Opt)] if is_list else []
+    if not is_list or len(named) != len(options):
         raise BrokenPlugin(what, name, "its OPTIONS are not a list of oslo.config options")
-    for option, number in Counter(o.dest for o in options).items():
+    for option, number in Counter(named).items():
         if number > 1:
             raise BrokenPlugin(what, name, f"it declares two options {option!r}")
     return tuple(options)

@@ -43,7 +43,7 @@ def at_least_one(value: object) -> int:
     ValueError: 0 is not a whole number of 1 or more
     """
     try:
-        number = finite(value)
+        number = value if type(value) is int else finite(value)
     except ValueError:
         number = 0
     if number < 1 or number != int(number):

@@ -24,7 +24,7 @@ from planner.errors import shortened, shown
 from planner.plan import graph
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState
-from planner.safe_text import visible
+from planner.safe_text import HIDDEN, visible
 
 #: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
@@ -47,7 +47,10 @@ class _Console(Console):
         found = super().render(renderable, options)
         if not isinstance(renderable, (str, Text)):
             return found
-        return [s if s.control else Segment(visible(s.text), s.style) for s in found]
+        return [
+            Segment(visible(s.text), s.style) if HIDDEN.search(s.text) and not s.control else s
+            for s in found
+        ]
 
     def on_broken_pipe(self) -> None:
         # applier.cli.main handles this for all output, in place of rich.

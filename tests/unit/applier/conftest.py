@@ -34,6 +34,7 @@ def offer():
 
     def forget():
         registry.entries.cache_clear()
+        registry.names.cache_clear()
         registry.load.cache_clear()
 
     def register(namespace, name, target):

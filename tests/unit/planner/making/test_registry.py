@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_the_planners_are_listed_in_alphabetical_order() -> None:
-    assert registry.names(registry.PLANNERS) == sorted(
+    assert list(registry.names(registry.PLANNERS)) == sorted(
         {"weight", "workload_stabilization", "node_resource_consolidation"}
         | set(registry.names(registry.PLANNERS))
     )
@@ -49,7 +49,7 @@ def test_an_unknown_action_type_is_answered_with_the_nearest_and_all() -> None:
 
 def test_action_types_are_a_mapping_by_name() -> None:
     known = registry.ActionTypes()
-    assert list(known) == registry.names(registry.ACTIONS)
+    assert tuple(known) == registry.names(registry.ACTIONS)
     assert len(known) == len(list(known))
     assert known["nop"].TYPE == "nop"
     assert known["nop"] is known["nop"]
