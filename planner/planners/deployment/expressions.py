@@ -9,6 +9,7 @@ as changed, as in Fuel.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +17,10 @@ from typing import Any, TypeGuard
 
 #: How much an expression may compute, as in Fuel: values that it goes through, and bytes.
 _LIMITS = {"yaql.limitIterators": 10_000, "yaql.memoryQuota": 100 * 1024 * 1024}
+#: The most calls of functions and operators in all expressions of a document: a few minutes.
+MOST_CALLS = 2_000_000
+#: Functions whose results have no end, or are others each time: to expressions they do not exist.
+_HIDDEN = frozenset(["cycle", "generate", "generateMany", "pow", "random", "repeat", "sequence"])
 _UNDEFINED = object()
 
 
@@ -120,11 +125,30 @@ class Evaluator:
         from yaql.language.utils import convert_input_data
 
         # Without its functions of dates: the time of planning is not in the document.
-        context = yaql.create_context(datetime=False, yaqlized=False)
+        base = _limited(itertools.count())
+        context = yaql.create_context(context=base, datetime=False, yaqlized=False)
         context["$common"] = convert_input_data(self._settings)
         for function in (*_of_history(), *_of_texts()):
             context.register_function(function)
         return context
+
+
+def _limited(calls: Iterator[int]) -> Any:
+    """Return an empty context that counts calls, and raises Unknown after MOST_CALLS of them."""
+    from yaql.language import contexts, conventions
+
+    class Limited(contexts.Context):
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            if next(calls) > MOST_CALLS:
+                raise Unknown(f"the expressions need more than {MOST_CALLS:,} calls")
+            return super().__call__(*arguments, **options)
+
+        def get_functions(self, name: str, *options: Any, **named: Any) -> Any:
+            if name.rstrip("_") in _HIDDEN:
+                return set(), True
+            return super().get_functions(name, *options, **named)
+
+    return Limited(convention=conventions.CamelCaseConvention())
 
 
 def _known(value: Any) -> Any:

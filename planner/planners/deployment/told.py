@@ -21,5 +21,6 @@ class Told:
     def __iter__(self) -> Iterator[Mistake]:
         """Yield each warning, those that were added first first."""
         for text, paths in self._found.values():
-            more = f" ({len(paths) - 1} more places)" if len(paths) > 1 else ""
-            yield Mistake(f"{text}{more}", next(iter(paths)))
+            more = len(paths) - 1
+            others = f" ({more} more place{'s' if more > 1 else ''})" if more else ""
+            yield Mistake(f"{text}{others}", next(iter(paths)))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner import documents
+from planner.planners.deployment import expressions
 from planner.planners.deployment.expressions import Evaluator, Unknown
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import check_case
@@ -28,10 +29,26 @@ def test_the_plan_is_what_the_case_expects(file: Path) -> None:
     check_case(DeploymentPlanner, documents.read(file))
 
 
-def test_an_expression_may_not_compute_without_end() -> None:
+def test_no_expression_computes_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("yaql")
-    with pytest.raises(Unknown):
-        Evaluator({}).value("range(100000000).where($ < 0).len()")
+    monkeypatch.setattr(expressions, "MOST_CALLS", 1000)
+    evaluator = Evaluator({})
+    for text in (
+        *("'a' * 1000000000", "range(100000000).where($ < 0).len()", "sequence().len()"),
+        *(
+            "pow(9, 99999999) > 1",
+            "pow_(9, 99999999) > 1",
+            "[1].cycle().len()",
+            "def(f, f($)) -> f(1)",
+            "random()",
+            "now()",
+        ),
+        "range(900).select(range(900).select($ + 1).sum()).sum()",
+    ):
+        with pytest.raises(Unknown):
+            evaluator.value(text)
+    with pytest.raises(Unknown, match="the expressions need more than 1,000 calls"):
+        evaluator.value("1 + 1")
 
 
 def test_a_value_of_one_node_is_not_that_of_another() -> None:
