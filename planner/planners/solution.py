@@ -91,7 +91,7 @@ class ActionReader:
         self._taken: set[str] = set()
         for i, raw in enumerate(document["actions"]):
             if (own := raw.get("name")) in self._taken:
-                self._wrong(f"the name {own!r} occurs twice", ("actions", i, "name"))
+                self._wrong(i, f"the name {own!r} occurs twice", "name")
             elif own:
                 self._taken.add(own)
 
@@ -125,8 +125,8 @@ class ActionReader:
             retries=raw.get("retries", 0),
         )
 
-    def _wrong(self, text: str, path: tuple[str | int, ...]) -> None:
-        self.mistakes.append(Mistake(text, path))
+    def _wrong(self, i: int, text: str, *inside: str | int) -> None:
+        self.mistakes.append(Mistake(text, ("actions", i, *inside)))
 
     def _name(self, action_type: str) -> str:
         while True:
@@ -137,7 +137,7 @@ class ActionReader:
 
     def _type(self, name: str, i: int) -> type[ActionType] | None:
         if name == JOIN:
-            self._wrong("only planners put in joins", ("actions", i, "action_type"))
+            self._wrong(i, "only planners put in joins", "action_type")
             return None
         try:
             if name not in self._types:
@@ -145,7 +145,7 @@ class ActionReader:
             known = self._types[name]
         except UnknownPlugin as unknown:
             if self.surroundings.check_types:
-                self._wrong(str(unknown), ("actions", i, "action_type"))
+                self._wrong(i, str(unknown), "action_type")
                 return None
             known = self._types[name] = None
         if not self.surroundings.check_types:
@@ -163,10 +163,8 @@ class ActionReader:
         if inside is None:
             return {"resource_id": beside, **parameters}, beside
         if inside != beside:
-            where = ("actions", i, "resource_id")
-            self._wrong(
-                f"{beside!r} here, {inside!r} inside input_parameters: set only one of them", where
-            )
+            text = f"{beside!r} here, {inside!r} inside input_parameters: set only one of them"
+            self._wrong(i, text, "resource_id")
         return parameters, beside
 
     def _check(
@@ -178,16 +176,11 @@ class ActionReader:
     ) -> None:
         # A resource_id outside the parameters belongs to the action, even if its type has no such
         # parameter.
-        own = parameters
-        if raw.get("resource_id") is not None:
-            known = action_type.SCHEMA.get("properties") or {}
-            if "resource_id" not in known and "resource_id" not in (
-                raw.get("input_parameters") or ()
-            ):
-                own = {k: v for k, v in parameters.items() if k != "resource_id"}
-        for mistake in self.surroundings.check(raw["action_type"], own):
-            path = ("actions", i, "input_parameters", *mistake.path)
-            self._wrong(mistake.text, path)
+        given, known = raw.get("input_parameters") or (), action_type.SCHEMA.get("properties") or ()
+        if raw.get("resource_id") is not None and "resource_id" not in {*given, *known}:
+            parameters = {k: v for k, v in parameters.items() if k != "resource_id"}
+        for mistake in self.surroundings.check(raw["action_type"], parameters):
+            self._wrong(i, mistake.text, "input_parameters", *mistake.path)
 
     def _touches(
         self, i: int, raw: Mapping[str, Any], known: tuple[Touch, ...]
@@ -227,7 +220,7 @@ class ActionReader:
             try:
                 touches.append(Touch.parse(text))
             except ValueError as reason:
-                self._wrong(str(reason), ("actions", i, "touches", k))
+                self._wrong(i, str(reason), "touches", k)
         return touches
 
 
