@@ -10,7 +10,7 @@ from typing import NamedTuple
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.render import swimlanes
 from planner.render.drawn_graph import DrawnGraph, Line, plan_to_graph
-from planner.render.equivalence import chains, depths, equivalent, members, merged, pairs, siblings
+from planner.render.equivalence import chains, depths, equivalent, members, merged, siblings
 from planner.render.look import Look, looks
 
 #: In plans with more actions than this, equivalent actions share a box.
@@ -233,7 +233,9 @@ def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str,
     tail, head = boxes.get(line.tail), boxes.get(line.head)
     if tail is None or head is None or line.label or (tail.lane == head.lane is not None):
         return False
-    return pairs(ends, len(tail.actions), len(head.actions))
+    tails, heads = {one for one, _ in ends}, {other for _, other in ends}
+    numbers = {len(ends), len(tails), len(heads), len(tail.actions), len(head.actions)}
+    return len(numbers) == 1 and len(ends) > 1
 
 
 def _points(

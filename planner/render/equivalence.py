@@ -88,17 +88,6 @@ def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def pairs(lines: Sequence[tuple[str, str]], tails: int, heads: int) -> bool:
-    """Return whether lines between two sets pair each member of one with one of the other.
-
-    >>> pairs([("a", "x"), ("b", "y")], 2, 2), pairs([("a", "x"), ("a", "y")], 1, 2)
-    (True, False)
-    """
-    if not len(lines) == tails == heads > 1:
-        return False
-    return len({tail for tail, _ in lines}) == len({head for _, head in lines}) == tails
-
-
 def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
     """Map each box to the first one with an equal key and equal lines.
 
