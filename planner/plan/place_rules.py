@@ -46,12 +46,7 @@ def of(value: Mapping[str, Any]) -> dict[str, PlaceRule]:
     {'serial:patch': PlaceRule(keep=True, stop_after=1, widens=(), pause_after=None)}
     """
     return {
-        token: PlaceRule(
-            rule.get("keep", True),
-            rule.get("stop_after"),
-            tuple((after, limit) for after, limit in rule.get("widens", ())),
-            rule.get("pause_after"),
-        )
+        token: PlaceRule(**{**rule, "widens": tuple((a, w) for a, w in rule.get("widens", ()))})
         for token, rule in value.items()
     }
 

@@ -61,18 +61,14 @@ def mistakes(actions: Sequence[ProposedAction]) -> list[Mistake]:
     known = set(names)
     found = []
     for i, action in enumerate(actions):
-        for field, k, name in _written(action):
-            where: Path = ("actions", i, field, k)
-            if name == action.name:
-                found.append(Mistake(f"{name!r} cannot come before itself", where))
-            elif name not in known:
-                found.append(Mistake(f"no action {name!r}; {accepted(name, names)}", where))
+        for field, before in (("needs", action.needs), ("after", action.after)):
+            for k, name in enumerate(before):
+                where: Path = ("actions", i, field, k)
+                if name == action.name:
+                    found.append(Mistake(f"{name!r} cannot come before itself", where))
+                elif name not in known:
+                    found.append(Mistake(f"no action {name!r}; {accepted(name, names)}", where))
     return found or cycles(actions, of(actions))
-
-
-def _written(action: ProposedAction) -> list[tuple[str, int, str]]:
-    fields = (("needs", action.needs), ("after", action.after))
-    return [(field, k, name) for field, names in fields for k, name in enumerate(names)]
 
 
 def cycles(

@@ -86,13 +86,14 @@ class RolloutPlanner(Planner[Rollout]):
                 if node.name in block.nodes
             )
             for k, action in enumerate(proposed, 1):
+                held = (*tokens(action.action_type, action.touches), f"node:{node.name}")
                 actions.append(
                     action_of(
                         action,
                         next(uuids),
                         reason=f"step {k} of {len(proposed)} on {node.name}",
                         needs=needs,
-                        tokens=_tokens(action, node),
+                        tokens=tuple(dict.fromkeys(held)),
                         places=places,
                     )
                 )
@@ -122,11 +123,6 @@ def _blocks(document: Mapping[str, Any], nodes: Sequence[RolloutNode]) -> dict[s
             _, stops = serial_fields.rule({"keep": rule.keep, "stop_after": most}, len(names))
             found[f"{token}:{kind}={group}"] = Block(frozenset(names), len(names), stops)
     return found
-
-
-def _tokens(action: ProposedAction, node: RolloutNode) -> tuple[str, ...]:
-    own = tokens(action.action_type, action.touches)
-    return tuple(dict.fromkeys((*own, f"node:{node.name}")))
 
 
 def _steps(
