@@ -156,7 +156,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
         found = [Mistake(text, ("version",))]
     else:
         found = checking.compiled(SCHEMA)(read.value)
-    found = found or [*_wrong_times(read.value), *_wrong_guards(read.value)]
+    found = found or list(_impossible(read.value))
     if found:
         raise InvalidInput(found).located(read.locate)
     plan = ActionPlan.from_dict(read.value)
@@ -227,16 +227,8 @@ def require_known_types(
         raise InvalidInput(mistakes).located(document.locate)
 
 
-def _wrong_guards(value: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield a mistake for guards that fit their schema, but cannot be parsed."""
-    try:
-        guards.of(value.get("guards") or {})
-    except ValueError as reason:
-        yield Mistake(str(reason), ("guards",))
-
-
-def _wrong_times(value: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield a mistake for each time that fits the schema, but does not exist: February 30."""
+def _impossible(value: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield a mistake for each time that fits the schema and does not exist, and wrong guards."""
     places: list[tuple[Path, Mapping[str, Any], tuple[str, ...]]] = [
         ((), value, ("created_at", "updated_at", "facts_at", "start_at"))
     ]
@@ -251,3 +243,7 @@ def _wrong_times(value: Mapping[str, Any]) -> Iterator[Mistake]:
                     ranges.moment(text)
             except ValueError as reason:
                 yield Mistake(str(reason), (*path, name))
+    try:
+        guards.of(value.get("guards") or {})
+    except ValueError as reason:
+        yield Mistake(str(reason), ("guards",))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from planner.guards.blast_radius import (
     HOSTS,
     INSTANCES,
     TOKENS,
-    Bound,
     Bounds,
     Share,
     kind_of,
@@ -133,12 +132,8 @@ def limited(
             tokens = (*action.tokens, *(f"{AT_ONCE}{n}" for n in dict.fromkeys(ours)))
             held[action.tokens] = tokens
         made.append(replace(action, tokens=tokens) if tokens != action.tokens else action)
-    return tuple(made), {**dict(_limits(most, members, by_kind)), **impossible}
-
-
-def _limits(
-    most: Mapping[str, int], members: Members, by_kind: Mapping[str, Bound]
-) -> Iterator[tuple[str, int]]:
+    limits = {}
     for name, each in most.items():
         allowed = by_kind[kind_of(name)].allowed(members.totals.get(name))
-        yield f"{AT_ONCE}{name}", 0 if allowed is None else allowed // each
+        limits[f"{AT_ONCE}{name}"] = 0 if allowed is None else allowed // each
+    return tuple(made), {**limits, **impossible}

@@ -52,6 +52,7 @@ def drain(
     else:
         stays.update(unplaced)
     kept = {on_them[i]["host"] for i in stays}
+    names = Counter(on_them[i].get("name") for i in moves)
     return Drained(
         _document(
             "drain",
@@ -59,7 +60,7 @@ def drain(
             facts,
             [
                 *(_service(host, "disabled", disabled_reason=reason) for host in hosts),
-                *_moves(on_them, moves),
+                *(_move(i, on_them[i], to, names) for i, to in moves.items()),
                 *(_power(host, "off") for host in hosts if power_off and host not in kept),
             ],
         ),
@@ -131,13 +132,6 @@ def _tokens(hosts: Iterable[str], actions: Iterable[Mapping[str, Any]]) -> Itera
             yield f"node:{destination}"
         if action["action_type"] == "migrate":
             yield f"instance:{action['resource_id']}"
-
-
-def _moves(
-    instances: Mapping[str, Mapping[str, Any]], moves: Mapping[str, str | None]
-) -> list[dict[str, Any]]:
-    names = Counter(instances[i].get("name") for i in moves)
-    return [_move(i, instances[i], to, names) for i, to in moves.items()]
 
 
 def _move(
