@@ -77,7 +77,13 @@ class Draft:
             ]
         before = precedes or self._precedes
         parents = [self._and_after(i, said, before) for i in range(len(order))]
-        settled = effects.settle(parents, [*_asked(said), *needs], before)
+        # What the document says is more important than any rule.
+        asked = [
+            effects.Need(needed, (i,), "the document says so", row=-1)
+            for i, needed in enumerate(said.needs)
+            if needed
+        ]
+        settled = effects.settle(parents, [*asked, *needs], before)
         if said and settled.dropped:
             pairs = {(a, b): n.why for n in needs for a in n.needed for b in n.needing}
             self._require_none(document_links.cycles(self._proposed, said, pairs))
@@ -175,15 +181,6 @@ class Draft:
             f"{needing.name} does not wait for {needed.name} ({dropped.why}): "
             f"the plan puts {needing.name} first"
         )
-
-
-def _asked(said: document_links.DocumentLinks) -> list[effects.Need]:
-    """Return the needs that the document says, which are more important than any rule."""
-    return [
-        effects.Need(needed, (i,), "the document says so", row=-1)
-        for i, needed in enumerate(said.needs)
-        if needed
-    ]
 
 
 def _reason(reason: str, proposed: ProposedAction) -> str:

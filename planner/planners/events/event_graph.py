@@ -156,7 +156,7 @@ def event_graph(problem: EventsProblem) -> EventGraph:
     for source, outcomes, target, _ in problem.events:
         targets = after[source]
         targets[target] = _with_created(targets.get(target, ()) + outcomes)
-    names = sorted(reachable(problem.staged, lambda name: after.get(name, ())))
+    names = sorted(reachable(problem.staged, after.__getitem__))
     position = {name: i for i, name in enumerate(names)}
     return EventGraph(
         names,
@@ -164,7 +164,7 @@ def event_graph(problem: EventsProblem) -> EventGraph:
         {
             (i, position[target]): outcomes
             for i, name in enumerate(names)
-            for target, outcomes in after.get(name, _NONE).items()
+            for target, outcomes in after[name].items()
         },
         {
             (position[order.first], position[order.second])
@@ -172,9 +172,6 @@ def event_graph(problem: EventsProblem) -> EventGraph:
             if order.first in position and order.second in position
         },
     )
-
-
-_NONE: Mapping[str, Outcomes] = {}
 
 
 @cache
