@@ -38,15 +38,15 @@ def equivalent(
     equivalent if their nodes are. ``lanes`` maps nodes to lanes. The algorithm is colour
     refinement.
     """
-    colours = _numbered(looks)
+    colours = _firsts(looks)
     for _ in range(ROUNDS):
-        refined = _numbered(
+        refined = _firsts(
             {node: _colours_around(graph, node, colours, lanes) for node in graph.nodes}
         )
         if len(set(refined.values())) == len(set(colours.values())):
             break
         colours = refined
-    inside: dict[str, Counter[int]] = defaultdict(Counter)
+    inside: dict[str, Counter[str]] = defaultdict(Counter)
     for node in graph.nodes:
         if node in lanes:
             inside[lanes[node]][colours[node]] += 1
@@ -57,7 +57,7 @@ def equivalent(
 
 
 def _colours_around(
-    graph: DrawnGraph, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]
+    graph: DrawnGraph, node: str, colours: Mapping[str, str], lanes: Mapping[str, str]
 ) -> Hashable:
     """Return the colour of a node, together with the set of the colours of its neighbours."""
     own = lanes.get(node)
@@ -67,11 +67,6 @@ def _colours_around(
     )
     after = frozenset((colours[n], lanes.get(n) == own) for n in graph.after(node))
     return colours[node], before, after
-
-
-def _numbered(keys: Mapping[str, Hashable]) -> dict[str, int]:
-    numbers: dict[Hashable, int] = {}
-    return {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
 
 
 def _firsts(keys: Mapping[str, Hashable]) -> dict[str, str]:
@@ -100,13 +95,11 @@ def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, 
     for tail, head, kind, label in lines:
         before[head].add((tail, kind, label))
         after[tail].add((head, kind, label))
-    firsts: dict[Hashable, str] = {}
-    found = {}
+    keys = {}
     for name, key in boxes.items():
         alone = not before[name] and not after[name]
-        around = (key, frozenset(before[name]), frozenset(after[name]), name if alone else "")
-        found[name] = firsts.setdefault(around, name)
-    return found
+        keys[name] = (key, frozenset(before[name]), frozenset(after[name]), name if alone else "")
+    return _firsts(keys)
 
 
 def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:

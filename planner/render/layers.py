@@ -124,22 +124,19 @@ def _reduce_crossings(layers: Layers) -> None:
 
 
 def _sort(row: list[str], neighbours: Mapping[str, list[str]], layers: Layers) -> None:
-    place = _ranks(layers, {layers.row[n] for name in row for n in neighbours.get(name, ())})
+    # The relative position of the nodes in the layers of the neighbours, from 0 at the left to 1.
+    near = {layers.row[n] for name in row for n in neighbours.get(name, ())}
+    place = {
+        name: i / max(1, len(layers.rows[n]) - 1)
+        for n in near
+        for i, name in enumerate(layers.rows[n])
+    }
     ranks = {name: i / max(1, len(row) - 1) for i, name in enumerate(row)}
     middle = {}
     for name in row:
         found = [place[n] for n in neighbours.get(name, ())]
         middle[name] = sum(found) / len(found) if found else ranks[name]
     row.sort(key=lambda name: (layers.lane[name], middle[name]))
-
-
-def _ranks(layers: Layers, numbers: Iterable[int]) -> dict[str, float]:
-    """Map all nodes of some layers to their relative position, from 0 at the left to 1."""
-    return {
-        name: i / max(1, len(layers.rows[n]) - 1)
-        for n in numbers
-        for i, name in enumerate(layers.rows[n])
-    }
 
 
 def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str]]) -> int:

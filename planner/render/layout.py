@@ -39,23 +39,17 @@ class Path(NamedTuple):
     arrow: bool
 
 
-class LineLabel(NamedTuple):
-    """The text of a line and its middle."""
-
-    text: str
-    middle: Point
-
-
 class Layout(NamedTuple):
     """All positions: the middles of boxes and points, lines, labels, lanes; and the size.
 
-    If ``down``, the layers follow each other downwards, else to the right.
+    A label is the text of a line, and its middle. If ``down``, the layers follow each other
+    downwards, else to the right.
     """
 
     down: bool
     middles: dict[str, Point]
     paths: list[Path]
-    labels: list[LineLabel]
+    labels: list[tuple[str, Point]]
     strips: dict[str, Strip]
     size: Size
 
@@ -172,7 +166,9 @@ class _OrientedLayout:
             room[row] = max(room[row], (slot + 1) * self._slot_length)
         for route in self._layers.routes:
             for tail in route.tails:
-                distance = abs(self._middle[tail] - self._joint(route, tail))
+                place = joint(self._layers, route, tail)
+                end = self._ports[route] if place == route.head else self._middle[place]
+                distance = abs(self._middle[tail] - end)
                 far[min(self._layers.row[tail] + 1, count - 1)] += distance > 3 * WIDEST_GAP
         starts, ends, along = [], [], self._head + GAP / 2
         for i, names in enumerate(self._layers.rows):
@@ -185,10 +181,6 @@ class _OrientedLayout:
     @property
     def _slot_length(self) -> float:
         return max((self._turned(s)[0] for s in self._sizes.labels.values()), default=0.0) + 3
-
-    def _joint(self, route: Route, tail: str) -> float:
-        place = joint(self._layers, route, tail)
-        return self._ports[route] if place == route.head else self._middle[place]
 
     def _paths(self, route: Route) -> list[Path]:
         """Return the paths of a route and of the lines that join it; a route has one arrowhead."""
@@ -221,8 +213,8 @@ class _OrientedLayout:
         port = self._ports[route]
         return self._point(before, port), self._point(edge, port)
 
-    def _label(self, route: Route) -> LineLabel:
+    def _label(self, route: Route) -> tuple[str, Point]:
         slot = self._slots[route] + 0.5
         along = self._start[self._layers.row[route.head]] - ARROW - slot * self._slot_length
         half = self._turned(self._sizes.labels[route.label])[1] / 2
-        return LineLabel(route.label, self._point(along, max(half, self._ports[route])))
+        return route.label, self._point(along, max(half, self._ports[route]))

@@ -56,7 +56,7 @@ def render(
         *_lanes(drawing, found),
         element("g", "\n".join(lines), aria_hidden="true") if lines else "",
         *(_box(name, box, found.middles[name]) for name, box in drawing.boxes.items()),
-        *(_label(label.text, label.middle) for label in found.labels),
+        *(_label(said, middle) for said, middle in found.labels),
     ]
     return document(
         title,
