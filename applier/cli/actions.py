@@ -14,7 +14,7 @@ from applier.cli.verb import ListVerb, Verb, rendered
 from applier.operations import lookup
 from applier.operations.creation import read_settings, refuse_planning
 from applier.operations.lookup import find_action, find_part
-from applier.store import Attempt
+from applier.store import Attempt, PlanStore
 from applier.wording import count, duration, one_line, seconds_between, some
 from planner.plan.failure_costs import FailureCosts
 from planner.plan.model import JOIN, Action, ActionPlan
@@ -28,8 +28,29 @@ _NAMED = 6
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
-def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
-    """Yield the fields of an action, as lines no longer than ``width``."""
+def described_by(
+    store: PlanStore, plan: str, action: str
+) -> tuple[ActionPlan, Action, Sequence[Action]]:
+    """Find an action with as much of its plan as describes it, and what does not run if it fails.
+
+    Of a long plan, no more is loaded than is shown, and nothing is known of a failure. Raises as
+    :func:`find_part`.
+    """
+    if store.long_plan(uuid := store.find_plan(plan)) is not None:
+        return (*find_part(store, uuid, action), ())
+    whole = store.load_plan(uuid)
+    found = find_action(whole, action)
+    return whole, found, FailureCosts(whole.actions).not_run(found.uuid)
+
+
+def described(
+    plan: ActionPlan, action: Action, not_run: Sequence[Action], width: int
+) -> Iterator[str]:
+    """Yield the fields of an action, as lines no longer than ``width``.
+
+    ``not_run`` are the actions that do not run if it fails. Of the plan, those are enough that
+    ``load_part`` of the store has.
+    """
     names = {a.uuid: f"{a.label} ({a.state})" for a in plan.actions}
     joins = [a for a in plan.actions if a.action_type == JOIN]
     needs = through(action.needs, {j.uuid: j.needs for j in joins})
@@ -51,7 +72,7 @@ def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
         "blocked by": ", ".join(
             f"{names[b.action]} on {' or '.join(b.outcomes)}" for b in action.blocked_by
         ),
-        "if it fails": _not_run(FailureCosts(plan.actions).not_run(action.uuid)),
+        "if it fails": _not_run(not_run),
         "holds": ", ".join(action.tokens),
         "parameters": ", ".join(f"{k}={v}" for k, v in labelled(action.input_parameters).items()),
         "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",
@@ -190,7 +211,10 @@ def _cut(message: str) -> str:
 
 
 class ActionShow(Verb):
-    """Show one action: its fields, what it needs, and every attempt with its output"""
+    """Show one action: its fields, what it needs, and every attempt with its output
+
+    What does not run if it fails is told of plans of up to 10,000 actions.
+    """
 
     EXAMPLES = ("action show last db-1", "action show 7f3a91 db-1 -f json")
 
@@ -200,17 +224,14 @@ class ActionShow(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        plan = self.session.plan(parsed_args.plan)
-        action = find_action(plan, parsed_args.action)
-        action = lookup.action_without(action, self.session.action_types)
         store = self.session.store
+        plan, action, not_run = described_by(store, parsed_args.plan, parsed_args.action)
+        action = lookup.action_without(action, self.session.action_types)
         attempts = store.attempts(plan.uuid, action.uuid)
         if parsed_args.format != "table":
             value = {
                 **action.to_dict(),
-                "not_run_if_it_fails": [
-                    a.label for a in FailureCosts(plan.actions).not_run(action.uuid)
-                ],
+                "not_run_if_it_fails": [a.label for a in not_run],
                 "output": store.output(plan.uuid, action.uuid),
                 "attempts_made": [attempt_as_dict(a) for a in attempts],
             }
@@ -219,7 +240,7 @@ class ActionShow(Verb):
         from applier.cli.reporters.plan_table import console
 
         width = console(self.app.stdout).width
-        for line in described(plan, action, width):
+        for line in described(plan, action, not_run, width):
             self.say(line)
         for line in tried(action, attempts, width):
             self.say(line)

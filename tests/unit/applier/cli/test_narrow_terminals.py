@@ -125,7 +125,7 @@ def test_the_nodes_of_a_deployment_fit() -> None:
 
 def test_an_action_is_told_in_the_width_that_there_is() -> None:
     made = a_plan(state=ActionState.SUCCEEDED)
-    lines = list(actions.described(made, made.actions[1], 50))
+    lines = list(actions.described(made, made.actions[1], [], 50))
     assert max(map(len, lines)) <= 50
 
 

@@ -69,7 +69,7 @@ def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> 
     last = action("c", needs=("0f0f0f0f-2",), parents=("y", "0f0f0f0f-2"))
     made = plan(action("y"), action("z"), action("a"), action("b"), *joins, last)
     assert "nop   a b\n" in shown(made)
-    told = "\n".join(actions.described(made, last, 100))
+    told = "\n".join(actions.described(made, last, [], 100))
     assert "a (PENDING), b (PENDING)\n" in told
     assert "y (PENDING), z (PENDING)\n" in told + "\n"
     assert not {"ed33f458", "0f0f0f0f"} & set(re.findall(r"\w{8}", shown(made) + told))

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from scratch_database import run
 
+from applier.cli import actions
 from applier.cli.reporters import plan_table
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord
@@ -97,12 +98,13 @@ def test_nothing_is_kept_of_a_plan_that_is_not_long(store):
     assert store.long_plan(plan.uuid) is None
 
 
-def test_why_reads_a_part_until_a_forecast_is_asked_for(store, monkeypatch):
+def test_one_action_is_told_of_by_a_part_until_a_forecast_is_asked_for(store, monkeypatch):
     plan = chain_of(LONG)
     store.save_plan(plan)
     monkeypatch.setattr(store, "load_plan", lambda _: pytest.fail("the whole plan was loaded"))
-    part = store.load_part(plan.uuid, "first-1")
-    (action,) = (a for a in part.actions if a.uuid == "first-1")
+    part, action, _ = actions.described_by(store, plan.uuid, "first-1")
+    whole = list(actions.described(plan, action, [], 100))
+    assert list(actions.described(part, action, [], 100)) == whole
     told = explanation.explained(SimpleNamespace(plans=store), None, part, action, None)
     assert str(PlanState.RECOMMENDED) in told[1]
     assert "first-0, second-0" in told[2]
