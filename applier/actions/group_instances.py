@@ -36,7 +36,7 @@ _CONFIGURATION: schemas.Schema = {
     "type": "object",
     "description": "properties of a launch configuration, or a resource with type and properties",
     # Planners warn of a property that is not among these: no cloud makes use of it.
-    "properties": dict.fromkeys((*_FIELDS, *clouds.INSTANCE_FIELDS), True),
+    "properties": {name: {} for name in (*_FIELDS, *clouds.INSTANCE_FIELDS)},
 }
 
 

@@ -61,6 +61,8 @@ class Resolver(Conditions):
         self._given, self._hidden = given, hidden
         #: The names of parameters that are declared or used.
         self.known_parameters: set[str] = set(self._parameters)
+        #: The names of files that the template refers to, and that are not read.
+        self.files: set[str] = set()
 
     def wrong(self, text: str, path: Path) -> Any:
         """Append a mistake; return UNRESOLVED in place of the value."""
@@ -295,7 +297,10 @@ class Resolver(Conditions):
         return UNRESOLVED if self.value(argument, path) is UNRESOLVED else list(ZONES)
 
     def _file(self, argument: Any, path: Path) -> Any:
-        return f"${{file {argument}}}" if isinstance(argument, str) else self.wrong("a name", path)
+        if not isinstance(argument, str):
+            return self.wrong("a name", path)
+        self.files.add(argument)
+        return f"${{file {argument}}}"
 
 
 _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {

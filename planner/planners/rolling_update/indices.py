@@ -108,6 +108,9 @@ def _with_keys(
     A key is read from ``index``, from the name, or, in a group of deployments, from the id.
     """
     if old.removal is None and old.servers is None:
+        for i in [i for i, member in enumerate(members) if member.key is not None]:
+            text = "only members of a resource group, or of a group of deployments, have one"
+            mistakes.append(Mistake(text, (*path, i, "index")))
         return list(members), None
     by_name = _by_name(old, members)
     found = [m.key or by_name.get(m.id) or _key(old, m, by_name) for m in members]

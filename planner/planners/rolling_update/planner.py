@@ -124,6 +124,8 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         settings = _settings(document)
         told = [mistake for reader in readers for mistake in reader.mistakes]
         rolls, warned = ([], []) if told else decide(groups, settings, mistakes)
+        for name in sorted({name for reader in readers for name in reader.files}):
+            warned.append(f"get_file: {name} is not read, so a change of its content is not seen")
         mistakes[:0] = told or [mistake for reader in readers for mistake in reader.mistakes]
         gates, warnings = self._gates(document, mistakes)
         deadline = _deadline(document.get("deadline"), mistakes)

@@ -17,7 +17,7 @@ _FILE = {
 }
 _VALUES = {"type": "object", "description": "Values of the templates' parameters by name."}
 _TIME = ranges.NAME_OR_NULL
-_MEMBER = {
+_MEMBER: dict[str, Any] = {
     "type": "object",
     "required": ["id"],
     "additionalProperties": False,
@@ -27,15 +27,16 @@ _MEMBER = {
         "created_at": {**_TIME, "description": "The oldest go first."},
         "failed": {"type": "boolean", "description": "Not in service; goes before all others."},
         "current": {"type": "boolean", "description": "Has the new definition; stays."},
-        "index": {
-            **ranges.NAME,
-            "type": ["integer", "string"],
-            "minimum": 0,
-            "maximum": ranges.MOST,
-            "description": "In a resource group, or the name of its server in a deployment group.",
-        },
     },
 }
+_INDEX = {
+    **ranges.NAME,
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "maximum": ranges.MOST,
+    "description": "In a resource group, or the name of its server in a deployment group.",
+}
+_INDEXED = {**_MEMBER, "properties": {**_MEMBER["properties"], "index": _INDEX}}
 _COUNT = ranges.COUNT_OF_ONE_OR_MORE
 _DEFINITION: dict[str, Any] = {"type": "object", "propertyNames": ranges.NAME}
 _FROM_FACTS: dict[str, Any] = {
@@ -123,7 +124,7 @@ SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "required": ["members"],
                 "additionalProperties": False,
-                "properties": {"members": {"type": "array", "items": _MEMBER}},
+                "properties": {"members": {"type": "array", "items": _INDEXED}},
             },
         },
         "pause_first": {"type": "boolean", "description": "Pause before each batch, all of them."},
