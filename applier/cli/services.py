@@ -167,11 +167,9 @@ def leftover(job: FoundJob, plan: ActionPlan | None) -> Leftover:
     are needed until the end of the attempt is on record, and while the action is UNKNOWN. An
     attempt gets its permit before its start is on record: it is needed while the plan is ONGOING.
     """
-    from applier.machines.job_names import attempt_of
-
     if job.is_running:
         return Leftover.NO
-    attempt = attempt_of(job.folder)
+    attempt = job.attempt
     if attempt is None:
         return Leftover.YES
     if plan is None:
@@ -275,19 +273,14 @@ class _Listed(NamedTuple):
     @property
     def plan_uuid(self) -> str:
         """The uuid of the plan by the name of the job, empty if it belongs to no attempt."""
-        from applier.machines.job_names import attempt_of
-
-        attempt = attempt_of(self.job.folder)
-        return attempt.plan if attempt else ""
+        return self.job.attempt.plan if self.job.attempt else ""
 
     @property
     def processes(self) -> str:
         return " ".join(map(str, self.job.left))
 
     def row(self, *, short: bool) -> tuple[Any, ...]:
-        from applier.machines.job_names import attempt_of
-
-        where, attempt = self.where, attempt_of(self.job.folder)
+        where, attempt = self.where, self.job.attempt
         state = f"{self.job.state}" if self.job.code is None else f"ended {self.job.code}"
         if attempt is None:
             return where, "-", "-", "-", state
@@ -309,17 +302,15 @@ def _with_addresses(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -> list[_Listed]:
     """Return the jobs of this machine and of the nodes at these addresses.
 
-    Permits of attempts are included only if they are leftovers. Raises
-    ActionFailed if a node cannot be reached.
+    Permits are included only if they are leftovers. Raises ActionFailed if a node is not reached.
     """
-    from applier.machines.job_names import attempt_of, is_permit
+    from applier.machines.job_names import is_permit
 
     plans: dict[str, ActionPlan | None] = {}
     listed = []
     for address in [None, *addresses]:
         for job in _found_on(machines, address):
-            attempt = attempt_of(job.folder)
-            uuid = attempt.plan if attempt else ""
+            uuid = job.attempt.plan if job.attempt else ""
             if uuid not in plans:
                 plans[uuid] = _plan(session, uuid)
             found = leftover(job, plans[uuid])

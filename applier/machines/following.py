@@ -79,6 +79,8 @@ class Job(Protocol):
     host: str | None
     #: The time of its start, by ``time.monotonic``.
     began: float
+    #: Whether none of its processes runs any more: what comes is the rest of its output.
+    is_over: bool
 
     def pieces(self, tail: Tail) -> Generator[Piece]:
         """Yield its output from ``tail.seen`` on, and None in pauses, while a process of it runs.
@@ -112,6 +114,8 @@ def follow(
             if why is not None:
                 if until and time.monotonic() >= until:
                     break
+            elif job.is_over:
+                continue
             elif stop.is_set():
                 if let_go.is_set():
                     raise let_go_of(job.host)

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from applier.errors import ActionFailed, JobLost
+from applier.machines.job_names import AttemptName, attempt_of
 
 #: Above this, the exit code of a shell means a signal.
 _SIGNALLED = 128
@@ -76,6 +77,11 @@ class FoundJob:
     def may_be_left(self) -> bool:
         """Whether its wrapper does not run, but other processes of it may."""
         return self.state in (JobState.NONE, JobState.KILLED)
+
+    @property
+    def attempt(self) -> AttemptName | None:
+        """The attempt to which it belongs; None if it has none."""
+        return attempt_of(self.folder)
 
     @property
     def number(self) -> int:

@@ -94,6 +94,7 @@ class LocalJob(Job):
         self._folder = place / self._name.folder
         self._child: subprocess.Popen[bytes] | None = None
         self._out: FileIO | None = None
+        self.is_over = False
         self.began = time.monotonic()
 
     def run(
@@ -199,9 +200,9 @@ class LocalJob(Job):
         with opened or FileIO(self._folder / "out") as out, _Watched() as wrapper:
             out.seek(tail.seen)
             wrapper.watch(self._child.pid if self._child else None)
-            is_over, pause_s = False, POLL_S
-            while not is_over:
-                is_over = wrapper.has_ended(pause_s) and not self._goes_on(wrapper, pause_s)
+            self.is_over, pause_s = False, POLL_S
+            while not self.is_over:
+                self.is_over = wrapper.has_ended(pause_s) and not self._goes_on(wrapper, pause_s)
                 pause_s = min(2 * pause_s, LONGEST_POLL_S)
                 # No more than there is now: what it leaves running may print for ever.
                 size = os.fstat(out.fileno()).st_size

@@ -158,7 +158,7 @@ class RemoteJob(Job):
         self._jobs, self._patience_s = jobs, patience_s
         self._name = jobs.next()
         self.host: str | None = str(address)
-        self.began = time.monotonic()
+        self.began, self.is_over = time.monotonic(), False
         self._script: Callable[..., bytes] = partial(job_scripts.running, name=self._name)
         self._timeout_s: float | None = None
         #: Whether the job may have begun: a script was sent, or another applier ran the attempt.
@@ -247,7 +247,8 @@ class RemoteJob(Job):
     def _pieces(self, seen: int) -> Generator[Piece]:
         """Yield output from ``seen`` on, over a new channel, until the shell there has ended."""
         tag = uuid4().hex
-        self._has_answered, self._channel = False, None
+        self._has_answered = self.is_over = False
+        self._channel = None
         opening = self._connections.submit(self._address, partial(_opened, tag, self._connections))
         try:
             while not wait([opening], POLL_S).done:
@@ -273,7 +274,7 @@ class RemoteJob(Job):
     def _note(self, channel: Channel) -> None:
         if channel.words:
             self._is_known = self._has_answered = True
-            self._lost_at = None
+            self.is_over, self._lost_at = channel.words[0] != "begun", None
             self.began = min(self.began, time.monotonic() - channel.age_s)
 
     def _end_of(self, channel: Channel) -> FoundJob:

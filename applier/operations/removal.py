@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
-from applier.machines.job_names import attempt_of
 from applier.operations import Operator, claim
 from applier.store.entries import EndedPlan
 from applier.wording import count
@@ -75,7 +74,7 @@ def purge(
     entry = operator.entry("purge", f"ended before {before:%Y-%m-%d %H:%M} UTC")
     with closing(assembly.machines()) as machines:
         jobs = machines.listed(None)
-        of_plans = {a.plan for job in jobs if (a := attempt_of(job.folder))}
+        of_plans = {a.plan for job in jobs if (a := job.attempt)}
         gone: set[str] = set()
         try:
             for part in _parts(store, before):
@@ -93,7 +92,7 @@ def purge(
             left = [
                 job.folder
                 for job in jobs
-                if (a := attempt_of(job.folder)) and a.plan in gone and not job.is_running
+                if (a := job.attempt) and a.plan in gone and not job.is_running
             ]
             machines.remove(None, left, wait=True)
             if left:

@@ -63,6 +63,14 @@ class _Held:
     why: StopReason | None = None
     is_lost: bool = False
 
+    def tell(self, task: ActionTask) -> None:
+        """Stop its task if that is asked for; the next worker finds the commands of a lost job."""
+        if self.is_lost:
+            task.let_go()
+            task.stop.set()
+        elif self.why is not None:
+            task.stop_for(self.why)
+
 
 class JobRunner:
     """Carries out jobs, each in the thread that calls :meth:`perform`, until they have ended.
@@ -132,33 +140,25 @@ class JobRunner:
 
         If its action has not begun, return False, and stop the action when it begins.
         """
-        with self._lock:
-            held = self._held.get(job.token or "")
-            if held is None or held.why is not None:
-                return False
-            held.why = why
-            task = held.task
-            if task is None:
-                return False
-            task.stop_for(why)
-        with log_fields.about(plan=job.key.plan):
-            start_abort(task)
-        return True
+        return self._interrupt(job, why)
 
     def lose(self, job: HeldJob) -> bool:
         """Give up a job that may be lost; return whether it runs and was not given up before.
 
-        Its action is aborted. Its commands go on, so that the next worker can find them.
+        Its action is aborted, and its commands go on.
         """
+        return self._interrupt(job, None)
+
+    def _interrupt(self, job: HeldJob, why: StopReason | None) -> bool:
+        """Stop a job, or give it up if ``why`` is None, unless that was done before."""
         with self._lock:
             held = self._held.get(job.token or "")
-            if held is None or held.is_lost:
+            if held is None or (held.is_lost if why is None else held.why is not None):
                 return False
-            held.is_lost = True
-            task = held.task
-            if task is None:
+            held.is_lost, held.why = held.is_lost or why is None, held.why or why
+            if (task := held.task) is None:
                 return False
-            _let_go(task)
+            held.tell(task)
         with log_fields.about(plan=job.key.plan):
             start_abort(task)
         return True
@@ -226,7 +226,9 @@ class JobRunner:
                 task.forget()
                 held.is_lost = True
                 return None, _report(key, ActionState.UNKNOWN, "its lease ran out before it began")
-        self._begin(held, task, taken.stop)
+        with self._lock:
+            held.task, held.why = task, held.why or taken.stop
+            held.tell(task)
         return task, task.execute()
 
     def _is_still_held(self, key: AttemptKey, token: str, asked_at: float) -> bool:
@@ -272,14 +274,6 @@ class JobRunner:
         on any more. After some time any worker verifies the others.
         """
         return not may_be_at_work(process_of(lost_worker), key.action)
-
-    def _begin(self, held: _Held, task: ActionTask, why: StopReason | None) -> None:
-        with self._lock:
-            held.task, held.why = task, held.why or why
-            if held.is_lost:
-                _let_go(task)
-            elif held.why is not None:
-                task.stop_for(held.why)
 
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
@@ -338,11 +332,6 @@ def _claimant(worker: str | None) -> Claimant | None:
         return Claimant(host=host, pid=int(pid), user="")
     except ValueError:
         return None
-
-
-def _let_go(task: ActionTask) -> None:
-    task.let_go()
-    task.stop.set()
 
 
 def _report(

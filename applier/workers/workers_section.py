@@ -41,7 +41,10 @@ def require(conf: cfg.ConfigOpts) -> None:
             f"{place}: workers need a record on a server, postgresql:// or mysql://; "
             "a SQLite file has one writer at a time, and is on one machine"
         )
-    _require_address(conf.workers.broker)
+    try:
+        option_types.broker(conf.workers.broker or "")
+    except ValueError as reason:
+        raise ConfigurationError(f"[workers] broker: {reason}") from None
     ca_file = conf.workers.broker_ca_file
     if ca_file and not os.access(ca_file, os.R_OK):
         raise ConfigurationError(
@@ -50,23 +53,10 @@ def require(conf: cfg.ConfigOpts) -> None:
     if not conf.workers.queues or not all(conf.workers.queues):
         place = place_of(conf, "workers", "queues")
         raise ConfigurationError(f"{place}: name at least one queue")
-    _celery()
-
-
-def _require_address(broker: str | None) -> None:
-    """Raise ConfigurationError if this is not the URL of a broker."""
     try:
-        option_types.broker(broker or "")
-    except ValueError as reason:
-        raise ConfigurationError(f"[workers] broker: {reason}") from None
-
-
-def _celery() -> object:
-    try:
-        from applier.workers import celery_app
+        from applier.workers import celery_app  # noqa: F401
     except ImportError:
         raise ConfigurationError(str(MissingExtra("[workers]", "workers"))) from None
-    return celery_app
 
 
 def remote_runs(conf: cfg.ConfigOpts, store: SqlStore, cloud: Callable[[], str]) -> RemoteRuns:

@@ -73,6 +73,13 @@ def test_one_that_has_ended_is_not_started_again(place, tmp_path):
     assert (tmp_path / "ran").read_text() == "once\n"
 
 
+def test_one_that_had_ended_by_itself_was_not_stopped(place):
+    run(place, "echo said; exit 3")
+    stop = threading.Event()
+    ended = run(place, "exit 9", stop=stop, output=lambda _: stop.set())
+    assert (ended.code, ended.why, ended.last_line) == (3, None, "said")
+
+
 #: Prints much more than is kept, and then a line once its output has been dropped and it may.
 FLOOD = """head -c 100000000 /dev/zero | tr '\\0' x
 while [ ! -e {go} ]; do sleep 0.02; done; echo; echo end"""
