@@ -34,7 +34,7 @@ TESTS = {
     " tests/property/test_scheduler_troubles.py tests/property/test_slack.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"
     " tests/unit/applier/run/test_runner_faults.py tests/contract/test_engines.py"
-    " tests/contract/test_executors.py tests/property/test_engine_oracle.py",
+    " tests/contract/test_executors.py",
     "applier/run": "tests/unit/applier/run tests/unit/applier/service"
     " tests/property/test_life_of_a_plan.py",
     "applier/storage": "tests/unit/applier/storage tests/contract/test_stores.py"
@@ -47,7 +47,7 @@ TESTS = {
     "planner/planners/deployment": "tests/unit/planner/planners/test_deployment.py"
     " tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/unit/planner/test_deployment_graphs.py tests/property/test_deployments.py"
-    " tests/property/test_role_based.py tests/property/test_deployment_agrees.py",
+    " tests/property/test_role_based.py",
     "planner/planners/rolling_update": "tests/unit/planner/planners/rolling_update"
     " tests/unit/planner/planners/test_fields.py tests/unit/planner/test_cases.py"
     " tests/property/test_rolling_update.py",

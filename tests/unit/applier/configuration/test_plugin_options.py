@@ -96,30 +96,18 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(tmp_path):
     assert str(refused.value) == place + "Should be less than or equal to 10"
 
 
-@pytest.mark.parametrize("name", ["retries", "retry_delay_s", "timeout_s", "estimate_s"])
-def test_an_option_that_every_type_has_cannot_be_declared(tmp_path, name):
-    class Twice(Siren):
-        OPTIONS = (cfg.IntOpt(name, help="Mine."),)
-
-    with pytest.raises(BrokenPlugin, match=f"'siren'.*'{name}'"):
-        action_options(read(tmp_path, ""), {"siren": Twice})["siren"]
-
-
-@pytest.mark.parametrize("options", [("volume",), {"volume": 3}, 7, iter(Siren.OPTIONS)])
-def test_options_that_are_none_of_oslo_config_are_refused(tmp_path, options):
-    class Other(Siren):
-        OPTIONS = options
-
-    with pytest.raises(BrokenPlugin, match="its OPTIONS are not a list"):
-        action_options(read(tmp_path, ""), {"siren": Other})["siren"]
-
-
-def test_two_options_of_one_name_are_refused_with_the_plugin(tmp_path):
-    class Twice(Siren):
-        OPTIONS = (*Siren.OPTIONS, cfg.IntOpt("dial_out", help="Mine."))
-
-    with pytest.raises(BrokenPlugin, match=r"'siren' .* two options 'dial_out'$"):
-        action_options(read(tmp_path, ""), {"siren": Twice})["siren"]
+def test_options_that_cannot_be_declared_are_refused_with_the_plugin(tmp_path):
+    every_type_has = ("retries", "retry_delay_s", "timeout_s", "estimate_s")
+    no_list = (("volume",), {"volume": 3}, 7, iter(Siren.OPTIONS))
+    twice = (*Siren.OPTIONS, cfg.IntOpt("dial_out", help="Mine."))
+    for options, said in (
+        *(((cfg.IntOpt(name, help="Mine."),), f"'siren'.*'{name}'") for name in every_type_has),
+        *((options, "its OPTIONS are not a list") for options in no_list),
+        (twice, r"'siren' .* two options 'dial_out'$"),
+    ):
+        other = type("Other", (Siren,), {"OPTIONS": options})
+        with pytest.raises(BrokenPlugin, match=said):
+            action_options(read(tmp_path, ""), {"siren": other})["siren"]
 
 
 class Strict(Siren):
@@ -159,15 +147,10 @@ def trial(open_trial, tmp_path):
 GIVEN = {"volume": 9, "dial_out": ""}
 
 
-def test_precheck_and_execute_are_given_the_options(trial, tmp_path, heard):
+def test_precheck_execute_and_verify_are_given_the_options(trial, heard):
     assert trial(plan()).run() is PlanState.SUCCEEDED
-    assert heard == [("precheck", GIVEN), ("execute", GIVEN)]
-
-
-def test_verify_is_given_the_options(trial, heard):
-    made = plan(state=ActionState.UNKNOWN, attempts=1)
-    assert trial(made).run() is PlanState.SUCCEEDED
-    assert heard == [("verify", GIVEN)]
+    assert trial(plan(state=ActionState.UNKNOWN, attempts=1)).run() is PlanState.SUCCEEDED
+    assert heard == [("precheck", GIVEN), ("execute", GIVEN), ("verify", GIVEN)]
 
 
 def test_a_revert_is_given_the_options_of_the_type_that_it_undoes(trial, heard, monkeypatch):

@@ -345,16 +345,6 @@ def test_a_cancel_is_finished_only_once_the_jobs_of_the_plan_could_be_asked_for(
     assert trial.store.load_plan(uuid).state is PlanState.CANCELLED
 
 
-def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once(make_trial):
-    trial = make_trial(heartbeat_interval_s=3600.0)
-    uuid = trial.pending()
-    gone = ME._replace(pid=2**22 + 1)
-    trial.store.claim_plan(uuid, gone, now=datetime.now(UTC))
-    resumed = happens(trial, "resume_plan", times=1)
-    with trial:
-        assert resumed.wait(PATIENCE_S)
-
-
 def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog):
     """While nobody can write a heartbeat, nobody is taken for dead."""
     trial, now = make_trial(heartbeat_interval_s=0.02), [0.0]
