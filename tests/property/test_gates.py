@@ -115,13 +115,20 @@ class Story:
 
 @often
 @given(seeds)
-def test_without_collecting_it_is_what_rescanning_gives(seed):
+def test_without_collecting_it_is_what_rescanning_gives_and_why_is_what_lacks(seed):
     story = Story(seed, patience=NEVER)
     for _ in story.events(200):
         while (expected := story.reference.take()) is not None:
             assert story.gates.take() == expected
             story.running.append(expected)
         assert story.gates.take() is None
+        for key in story.reference.waiting:
+            token = story.gates.why(key)
+            if token is None:
+                assert story.reference.fits(key)
+                assert not story.gates.idle
+            else:
+                assert story.reference.held[token] == story.reference.limit(token)
 
 
 @often
@@ -149,37 +156,10 @@ def test_what_fits_and_does_not_start_lacks_what_the_collector_keeps(seed):
             kept = {story.gates.why(key) for key in fitting}
             assert None not in kept, "something fits, and nothing keeps it"
             assert len(kept) <= 3, "the collector keeps less than all of its four tokens"
-
-
-@often
-@given(seeds)
-def test_why_is_the_token_that_lacks_or_a_worker(seed):
-    story = Story(seed, patience=NEVER)
-    for _ in story.events(100):
-        while (key := story.gates.take()) is not None:
-            story.reference.take()
-            story.running.append(key)
-        for key in story.reference.waiting:
-            token = story.gates.why(key)
-            if token is None:
-                assert story.reference.fits(key)
-                assert not story.gates.idle
-            else:
-                assert story.reference.held[token] == story.reference.limit(token)
-
-
-@often
-@given(seeds)
-def test_who_waits_alone_lacks_what_runs_and_not_what_it_keeps_itself(seed):
-    story = Story(seed, patience=1)
-    for _ in story.events(100):
-        while (key := story.gates.take()) is not None:
-            story.reference.start(key)
-            story.running.append(key)
         if len(story.reference.waiting) == 1:
             (token,) = {story.gates.why(key) for key in story.reference.waiting}
-            held = story.reference.held
-            assert token is None or held[token] == story.reference.limit(token)
+            alone = token is None or story.reference.held[token] == story.reference.limit(token)
+            assert alone, "it lacks what it keeps itself"
 
 
 def test_who_needs_no_worker_does_not_wait_for_one_behind_another_of_its_token():

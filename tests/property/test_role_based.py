@@ -139,47 +139,31 @@ def test_each_task_runs_once_on_each_node_of_its_roles_and_groups(document: Docu
 
 @FLEETING
 @given(deployments())
-def test_the_tasks_of_a_node_run_one_after_another(document: Document) -> None:
-    found = planned(document)
-    before = earlier(found)
-    for tasks in by_node(found).values():
-        assert all(one in before[other] for one, other in combinations(tasks, 2))
-
-
-@FLEETING
-@given(deployments())
-def test_what_is_before_the_groups_runs_first_and_what_is_after_them_last(
+def test_tasks_run_in_the_order_of_parts_groups_and_nodes_and_a_failure_stops_its_node(
     document: Document,
 ) -> None:
-    before = earlier(planned(document))
-    for name, names in before.items():
-        assert all(part(other) <= part(name) for other in names)
-        assert names >= {other for other in before if part(other) < part(name)}
-
-
-@FLEETING
-@given(deployments())
-def test_a_failure_stops_its_node_and_before_the_groups_all_nodes(document: Document) -> None:
     found = planned(document)
     before, needed = earlier(found), earlier(found, only_needs=True)
+    for tasks in by_node(found).values():
+        assert all(one in before[other] for one, other in combinations(tasks, 2))
     for name, all_before in before.items():
+        assert all(part(other) <= part(name) for other in all_before)
+        assert all_before >= {other for other in before if part(other) < part(name)}
+        # Before the groups a failure stops all nodes.
         node = name.partition("/")[0]
         wanted = {x for x in all_before if part(x) == 0 or x.partition("/")[0] == node}
         assert needed[name] == wanted
-
-
-@FLEETING
-@given(deployments())
-def test_a_group_waits_for_the_groups_that_it_requires(document: Document) -> None:
-    found = planned(document)
-    before = earlier(found)
     groups: dict[str, list[str]] = defaultdict(list)
     for action in tasks_of(found):
         groups[stage(action)[1]].append(action.label)
     for task in document["tasks"]:
         for required in task["requires"] if task["type"] == "group" else ():
             for name in groups[task["id"]]:
-                assert before[name] >= set(groups[required])
+                assert before[name] >= set(groups[required]), "a group waits for another"
+    kinds = [a.label for a in tasks_of(found) if part(a.label) != 1]
+    for one, other in combinations(kinds, 2):
+        same = one.partition("/")[2] == other.partition("/")[2]
+        assert (one in before[other]) != same, "outside of groups, task by task on all nodes"
 
 
 @FLEETING
@@ -216,16 +200,3 @@ def test_a_node_runs_the_tasks_of_a_stage_in_the_order_that_they_require(
         runs[uid, stage(action)].append(task_id)
     for names in runs.values():
         assert not any(nx.has_path(required, two, one) for one, two in combinations(names, 2))
-
-
-@FLEETING
-@given(deployments())
-def test_the_tasks_before_the_groups_run_one_after_another_on_all_nodes(
-    document: Document,
-) -> None:
-    found = planned(document)
-    before = earlier(found)
-    kinds = [a.label for a in tasks_of(found) if part(a.label) != 1]
-    for one, other in combinations(kinds, 2):
-        same = one.partition("/")[2] == other.partition("/")[2]
-        assert (one in before[other]) != same

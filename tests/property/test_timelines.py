@@ -113,43 +113,28 @@ def bars(done: Chart) -> list[Bar]:
 
 
 @given(made())
-def test_each_action_is_in_one_bar_with_others_in_its_state(
+def test_each_action_is_in_one_bar_of_its_state_and_nothing_overlaps_or_is_off_the_axis(
     case: tuple[ActionPlan, Times, Chart],
 ) -> None:
-    plan, _, done = case
-    drawn = [action.uuid for bar in bars(done) for action in bar.actions]
+    plan, found, done = case
+    every = bars(done)
+    drawn = [action.uuid for bar in every for action in bar.actions]
     assert sorted(drawn) == sorted(a.uuid for a in plan.actions if a.action_type != JOIN)
-    assert all(len({action.state for action in bar.actions}) == 1 for bar in bars(done))
-
-
-@given(made())
-def test_the_bars_of_a_row_never_overlap_nor_do_their_planned_times(
-    case: tuple[ActionPlan, Times, Chart],
-) -> None:
-    _, _, done = case
-    for lane in done.lanes:
-        for row in lane.rows:
-            for first, second in pairwise(row):
-                assert max(first.end_s, first.first_s + done.least_s) <= second.first_s
-            planned = sorted(bar.planned for bar in row if bar.planned)
-            assert all(a.end_s <= b.start_s for a, b in pairwise(planned))
-
-
-@given(made())
-def test_times_and_waits_are_on_the_axis(case: tuple[ActionPlan, Times, Chart]) -> None:
-    _, found, done = case
-    for bar in bars(done):
+    assert all(len({action.state for action in bar.actions}) == 1 for bar in every)
+    for row in (row for lane in done.lanes for row in lane.rows):
+        for first, second in pairwise(row):
+            assert max(first.end_s, first.first_s + done.least_s) <= second.first_s
+        planned = sorted(bar.planned for bar in row if bar.planned)
+        assert all(a.end_s <= b.start_s for a, b in pairwise(planned))
+    for bar in every:
         known: Sequence[TimeSpan | Wait] = [*bar.waits, *bar.earlier]
         known = [*known, TimeSpan(bar.start_s, bar.end_s), *([bar.planned] if bar.planned else [])]
-        for one in known:
-            assert 0 <= one.start_s <= one.end_s <= done.span_s
+        assert all(0 <= one.start_s <= one.end_s <= done.span_s for one in known)
         assert all(wait.end_s <= bar.end_s for wait in bar.waits)
-        for first, second in pairwise(bar.waits):
-            assert first.end_s <= second.start_s
-    for uuid, interval in found.intervals.items():
-        inside = next(bar for bar in bars(done) if uuid in {a.uuid for a in bar.actions})
-        assert inside.first_s <= interval.start_s
-        assert interval.end_s <= inside.end_s
+        assert all(first.end_s <= second.start_s for first, second in pairwise(bar.waits))
+        for interval in (found.intervals[a.uuid] for a in bar.actions if a.uuid in found.intervals):
+            assert bar.first_s <= interval.start_s
+            assert interval.end_s <= bar.end_s
 
 
 @given(made(), st.sampled_from([400, 1000]))
