@@ -68,17 +68,6 @@ def test_a_damaged_file_is_named_with_what_helps(path, text, why):
     assert path.read_bytes() == (text if isinstance(text, bytes) else text.encode())
 
 
-def test_a_file_that_is_damaged_later_is_found_too(path):
-    file = WorldFile(path)
-    file.read()
-    path.write_text(path.read_text()[:-20])
-    with pytest.raises(ConfigurationError, match="is damaged"):
-        file.read()
-    path.write_text("[]")
-    with pytest.raises(ConfigurationError, match="is damaged"):
-        file.read()
-
-
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match=r"cloud\.json: Not a directory"):
@@ -86,30 +75,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(ConfigurationError, match="folder: Is a directory"):
         WorldFile(tmp_path / "folder").read()
-
-
-@pytest.mark.slow
-def test_readers_never_see_half_a_file(path):
-    file, done, seen = WorldFile(path), threading.Event(), []
-    reading = threading.Semaphore(0)
-    file.read()
-
-    def look() -> None:
-        while not done.is_set():
-            seen.append(len(file.read()["hosts"]))
-            reading.release()
-
-    readers = [threading.Thread(target=look) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-        assert reading.acquire(timeout=120)
-    for number in range(60):
-        with file.changing() as world:
-            world["hosts"]["compute-1"]["labels"] = {"number": str(number) * (number % 7)}
-    done.set()
-    for reader in readers:
-        reader.join()
-    assert set(seen) == {4}
 
 
 @pytest.mark.slow

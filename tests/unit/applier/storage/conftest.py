@@ -27,3 +27,15 @@ def record_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     url: str = request.getfixturevalue(request.param)
     empty_record_on(url)
     return url
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return the path of a record in a file that is not there yet."""
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def url(path: Path) -> str:
+    """Return its URL."""
+    return f"sqlite:///{path}"

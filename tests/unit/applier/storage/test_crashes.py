@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record on SQLite when the process is killed or the disk is full: whole batches or nothing."""
+"""The record on SQLite when the process is killed: whole batches or nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 from store_checks import running_plans
-from store_checks.running_plans import LATER, NOW, claimed, starts, succeeds
+from store_checks.running_plans import claimed
 
-from applier.errors import StoreError
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
-from planner.plan.states import ActionState, PlanState
+from planner.plan.states import ActionState
 
 pytestmark = pytest.mark.slow
 
@@ -90,39 +89,3 @@ def acknowledged(url, uuid, claim, batches, more_s):
         lines = writer.stdout.read().splitlines()
     assert writer.returncode == -signal.SIGKILL
     return int(lines[-1]) if lines else batches
-
-
-def test_a_file_that_may_not_grow_stops_the_record_and_breaks_nothing(tmp_path):
-    with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
-        with store._database.read() as transaction:
-            database = transaction._connection.driver
-
-        def bound(pages):
-            database.execute(f"PRAGMA max_page_count = {pages}")
-
-        def stop():
-            (pages,) = database.execute("PRAGMA page_count").fetchone()
-            bound(pages)
-
-        fill_and_free(store, stop, lambda: bound(2**30))
-
-
-def fill_and_free(store, stop, free):
-    """Write until there is no room, see that nothing is there in halves, and go on."""
-    plan = new_plan(*map(str, range(100)))
-    claim = claimed(store, plan)
-    first, *rest = plan.actions
-    store.commit(plan.uuid, claim, [starts(first)], now=NOW)
-    stop()
-    batch = [succeeds(first, output="o" * 60_000), *map(starts, rest)]
-    before = store.load_plan(plan.uuid)
-    for _ in range(3):
-        with pytest.raises(StoreError, match="disk is full"):
-            store.commit(plan.uuid, claim, batch, now=LATER)
-    assert store.load_plan(plan.uuid) == before
-    assert len(store.attempts(plan.uuid, first.uuid)) == 1
-    free()
-    store.commit(plan.uuid, claim, batch, now=LATER)
-    states = [action.state for action in store.load_plan(plan.uuid).actions]
-    assert states == [ActionState.SUCCEEDED, *[ActionState.ONGOING] * 99]
-    store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=LATER)

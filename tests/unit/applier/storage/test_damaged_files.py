@@ -30,16 +30,6 @@ from planner.plan.states import PlanState
 PAGE = 4096
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "plans.db"
-
-
-@pytest.fixture
-def url(path):
-    return f"sqlite:///{path}"
-
-
 def change(path, column, value):
     """Change a column of the second plan."""
     with closing(sqlite3.connect(path)) as database:

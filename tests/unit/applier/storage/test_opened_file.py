@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from applier.errors import StoreError
-from applier.storage import lock_holders, schema_version
+from applier.storage import schema_version
 from applier.storage.connection import parse
-from applier.storage.lock_holders import Holder
 from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.unwritable import Unwritable
 from applier.testing.sample_plans import new_plan
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "plans.db"
 
 
 def is_open(path):
@@ -56,35 +48,6 @@ def test_a_file_that_cannot_be_written_is_open_only_while_it_is_read(path):
     with unwritable.read():
         assert is_open(path)
     assert not is_open(path)
-
-
-@pytest.mark.parametrize(
-    ("stopped", "told_after_s"), [(True, lock_holders.SOON_S), (False, schema_version.LONGEST_S)]
-)
-def test_who_waits_in_vain_is_told_who_locks_the_folder(path, monkeypatch, stopped, told_after_s):
-    """Soon if that process is stopped, else after half a minute."""
-    url, began, asked = parse(f"sqlite:///{path}"), time.monotonic(), []
-    clock = SimpleNamespace(now=began)
-
-    def holder(folder):
-        asked.append(folder)
-        return Holder(7, "another applier", stopped)
-
-    def wait(seconds):
-        clock.now += 100 * seconds
-
-    monkeypatch.setattr(schema_version, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(schema_version, "_NEVER", SimpleNamespace(wait=wait))
-    monkeypatch.setattr(lock_holders, "of_folder", holder)
-    with (
-        schema_version.alone(url),
-        pytest.raises(StoreError, match="is locked; process 7") as told,
-        schema_version.alone(url),
-    ):
-        raise AssertionError("it was not locked out")
-    assert str(path.parent) in str(told.value)
-    assert told_after_s <= clock.now - began <= told_after_s + lock_holders.SOON_S + 2
-    assert len(asked) <= told_after_s / lock_holders.SOON_S, "the table of locks is read seldom"
 
 
 # A record whose file is removed, replaced or put back while a store uses it.

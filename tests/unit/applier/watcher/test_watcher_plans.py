@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watcher's rows as an action plan."""
+"""Watcher's rows as an action plan, plans of ours as its rows, and its option of touches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 from applier.actions.instance_moves import Migrate
 from applier.actions.instances import Shelve
 from applier.store import Attempt
-from applier.watcher.plans import plan_of
+from applier.watcher.engine_options import TouchesTable
+from applier.watcher.plans import action_rows, plan_of
 from planner.errors import InvalidPlan
+from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch
 from planner.plan.states import ActionState, PlanState
 
 TYPES = {"migrate": Migrate, "shelve": Shelve}
@@ -95,3 +97,62 @@ def test_attempts_tell_what_is_in_doubt_and_when_it_began():
         ActionState.FAILED,
     ]
     assert (a.attempts, b.started_at, b.ended_at, c.attempts) == (1, AT, None, 0)
+
+
+# Plans of ours as rows of Watcher: joins flattened, needs among the parents.
+
+
+def made_of(*actions: Action) -> ActionPlan:
+    return ActionPlan(uuid="p", planner="weight", actions=actions)
+
+
+def test_what_follows_a_join_follows_all_before_it() -> None:
+    made = made_of(
+        Action(uuid="a", action_type="nop"),
+        Action(uuid="b", action_type="nop"),
+        Action(uuid="j", action_type=JOIN, parents=("a", "b")),
+        Action(uuid="c", action_type="nop", parents=("j",)),
+        Action(uuid="k", action_type=JOIN, parents=("j", "c")),
+        Action(uuid="d", action_type="nop", parents=("k",), needs=("b",)),
+    )
+    found = {row["uuid"]: row["parents"] for row in action_rows(made)}
+    assert found == {"a": [], "b": [], "c": ["a", "b"], "d": ["a", "b", "c"]}
+
+
+def test_needs_stand_among_the_parents_once() -> None:
+    made = made_of(
+        Action(uuid="a", action_type="nop"),
+        Action(uuid="b", action_type="nop"),
+        Action(uuid="c", action_type="nop", parents=("a",), needs=("a", "b")),
+    )
+    assert action_rows(made)[2]["parents"] == ["a", "b"]
+    assert {row["state"] for row in action_rows(made)} == {"PENDING"}
+
+
+# The option ``touches`` of the engine inside Watcher.
+
+
+def test_types_stand_on_lines_or_between_semicolons():
+    table = TouchesTable()(
+        "rack: instance:{resource_id}, leaves node:{from}\nother: node:{host}; third: volume:v1"
+    )
+    assert list(table) == ["rack", "other", "third"]
+    assert table["rack"].of({"resource_id": "i1", "from": "c1"}) == (
+        Touch("instance:i1"),
+        Touch("node:c1", Effect.LEAVES),
+    )
+    assert TouchesTable()(TouchesTable()._formatter(table)) == table
+
+
+def test_a_touch_whose_parameter_is_missing_is_left_out():
+    table = TouchesTable()("rack: instance:{resource_id}, node:{host}")
+    assert table["rack"].of({"resource_id": "i1", "host": None}) == (Touch("instance:i1"),)
+
+
+def test_all_mistakes_are_named():
+    with pytest.raises(ValueError, match="eats") as refusal:
+        TouchesTable()("rack: eats node:{host}; nothing; two: node:a; two: node:b")
+    text = str(refusal.value)
+    assert "'eats node:{host}' is not a touch" in text
+    assert "'nothing' is not TYPE" in text
+    assert "two has two entries" in text
