@@ -28,7 +28,7 @@ PARAMETERS = {"action_type": "change_nova_service_state", "parameters": DISABLE}
 
 
 @pytest.fixture
-def cloud(tmp_path):
+def disabled(tmp_path):
     cloud = SimulatedCloud(tmp_path / "cloud.json", speed=1000)
     cloud.set_service_status("compute-1", "disabled", None, threading.Event())
     return cloud
@@ -39,14 +39,14 @@ def revert(cloud, **parameters):
     return Revert({**PARAMETERS, **parameters}, context)
 
 
-def test_it_undoes_and_can_tell_whether_it_has(cloud):
-    work = revert(cloud)
+def test_it_undoes_and_can_tell_whether_it_has(disabled):
+    work = revert(disabled)
     work.precheck()
     assert work.verify() is Verified.NOT_DONE
     assert work.execute(threading.Event()) is Outcome.CHANGED
-    assert cloud.service("compute-1")["status"] == "enabled"
+    assert disabled.service("compute-1")["status"] == "enabled"
     assert work.verify() is Verified.DONE
-    assert revert(cloud).execute(threading.Event()) is Outcome.OK
+    assert revert(disabled).execute(threading.Event()) is Outcome.OK
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_it_touches_what_the_other_touches_the_other_way_round():
     ("name", "why"),
     [("nop", "nop cannot be undone"), ("revert", "no action type"), ("gone", "no action type")],
 )
-def test_what_cannot_be_undone_is_refused_before_anything_is_done(cloud, name, why):
+def test_what_cannot_be_undone_is_refused_before_anything_is_done(disabled, name, why):
     with pytest.raises(ActionFailed, match=why):
-        revert(cloud, action_type=name).precheck()
+        revert(disabled, action_type=name).precheck()
 
 
 SERVER = {"resource_id": "6a1f0001-0000-4000-8000-000000000001", "resource_name": "web-1"}
