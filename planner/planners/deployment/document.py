@@ -56,7 +56,7 @@ class DeploymentReader:
         self._document, self._surroundings = document, surroundings
         self._patterns = Patterns(exact=document.get("names") == "exact")
         self._settings = document.get("settings") or {}
-        self._placeholders = Placeholders(document.get("placeholders") or {})
+        self._placeholders = Placeholders(document.get("placeholders") or {}, self._settings)
         self._checker = ParameterChecker(surroundings)
         self._mistakes: list[Mistake] = []
         self._without_value, self._warnings, self._ignored = Told(), Told(), Told()

@@ -7,16 +7,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: What Fuel replaces. Any other text between braces is left as it is, unless it has a value.
-FUELS = ("CLUSTER_ID", "CN_HOSTNAME", "MASTER_IP", "OPENSTACK_VERSION")
+#: What Fuel replaces, and where its settings have the value. Any other text between braces is left
+#: as it is, unless the document has a value for it.
+FUELS = {
+    "CLUSTER_ID": ("cluster", "id"),
+    "CN_HOSTNAME": ("public_ssl", "hostname"),
+    "MASTER_IP": ("master_ip",),
+    "OPENSTACK_VERSION": ("openstack_version",),
+}
 
 
 class Placeholders:
-    """The values of placeholders: those of the document."""
+    """The values of placeholders: those of the document, else those in its settings."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-        names = "|".join(map(re.escape, {**dict.fromkeys(FUELS), **values}))
+    def __init__(self, values: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        known = {name: _at(settings, place) for name, place in FUELS.items()}
+        self._values = {k: v for k, v in known.items() if v is not None} | {**values}
+        names = "|".join(map(re.escape, {**FUELS, **values}))
         self._pattern = re.compile(rf"(?<![${{])\{{({names})\}}")
 
     def replaced(self, value: Any, missing: Callable[[str], None]) -> Any:
@@ -24,9 +31,10 @@ class Placeholders:
 
         One without a value is passed to ``missing``, and left. ``${NAME}``, of a shell, is none.
 
-        >>> Placeholders({"A": 1}).replaced(["x{A}", "${A} {B}", "{MASTER_IP}"], print)
+        >>> known = Placeholders({"A": 1}, {"cluster": {"id": 7}})
+        >>> known.replaced(["x{A} {CLUSTER_ID}", "${A} {B}", "{MASTER_IP}"], print)
         MASTER_IP
-        ['x1', '${A} {B}', '{MASTER_IP}']
+        ['x1 7', '${A} {B}', '{MASTER_IP}']
         """
         if isinstance(value, Mapping):
             return {key: self.replaced(inner, missing) for key, inner in value.items()}
@@ -42,3 +50,9 @@ class Placeholders:
             return str(self._values[found[1]])
 
         return value
+
+
+def _at(settings: Any, place: tuple[str, ...]) -> Any:
+    for name in place:
+        settings = settings.get(name) if isinstance(settings, Mapping) else None
+    return settings if isinstance(settings, str | int | float) else None
