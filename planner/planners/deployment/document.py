@@ -111,7 +111,7 @@ class DeploymentReader:
         strategy, most = self._strategy(raw, path)
         parameters, kind = translated(raw), raw["type"]
         values = self._with_placeholders(parameters.values, path)
-        skipped = self._skipped(raw, path)
+        skipped, expression = self._condition(raw, path)
         if kind in FOREIGN and not self._checker.offers(kind):
             why = f"no plugin offers the action type {kind!r}"
             self._warn(f"{why}: tasks of this type are skipped", (*path, "type"))
@@ -136,7 +136,7 @@ class DeploymentReader:
             strategy=strategy,
             most=most,
             skipped=skipped,
-            expression=_expression(raw.get("condition")),
+            expression=expression,
             fault_tolerance=raw.get("fault_tolerance", given.get("fault_tolerance")),
             parameters=values,
             timeout_s=self._number(parameters.timeout, (*path, "parameters", "timeout")),
@@ -255,18 +255,20 @@ class DeploymentReader:
         parallel: tuple[str, int | None] = ("parallel", None)
         return self._read(task_fields.strategy, value, at, parallel)
 
-    def _skipped(self, raw: Mapping[str, Any], path: Path) -> str | None:
+    def _condition(self, raw: Mapping[str, Any], path: Path) -> tuple[str | None, str | None]:
+        """Return why a task is skipped, and the expression that decides that on each node."""
         if raw["type"] == "skipped":
-            return "a task of type skipped"
+            return "a task of type skipped", None
         value, at = raw.get("condition"), (*path, "condition")
         text = value["yaql_exp"] if is_expression(value) else value
         if text is None or isinstance(text, bool) or task_fields.is_boolean(text):
             false = text is False or str(text).strip().lower() == "false"
-            return "its condition is false" if false else None
+            return "its condition is false" if false else None, None
+        if is_expression(value):
+            return None, str(text)
         if not isinstance(value, str):
-            if not is_expression(value):
-                self._wrong("a condition is a text such as settings:a.b == true", at)
-            return None
+            self._wrong("a condition is a text such as settings:a.b == true", at)
+            return None, None
 
         def missing(place: str) -> None:
             self._warn(f"the settings have no {place!r}: null is assumed", at)
@@ -275,8 +277,8 @@ class DeploymentReader:
             holds = Condition(value).holds(self._settings, missing)
         except InvalidCondition as reason:
             self._wrong(f"not a condition: {reason}", at)
-            return None
-        return None if holds else f"its condition is false: {' '.join(value.split())}"
+            return None, None
+        return None if holds else f"its condition is false: {' '.join(value.split())}", None
 
     def _nodes(self) -> list[Node]:
         nodes = []
@@ -327,14 +329,6 @@ class DeploymentReader:
         if earlier.planner != "deployment":
             self._wrong(f"a plan of planner {earlier.planner!r} is not a deployment", path)
         return earlier
-
-
-def _expression(condition: Any) -> str | None:
-    """Return the expression of a condition that has to be evaluated for each node, else None."""
-    if not is_expression(condition):
-        return None
-    text = condition["yaql_exp"]
-    return text if isinstance(text, str) and not task_fields.is_boolean(text) else None
 
 
 def _entries(value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
