@@ -37,6 +37,9 @@ _HEAT = frozenset(
 )
 
 
+_TEMPLATE_AND_PARAMS = "'template' and 'params' are expected"
+
+
 class Resolver(Conditions):
     """Evaluates the values of one template, and appends mistakes to ``mistakes``.
 
@@ -189,17 +192,15 @@ class Resolver(Conditions):
         if found is UNRESOLVED:
             return UNRESOLVED
         delimiter, parts = found
+        if _is_cloudy(parts):
+            return _opaque(parts, "joined by", delimiter)
         if not isinstance(delimiter, str) or not isinstance(parts, list):
             return self.wrong("[DELIMITER, LIST] is expected", path)
-        return self._joined(delimiter, parts, path)
-
-    def _joined(self, delimiter: str, parts: list[Any], path: Path) -> Any:
-        texts = [plain_text(part) for part in parts if part is not UNRESOLVED]
+        texts = [plain_text(part) for part in parts]
         for i, text in enumerate(texts):
-            if text is None:
+            if text is None and parts[i] is not UNRESOLVED:
                 self.wrong("only texts and numbers can be joined", (*path, 1, i))
-        plain = [text for text in texts if text is not None]
-        return delimiter.join(plain) if len(plain) == len(parts) else UNRESOLVED
+        return UNRESOLVED if None in texts else delimiter.join(map(str, texts))
 
     def _split(self, argument: Any, path: Path) -> Any:
         found = self.arguments(argument, path, "[DELIMITER, TEXT]", 2)
@@ -207,13 +208,16 @@ class Resolver(Conditions):
             return UNRESOLVED
         if not all(isinstance(part, str) and part for part in found):
             return self.wrong("[DELIMITER, TEXT] is expected", path)
-        return found[1].split(found[0])
+        delimiter, text = found
+        return _opaque(text, "split by", delimiter) if "${" in text else text.split(delimiter)
 
     def _select(self, argument: Any, path: Path) -> Any:
         given = self.arguments(argument, path, "[INDEX, LIST]", 2)
         if given is UNRESOLVED:
             return UNRESOLVED
         index, among = given
+        if _is_cloudy(among):
+            return _opaque(among, index)
         found = _entry(among, index)
         if found is None:
             size = f"{len(among)} entries" if isinstance(among, list | dict) else "no list"
@@ -227,10 +231,9 @@ class Resolver(Conditions):
         found: Any = self._mappings
         for key in keys:
             known = found if isinstance(found, Mapping) else {}
-            if isinstance(key, str) and key.startswith("${"):
+            if _is_cloudy(key):
                 # Equal in two templates exactly if all that the cloud may choose from is equal.
-                names = ".".join(str(k).strip("${}") for k in keys)
-                return f"${{{names} {hashlib.sha256(as_text(known).encode()).hexdigest()[:6]}}}"
+                return _opaque(*keys, hashlib.sha256(as_text(known).encode()).hexdigest()[:6])
             if not isinstance(key, str | int) or str(key) not in known:
                 text = f"no {key!r} in Mappings; {accepted(key, map(str, known))}"
                 return self.wrong(text, path)
@@ -263,35 +266,32 @@ class Resolver(Conditions):
 
     def _replaced(self, argument: Any, path: Path) -> Any:
         given = self.value(argument, path)
-        if UNRESOLVED in (given, *(given.values() if isinstance(given, Mapping) else ())):
-            return UNRESOLVED
-        text = given.get("template") if isinstance(given, Mapping) else None
-        words = given.get("params") if isinstance(given, Mapping) else None
-        if not isinstance(text, str) or not isinstance(words, Mapping):
-            return self.wrong("'template' and 'params' are expected", path)
-        return self._substituted(words, text)
+        if not isinstance(given, Mapping):
+            return given if given is UNRESOLVED else self.wrong(_TEMPLATE_AND_PARAMS, path)
+        text, words = given.get("template"), given.get("params")
+        return self._substituted(words, text, _TEMPLATE_AND_PARAMS, path)
 
     def _replace(self, argument: Any, path: Path) -> Any:
         given = self.arguments(argument, path, "[VALUES, TEXT]", 2)
         if given is UNRESOLVED:
             return UNRESOLVED
         words, text = given
-        if not isinstance(words, Mapping) or not isinstance(text, str):
-            return self.wrong("[VALUES, TEXT] is expected", path)
-        return self._substituted(words, text)
+        return self._substituted(words, text, "[VALUES, TEXT] is expected", path)
 
-    def _substituted(self, words: Mapping[str, Any], text: str) -> Any:
+    def _substituted(self, words: Any, text: Any, form: str, path: Path) -> Any:
         """Replace words in one pass, the longest first; lists and mappings become JSON."""
-        if any(value is UNRESOLVED for value in words.values()):
+        given = words if isinstance(words, Mapping) else {}
+        if any(value is UNRESOLVED for value in (words, text, *given.values())):
             return UNRESOLVED
+        if not isinstance(words, Mapping) or not isinstance(text, str):
+            return self.wrong(form, path)
         longest = sorted(filter(None, words), key=len, reverse=True)
-        if not longest:
-            return text
-        return re.sub("|".join(map(re.escape, longest)), lambda m: as_text(words[m[0]]), text)
+        either = "|".join(map(re.escape, longest))
+        return re.sub(either, lambda m: as_text(words[m[0]]), text) if longest else text
 
     def _import(self, argument: Any, path: Path) -> Any:
         name = self.value(argument, path)
-        return UNRESOLVED if name is UNRESOLVED else f"${{import {name}}}"
+        return UNRESOLVED if name is UNRESOLVED else _opaque("import", name)
 
     def _zones(self, argument: Any, path: Path) -> Any:
         return UNRESOLVED if self.value(argument, path) is UNRESOLVED else list(ZONES)
@@ -342,6 +342,16 @@ _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
 def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = template.get(name, template.get(name.lower()))
     return found if isinstance(found, Mapping) else {}
+
+
+def _is_cloudy(value: Any) -> bool:
+    """Return whether a value is known only in the cloud."""
+    return isinstance(value, str) and value.startswith("${")
+
+
+def _opaque(*parts: Any) -> str:
+    """Return the text for a value that only the cloud can make of these parts."""
+    return f"${{{' '.join(re.sub('[${}]', '', as_text(part)) for part in parts)}}}"
 
 
 def _entry(among: Any, index: Any) -> Any:
