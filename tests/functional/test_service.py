@@ -9,70 +9,62 @@ import resource
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from command_line import CommandLine, wait_until
-from scratch_database import database_for_tests
-from worker_processes import PATIENCE_S, PROGRAMS, Processes, until
+from worker_processes import PROGRAMS
 
-from applier.storage import schema_version
-from applier.storage.sql import SqlStore
-from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
 PROGRAM = "actionplan-applier"
-CONFIGURATION = """
-[actionplan]
-connection = {url}
-simulator = {folder}/simulator.json
-[watcher_applier]
-workers = 3
-heartbeat_interval_s = 0.2
-grace_s = 30
-"""
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    """The record that the services share, empty."""
-    with ExitStack() as scratch:
-        url = f"sqlite:///{tmp_path}/record.sqlite"
-        if request.param == "postgresql":
-            url = scratch.enter_context(database_for_tests())
-            schema_version.upgrade(url)
-        configuration = CONFIGURATION.format(folder=tmp_path, url=url)
-        (tmp_path / "watcher.conf").write_text(configuration, encoding="utf-8")
-        store = scratch.enter_context(closing(SqlStore(url)))
-        yield store
-
-
-@pytest.fixture
-def services(tmp_path: Path, store: SqlStore) -> Iterator[Processes]:
-    """Services that share the record."""
-    with closing(Processes(tmp_path)) as made:
-        yield made
-
-
-def shell(uuid: str, command: str, *parents: str) -> Action:
-    parameters = {"argv": ["/bin/sh", "-c", command]}
-    return Action(
-        uuid=uuid, name=uuid, action_type="shell", input_parameters=parameters, parents=parents
+@contextmanager
+def service(actionplan: CommandLine, **options: object) -> Iterator[subprocess.Popen[str]]:
+    """Start a service with these options in the section DEFAULT."""
+    actionplan.configure(
+        DEFAULT=options, watcher_applier={"heartbeat_interval_s": 0.2, "workers": 1}
     )
+    with subprocess.Popen(
+        [PROGRAMS / PROGRAM],
+        cwd=actionplan.folder,
+        env=actionplan.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def pending(store: SqlStore, uuid: str, *actions: Action) -> None:
-    store.save_plan(
-        ActionPlan(uuid=uuid, planner="weight", actions=actions, state=PlanState.PENDING)
-    )
+def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
+    """Read the log of a service until a line has a text."""
+    assert any(text in line for line in process.stdout), f"it never said {text!r}"
 
 
-def states(store: SqlStore, uuid: str) -> list[ActionState]:
-    return [action.state for action in store.load_plan(uuid).actions]
+def started(actionplan: CommandLine) -> None:
+    """Start a plan whose first action waits for a file ``go``, and whose second one follows."""
+    waits = "echo a >> effects; while [ -d . ] && [ ! -e go ]; do sleep 0.05; done"
+    actions = [
+        {
+            "name": name,
+            "action_type": "shell",
+            "touches": ["node:n"],
+            "input_parameters": {"command": command, "cwd": str(actionplan.folder)},
+        }
+        for name, command in (("a", waits), ("b", "echo b >> effects"))
+    ]
+    actionplan.good("create", actionplan.document("plan.yaml", *actions))
+    actionplan.good("start", "last")
 
 
-def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
+def press_ctrl_c(process: subprocess.Popen[str]) -> None:
     """Interrupt a service as a terminal does: the main process and its worker."""
     os.killpg(process.pid, signal.SIGINT)
 
@@ -80,42 +72,39 @@ def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize(
     "tell", [subprocess.Popen.terminate, pytest.param(press_ctrl_c, marks=pytest.mark.long)]
 )
-def test_a_service_that_is_told_to_end_lets_another_go_on(tmp_path, store, services, tell):
-    effects, go = tmp_path / "effects", tmp_path / "go"
-    wait = f"echo a >> {effects}; while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done"
-    pending(store, "plan", shell("a", wait), shell("b", f"echo b >> {effects}", "a"))
-    service = services.start(PROGRAM)
-    until(effects.exists)
-    tell(service)
-    until(lambda: "1 plans are handed back" in services.told())
-    go.touch()
-    assert service.wait(PATIENCE_S) == 0
-    assert store.services() == []
-    assert store.load_plan("plan").state is PlanState.PENDING
-    assert states(store, "plan") == [ActionState.SUCCEEDED, ActionState.PENDING]
-    services.start(PROGRAM)
-    until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
-    assert effects.read_text().split() == ["a", "b"]
+def test_a_service_that_is_told_to_end_lets_another_go_on(actionplan, tell):
+    started(actionplan)
+    with service(actionplan) as first:
+        wait_until((actionplan.folder / "effects").exists)
+        tell(first)
+        wait_for_line(first, "1 plans are handed back")
+        (actionplan.folder / "go").touch()
+        first.communicate()
+        assert first.returncode == 0
+    with actionplan.store() as store:
+        assert store.services() == []
+    plan = actionplan.plan()
+    assert (plan.state, [a.state for a in plan.actions]) == ("PENDING", ["SUCCEEDED", "PENDING"])
+    with service(actionplan):
+        actionplan.wait_for(PlanState.SUCCEEDED)
+    assert (actionplan.folder / "effects").read_text().split() == ["a", "b"]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(tmp_path, store, services, first):
-    go = tmp_path / "go"
-    pending(
-        store, "plan", shell("a", f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done")
-    )
-    service = services.start(PROGRAM)
-    until(lambda: states(store, "plan") == [ActionState.ONGOING])
-    worker = store.claimant("plan")
-    assert worker is not None
-    service.send_signal(first)
-    until(lambda: "1 plans are handed back" in services.told())
-    service.send_signal(signal.SIGINT)
-    assert service.wait(PATIENCE_S) == 1
-    until(lambda: not Path(f"/proc/{worker.pid}").exists())
-    assert store.load_plan("plan").state is PlanState.ONGOING
-    go.touch()
+def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(actionplan, first):
+    started(actionplan)
+    with service(actionplan) as ending:
+        actionplan.wait_for(a=ActionState.ONGOING)
+        worker = actionplan.claimant().pid
+        ending.send_signal(first)
+        wait_for_line(ending, "1 plans are handed back")
+        ending.send_signal(signal.SIGINT)
+        ending.communicate()
+        assert ending.returncode == 1
+        wait_until(lambda: not Path(f"/proc/{worker}").exists())
+    assert actionplan.plan().state is PlanState.ONGOING
+    (actionplan.folder / "go").touch()
 
 
 def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_path):
@@ -140,27 +129,6 @@ def test_programs_refuse_a_configuration_in_a_sentence_and_know_their_help(tmp_p
 
 
 # Its log
-
-
-@contextmanager
-def service(actionplan: CommandLine, **options: object) -> Iterator[subprocess.Popen[str]]:
-    """Start a service with these options in the section DEFAULT."""
-    actionplan.configure(
-        DEFAULT=options, watcher_applier={"heartbeat_interval_s": 0.2, "workers": 1}
-    )
-    with subprocess.Popen(
-        [PROGRAMS / PROGRAM],
-        cwd=actionplan.folder,
-        env=actionplan.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_a_log_that_cannot_be_opened_is_one_sentence(actionplan):
@@ -218,8 +186,7 @@ def test_the_end_of_a_plan_says_what_was_planned_and_what_it_took(actionplan):
     with service(actionplan) as process:
         actionplan.good("start", "last")
         uuid = actionplan.wait_for(PlanState.SUCCEEDED).uuid
-        lines = iter(process.stdout.readline, "")
-        assert any(f"Plan {uuid} is SUCCEEDED: planned 1m00s, took " in line for line in lines)
+        wait_for_line(process, f"Plan {uuid} is SUCCEEDED: planned 1m00s, took ")
     assert "\nPlanned 1m00s, took " in actionplan.good("watch", "last")
 
 
