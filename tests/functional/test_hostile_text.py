@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from command_line import CommandLine, Ended
+from command_line import ROOT, CommandLine, Ended
 
 from applier.storage.sql import SqlStore
 from applier.store.subscriptions import DeadEvent, Trouble
@@ -29,77 +29,8 @@ PLAN = "00000000-0000-4000-8000-000000000001"
 RAN = "00000000-0000-4000-8000-000000000002"
 #: The formats of a value and of rows.
 FORMS = {"FORMATS": "table,json,yaml", "ROWS": "table,json,yaml,csv,value"}
-#: For each verb, arguments with which it shows what is in the record and in the files, or refuses;
-#: H is the hostile text.
-LINES = {
-    "create": (
-        "hostile.json --dry-run -f FORMATS; hostile.json --set H=1; "
-        "hostile.json --set H.weights=H; hostile.json --planner H; hostile.json --out no/H; "
-        "hostile.json --node H; hostile.json --facts-from H; keys.json; keys-of-a-plan.json; "
-        "H.json"
-    ),
-    "simulate": "hostile.json -f FORMATS; PLAN --set max_workers=H",
-    "apply": "PLAN; hostile.json --yes; keys.json --yes; RAN --yes",
-    "approve": "PLAN --reason H; RAN --reason H",
-    "start": "PLAN; RAN",
-    "list": "-f ROWS",
-    "show": "PLAN --all -f FORMATS; RAN -f table,json,yaml,message; RAN --node H",
-    "export": "RAN; H; RAN --out no/H",
-    "import": "hostile.json; exported.json; H",
-    "facts": "-f yaml,json; --out no/H",
-    "drain": "H; compute-1 --reason H; compute-1 --out no/H",
-    "undrain": "H; compute-1",
-    "watch": "RAN; RAN -f json; H -f json; HH --web",
-    "why": "RAN H; PLAN H",
-    "stop": "PLAN --pause; PLAN --abort H; H --cancel; PLAN --cancel",
-    "resume": "PLAN",
-    "set": "PLAN H=3; PLAN max_workers=H",
-    "rollback": "RAN; PLAN; RAN --out no/H",
-    "delete": "H",
-    "undelete": "H; PLAN --reason H",
-    "purge": "--older-than H; --older-than 1d",
-    "graph": (
-        "PLAN -f dot,svg,mermaid,timeline; RAN -f dot,svg,mermaid,timeline; PLAN --node (H; "
-        "keys.json"
-    ),
-    "report": "PLAN; RAN; hostile.json; keys.json; RAN -o no/H",
-    "diff": (
-        "PLAN RAN -f FORMATS; hostile.json PLAN -f FORMATS; PLAN changed.json -f FORMATS; "
-        "PLAN keys.json; keys-of-a-plan.json RAN"
-    ),
-    "action list": "PLAN -f ROWS; RAN -f ROWS",
-    "action show": "PLAN H -f FORMATS; RAN H -f FORMATS",
-    "action skip": "PLAN H --reason H",
-    "action force-complete": "PLAN H",
-    "action set": "RAN H --state succeeded --reason H",
-    "history": "-f ROWS; PLAN -f ROWS; H",
-    "duration list": "-f ROWS",
-    "duration export": "-f yaml,json; --out no/H",
-    "duration import": "durations.json; keys.json; H.json",
-    "event list": "-f ROWS; RAN -f ROWS; --dead -f ROWS; --after H",
-    "event subscription list": "-f ROWS",
-    "event subscription remove": "H",
-    "service list": "-f ROWS",
-    "worker list": "-f ROWS",
-    "worker drain": "w-H; H",
-    "planner list": "-f ROWS",
-    "planner show": "H; weight",
-    "action type list": "-f ROWS",
-    "action type show": "H; nop",
-    "plugin new": "H",
-    "schema": "H; weight",
-    "example list": "-f ROWS",
-    "example show": "H",
-    "example copy": "H",
-    "config show": "-f ROWS; --section H",
-    "simulator show": "-f FORMATS",
-    "simulator reset": "--from keys.json; --from H",
-    "db upgrade": "",
-    "db check": "",
-    "db backup": "no/H; H",
-    "job list": "-f ROWS; H",
-    "job clean": "; H",
-}
+#: For each verb, arguments with which it shows what is in the record and in the files, or refuses.
+LINES = yaml.safe_load((ROOT / "tests/cases/cli/hostile_text.yaml").read_text(encoding="utf-8"))
 
 
 def lines_of(verb: str) -> Iterator[list[str]]:

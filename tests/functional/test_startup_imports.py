@@ -11,8 +11,9 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+import yaml
 from api_client import api_process, configured
-from command_line import EXAMPLE
+from command_line import EXAMPLE, ROOT
 from worker_processes import fleet_for_tests
 
 from applier.cli.help import GROUPS
@@ -20,81 +21,11 @@ from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
-#: Modules that take long to import, by the name under which a verb may have them.
-HEAVY = {
-    "oslo.config": ("oslo_config.cfg",),
-    "SQLAlchemy": ("sqlalchemy",),
-    "oslo.db": ("oslo_db",),
-    "drivers of servers": ("psycopg", "pymysql"),
-    "planning": (
-        "planner.making.planning",
-        "planner.documents",
-        "yaml",
-        "jsonschema",
-        "jsonschema_rs",
-    ),
-    "graphs": ("planner.plan.graph", "networkx"),
-    "planners": ("planner.planners.weight", "planner.planners.events", "planner.planners.solution"),
-    "engine": ("taskflow", "applier.engines.linear", "applier.run.runner"),
-    "rich": ("rich.console", "rich.text"),
-    "cliff's table": ("prettytable",),
-    "ssh": ("asyncssh", "applier.machines"),
-    "migrations": ("alembic",),
-    "traces": ("opentelemetry",),
-}
+CASES = yaml.safe_load((ROOT / "tests/cases/cli/imports.yaml").read_text(encoding="utf-8"))
+#: Modules that take long to import, and what each command line may import of them, by their names.
+HEAVY, ALLOWED = CASES["heavy"], CASES["allowed"]
 #: Those that most verbs may import.
 SHARED = ("oslo.config",)
-#: What each command line may import of them.
-ALLOWED = {
-    "--help": (),
-    "--version": (),
-    "help show": (),
-    # The options of its formats are in the help.
-    "help list": ("oslo.config",),
-    "help action": (),
-    "nonsense": (),
-    "list": ("oslo.config",),
-    "list -f json": ("oslo.config",),
-    "service list": ("oslo.config",),
-    "worker list": ("oslo.config",),
-    "event list": ("oslo.config",),
-    "event list last -f json": ("oslo.config",),
-    "event subscription list": ("oslo.config",),
-    "event subscription remove nobody": ("oslo.config",),
-    "watch last -f json": ("oslo.config",),
-    "action list last": ("oslo.config",),
-    "stop last --pause": ("oslo.config",),
-    "show last": ("oslo.config", "graphs", "rich"),
-    "graph last": ("oslo.config", "graphs"),
-    # A forecast takes the scheduler, and the plugins that the plan needs.
-    "report last": ("oslo.config", "planning", "planners", "graphs", "engine"),
-    "diff last last": ("oslo.config", "planning", "graphs", "engine", "rich"),
-    "diff last last -f json": ("oslo.config", "planning", "graphs", "engine"),
-    # It says when the action starts, by a forecast.
-    "why last a": ("oslo.config", "planning", "graphs", "engine", "rich"),
-    "history last": ("oslo.config",),
-    "action show last a": ("oslo.config", "graphs", "rich"),
-    "job list": ("oslo.config", "ssh"),
-    "duration list": ("oslo.config",),
-    "duration export": ("oslo.config",),
-    "export last": ("oslo.config", "planning", "graphs"),
-    # The simulated cloud is read from its file.
-    "facts": ("oslo.config", "planning"),
-    "simulator show": ("oslo.config", "planning", "graphs", "rich"),
-    "planner list": ("oslo.config", "planners", "graphs", "rich"),
-    "planner show weight": ("oslo.config", "planners", "graphs", "rich"),
-    "action type list": ("oslo.config", "ssh", "graphs", "rich"),
-    "action type show nop": ("oslo.config", "graphs", "rich"),
-    "schema solution": ("oslo.config", "planners"),
-    "example list": ("graphs", "rich"),
-    "example show host-maintenance.yaml": (),
-    # It shows the options of all plugins.
-    "config show": (*("oslo.config", "planning", "planners", "graphs", "engine", "rich", "ssh"),),
-    "db check": ("oslo.config", "graphs"),
-    "diff --help": (),
-    "create --help": (),
-    "apply --help": (),
-}
 #: What many may import is imported once; then a copy of the process runs each line, and prints
 #: which modules that imported.
 SCRIPT = """
