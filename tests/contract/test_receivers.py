@@ -80,7 +80,8 @@ class Hook:
         self._held.bind(("127.0.0.1", 0))
         self._port = self._held.getsockname()[1]
         self.come_back()
-        self.receiver = Webhook("ops", f"http://127.0.0.1:{self._port}/")
+        self.url = f"http://127.0.0.1:{self._port}/"
+        self.receiver = Webhook("ops", self.url)
 
     def arrived(self) -> list[dict[str, Any]]:
         found = [body["data"] for body in self._arrived]

@@ -12,9 +12,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from http.client import HTTPException
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from command_line import wait_until
 from reserved_port import ReservedPort
 from scratch_broker import Broker, scratch_broker
 from scratch_database import database_for_tests, run
+from test_receivers import Hook
 from worker_processes import Processes
 
 from applier.delivery.messaging import message_of
@@ -38,6 +38,17 @@ pytestmark = pytest.mark.server
 #: How many plans are made while each plug is pulled.
 PLANS = 3
 PROGRAM = "actionplan-applier"
+CONFIGURATION = """
+[actionplan]
+connection = {url}
+simulator = {folder}/simulator.json
+[watcher_applier]
+workers = 3
+heartbeat_interval_s = 0.2
+[events]
+webhooks = {webhooks}
+file = {folder}/events.jsonl
+"""
 DOCUMENT = json.dumps(
     {"actions": [{"name": f"a{i}", "action_type": "nop"} for i in range(5)]}
 ).encode()
@@ -47,8 +58,8 @@ class Site:
     """The API and the service over one record, with a broker and a receiver of a webhook."""
 
     def __init__(self, folder: Path, url: str, broker: Broker) -> None:
-        self.url, self.broker, self.receiver = url, broker, Receiver()
-        self.services, self._away = Processes(folder), ExitStack()
+        self.url, self.broker, self.receiver = url, broker, Hook()
+        self.services = Processes(folder)
         self._kept = ReservedPort()
         port = self._kept.port
         text = CONFIGURATION.format(url=url, folder=folder, webhooks=f"w:{self.receiver.url}")
@@ -56,11 +67,6 @@ class Site:
         (folder / "watcher.conf").write_text(text, encoding="utf-8")
         self.api, self.service = self.services.start(API), self.services.start(PROGRAM)
         self.ask = Process(self.api, f"http://127.0.0.1:{port}")
-        self.listen()
-
-    def listen(self) -> None:
-        """Let the receiver come back."""
-        self._away.enter_context(self.receiver.listening())
 
     def insist(self, path: str, body: bytes | None = None, key: str = "") -> Any:
         """Ask the API until it answers, as programs do that send their key again."""
@@ -100,9 +106,9 @@ class Site:
 
     def cut_receiver(self) -> None:
         """End the receiver of the webhook, which comes back when that was noticed."""
-        self._away.close()
+        self.receiver.go_away()
         self._wait_for_trouble(is_webhook=True)
-        self.listen()
+        self.receiver.come_back()
 
     def _wait_for_trouble(self, *, is_webhook: bool) -> None:
         with closing(SqlStore(self.url)) as store:
@@ -117,7 +123,7 @@ class Site:
     def end(self) -> None:
         """End all."""
         self.services.close()
-        self._away.close()
+        self.receiver.close()
 
 
 @pytest.fixture
@@ -180,7 +186,7 @@ def test_no_event_is_missing(site, tmp_path):
     assert len(set(plans)) == PLANS * len(plugs)
     assert {event["plan"] for event in page.events} == set(plans)
     assert reader.got == page.events
-    for got in (site.receiver.got, lines_of(tmp_path)):
+    for got in (site.receiver.arrived(), lines_of(tmp_path)):
         assert {event["number"]: event for event in got} == expected
         require_order(got)
     told = [(made, e) for e in page.events if (made := notification(e))]
@@ -189,62 +195,6 @@ def test_no_event_is_missing(site, tmp_path):
     assert {message["message_id"] for message in arrived} == ids
     assert (tmp_path / "events.jsonl").read_text().endswith("\n")
     assert "Traceback" not in site.services.told()
-
-
-CONFIGURATION = """
-[actionplan]
-connection = {url}
-simulator = {folder}/simulator.json
-[watcher_applier]
-workers = 3
-heartbeat_interval_s = 0.2
-[events]
-webhooks = {webhooks}
-file = {folder}/events.jsonl
-"""
-
-
-class Receiver:
-    """A server that can be taken away and come back on its port; it notes what it accepts."""
-
-    def __init__(self) -> None:
-        self.got: list[dict[str, Any]] = []
-        self._kept = ReservedPort()
-        self.port = self._kept.port
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Answer requests within a block."""
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.got.append(json.loads(body)["data"])
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            allow_reuse_address = True
-            daemon_threads = True
-
-        with Server(("127.0.0.1", self.port), Handler) as server:
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-            thread.start()
-            try:
-                yield
-            finally:
-                server.shutdown()
-                thread.join()
 
 
 def lines_of(folder: Path) -> list[dict[str, Any]]:
