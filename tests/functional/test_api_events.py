@@ -41,17 +41,6 @@ def test_events_are_recorded_from_the_first_request_on(api):
     assert api.simulate_get("/v2/schemas/event").json == SCHEMA
 
 
-def test_a_run_of_the_command_line_is_told(api, actionplan):
-    api.simulate_get("/v2/events")
-    plan, other = stored(api), stored(api)
-    actionplan.good("apply", plan, "--yes")
-    found = api.simulate_get("/v2/events", params={"plan": plan, "limit": 1000}).json["events"]
-    assert ("action.state", "SUCCEEDED") in kinds(found)
-    assert kinds(found)[-1] == ("plan.state", "SUCCEEDED")
-    assert {e["plan"] for e in found} == {plan}
-    assert other != plan
-
-
 def test_pages_follow_each_other_and_a_gap_is_told(actionplan):
     api = client_of(configured(actionplan))
     api.simulate_get("/v2/events")

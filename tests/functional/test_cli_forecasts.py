@@ -36,20 +36,6 @@ def test_a_forecast_is_told_in_lines_and_in_json_and_nothing_is_kept(actionplan)
     assert actionplan.plans() == []
 
 
-def test_why_and_show_name_what_decides_the_start_and_what_a_failure_costs(actionplan):
-    actions = ({"name": n, "action_type": "stop", "resource_id": WEB} for n in "ab")
-    actionplan.good("create", actionplan.document("plan.yaml", *actions))
-    assert "It starts at once" in actionplan.good("why", "last", "a")
-    assert "It needs a:" in actionplan.good("why", "last", "b")
-    assert "if it fails 1 action would not run: b" in actionplan.good("action", "show", "last", "a")
-    assert as_json(actionplan, "action", "show", "last", "a")["not_run_if_it_fails"] == ["b"]
-    actions = ({"name": n, "action_type": "nop", "estimate_s": 9} for n in "ab")
-    options = {"parallelization": {"nop": 2}}
-    actionplan.good("create", actionplan.document("plan.yaml", *actions, options=options))
-    busy = actionplan.good("why", "last", "b", "--set", "max_workers=1")
-    assert "All 1 workers are busy until then" in busy
-
-
 def test_a_rehearsal_heeds_guards_and_says_what_it_does_not_rehearse(actionplan):
     words = ("simulate", TEN_HOSTS, "--inject", "fail:node:host-1", "--times", "3")
     for settings, states, stopped_by in (

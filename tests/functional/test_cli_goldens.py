@@ -21,6 +21,8 @@ def test_create_shows_the_plan(actionplan):
     check_golden("create", ended.out)
     check_golden("create_note", ended.err)
     assert actionplan.plan().state is PlanState.RECOMMENDED
+    shown = json.loads(actionplan.good("action", "show", "last", "close-compute-1", "-f", "json"))
+    assert "move-web-1" in shown["not_run_if_it_fails"]
 
 
 def test_apply_shows_the_plan_the_steps_and_the_recap(actionplan):

@@ -37,19 +37,6 @@ def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(actionplan, two
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
-def test_the_question_names_what_will_be_touched_and_yes_runs_the_plan(actionplan):
-    actions = ({**nop(f"a{i}"), "touches": [f"node:host-{i}", f"instance:{i}"]} for i in range(8))
-    actionplan.document("many.yaml", *actions)
-    with actionplan.on_terminal("apply", "many.yaml", "--set", "max_workers=3") as terminal:
-        asked = " ".join(terminal.wait_for("[y/N]").split()).rpartition("Apply ")[2]
-        terminal.type("Yes\n")
-        assert terminal.end() == 0
-    hosts = ", ".join(f"host-{i}" for i in range(6))
-    for fact in ("8 actions", f"8 hosts ({hosts}, +2)", "8 instances", "3 at once", "simulated"):
-        assert fact in asked
-    assert actionplan.plan().state is PlanState.SUCCEEDED
-
-
 def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(actionplan, two_steps):
     ended = actionplan("apply", two_steps, stdin="y\n")
     assert ended.code == 1
