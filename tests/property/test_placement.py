@@ -12,7 +12,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.problems.drain import MIGRATION_TYPES, drain
+from planner.problems.drain import drain
 from planner.problems.placement import ROOM, need_of, place
 
 pytestmark = pytest.mark.slow
@@ -168,7 +168,9 @@ def test_a_drained_host_is_powered_off_only_if_nothing_stays(
     free = {a["resource_id"] for a in moves if "destination_node" not in a["input_parameters"]}
     assert free == stays.keys() - handed_over.stays.keys()
     for move in moves:
-        way = MIGRATION_TYPES[facts["instances"][move["resource_id"]]["status"]]
+        way = {"ACTIVE": "live", "SHUTOFF": "cold"}[
+            facts["instances"][move["resource_id"]]["status"]
+        ]
         assert move["input_parameters"]["migration_type"] == way
 
 
@@ -195,3 +197,14 @@ def test_they_are_packed_where_that_leaves_fewer_behind() -> None:
         "i01": "c",
         "i02": "c",
     }
+
+
+def test_what_does_not_fit_or_must_be_apart_stays_and_says_why() -> None:
+    facts = cloud_of([2, 2], {"a": 4, "b": 3})
+    placed = place(facts["instances"], facts, ["a"])
+    assert (placed.destinations, "it needs 2" in placed.refused["i01"]) == ({"i00": "b"}, True)
+    apart = {"name": "pair", "policy": "anti-affinity", "members": ["i00", "i01"]}
+    facts = cloud_of([2, 2], {"a": 4, "b": 9}) | {"server_groups": {"g": apart}}
+    placed = place(facts["instances"], facts, ["a"])
+    assert placed.destinations == {"i00": "b"}
+    assert "as many of server group pair as it may" in placed.refused["i01"]
