@@ -246,6 +246,8 @@ def test_durations_are_listed_exported_and_imported(admin):
     document = {"durations": [{"action_type": "migrate", "seconds": [60, 90]}]}
     told = post(admin, "/v2/durations", document).json["messages"]
     assert ["2 durations" in text for text in told] == [True]
+    [entry] = admin.simulate_get("/v2/history").json["history"]
+    assert (entry["verb"], "2 durations" in entry["why"]) == ("import", True)
     [known] = admin.simulate_get("/v2/durations").json["durations"]
     assert (known["action_type"], known["imported"]) == ("migrate", 2)
     assert admin.simulate_get("/v2/durations/export").json == {"durations": []}
