@@ -86,12 +86,6 @@ def shell(line: str) -> list[str]:
     return ["/bin/sh", "-c", line]
 
 
-def test_it_gives_the_exit_code_and_the_last_line(stop):
-    ended = run(shell("echo one; echo two; exit 7"), stop=stop, output=Printed())
-    assert (ended.code, ended.why, ended.last_line) == (7, None, "two")
-    assert 0 <= ended.seconds < PATIENCE_S
-
-
 def test_output_of_many_megabytes_is_passed_on_and_not_kept(stop):
     size, largest = 0, 0
 
@@ -221,22 +215,15 @@ def short_grace(monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("short_grace")
-def test_what_ignores_the_request_is_killed_after_the_grace(stop):
+@pytest.mark.parametrize("is_behind_another", [False, True])
+def test_what_ignores_the_request_is_killed_after_the_grace(stop, is_behind_another):
     printed = Printed(stop)
-    line = "trap '' TERM; sleep 600 & echo $!; while :; do sleep 0.05; done"
-    ended = run(shell(line), stop=stop, output=printed)
-    assert (ended.why, ended.code) == ("stop", -signal.SIGKILL)
+    ignores = "trap '' TERM; sleep 600 & echo $$; while :; do sleep 0.05; done"
+    program = ["/bin/sh", "-c", 'sh -c "$1"; true', "sh", ignores]
+    ended = run(program if is_behind_another else shell(ignores), stop=stop, output=printed)
+    code = -signal.SIGTERM if is_behind_another else -signal.SIGKILL
+    assert (ended.why, ended.code) == ("stop", code)
     assert ended.seconds >= 0.2
-    assert has_ended(first_number(printed))
-
-
-@pytest.mark.usefixtures("short_grace")
-def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop):
-    printed = Printed(stop)
-    ignores = "trap '' TERM; echo $$; while :; do sleep 0.05; done"
-    line = 'sh -c "$1"; true'
-    ended = run(["/bin/sh", "-c", line, "sh", ignores], stop=stop, output=printed)
-    assert (ended.why, ended.code) == ("stop", -signal.SIGTERM)
     assert has_ended(first_number(printed))
 
 
@@ -289,18 +276,3 @@ def test_no_process_that_watched_it_is_left_behind(stop, tmp_path):
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     run(shell(f"until [ -e {pid} ]; do :; done"), stop=stop, output=Printed(), env=env)
     assert has_ended(int(pid.read_text()))
-
-
-def test_many_run_at_once_in_threads(stop):
-    codes: list[int] = []
-
-    def one(number: int) -> None:
-        ended = run(shell(f"echo {number}; exit {number}"), stop=stop, output=Printed())
-        codes.append(ended.code if ended.last_line == str(number) else -1)
-
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(codes) == list(range(12))

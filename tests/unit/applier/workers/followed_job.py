@@ -22,6 +22,7 @@ from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import changed, plugin
 from applier.workers.follower import JobFollower
 from applier.workers.job_runner import JobRunner
+from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState
 
 PAYLOAD = {
@@ -70,6 +71,22 @@ class Messages:
         pass
 
 
+def jobs_on_record(
+    store: TemporaryStore, names: Sequence[str], offers: Sequence[JobOffer]
+) -> ActionPlan:
+    """Save a plan and start its actions, each with the job that is offered; return the plan."""
+    plan = new_plan(*names, state=PlanState.PENDING)
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
+    old, new = ActionState.PENDING, ActionState.ONGOING
+    starts = [
+        Report(uuid=action.uuid, old=old, state=new, job=offer)
+        for action, offer in zip(plan.actions, offers, strict=True)
+    ]
+    store.commit(plan.uuid, claim, starts, now=NOW)
+    return store.load_plan(plan.uuid)
+
+
 class Job:
     """A job on record that an applier follows, and the reports that it got."""
 
@@ -77,16 +94,9 @@ class Job:
         self, store: TemporaryStore, payload: dict[str, object], lease_s: float = 30.0
     ) -> None:
         self.store, self.clock, self.messages = store, Clock(), Messages()
-        plan = new_plan("a", state=PlanState.PENDING)
-        (action,) = plan.actions
-        store.save_plan(plan)
-        claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
         self.offer = JobOffer(1, "site-b", "nop", payload)
-        start = Report(
-            uuid=action.uuid, old=ActionState.PENDING, state=ActionState.ONGOING, job=self.offer
-        )
-        store.commit(plan.uuid, claim, [start], now=NOW)
-        self.key = AttemptKey(plan.uuid, action.uuid, 1)
+        plan = jobs_on_record(store, ["a"], [self.offer])
+        self.key = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
         self.reports: list[Report] = []
         self.follower = JobFollower(
             plan.uuid,

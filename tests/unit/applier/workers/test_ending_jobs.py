@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
-from followed_job import OUT_S, runner
+from followed_job import OUT_S, PAYLOAD, jobs_on_record, runner
 
-from applier.contracts import Claimant, JobOffer, Report
+from applier.contracts import JobOffer
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, PlanConflict
 from applier.run.interrupted_actions import jobs_of, no_jobs_of
 from applier.store.worker_jobs import AttemptKey, JobTask, Worker
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import plugin
 from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
@@ -45,7 +42,7 @@ class Messages:
         pass
 
 
-def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
+def test_one_that_runs_is_stopped_and_one_that_waits_never_begins(store):
     begun = threading.Event()
 
     def work(_parameters, _context, stop):
@@ -53,44 +50,27 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         assert stop.wait(PATIENCE_S)
         raise ActionFailed("it was stopped")
 
-    with closing(TemporaryStore()) as store:
-        plan = new_plan("runs", "waits", state=PlanState.PENDING)
-        store.save_plan(plan)
-        claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
-        payload = {"format": 1, "release": "1", "cloud": "simulated", "name": "a"}
-        payload |= {"action_type": "nop", "input_parameters": {}, "limit_s": None, "cut_off": False}
-        starts = [
-            Report(
-                uuid=action.uuid,
-                old=ActionState.PENDING,
-                state=ActionState.ONGOING,
-                job=JobOffer(1, "default", "nop", payload),
-            )
-            for action in plan.actions
-        ]
-        store.commit(plan.uuid, claim, starts, now=NOW)
-        plan = store.load_plan(plan.uuid)
-        with pytest.raises(PlanConflict, match="has 2 jobs at workers"):
-            no_jobs_of(store, plan)
-        environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
-        worker = Worker("h:1:a", "h", 1, "u", "1", ["default"], ["nop"], 1, cloud="simulated")
-        runner = JobRunner(store, worker, environment, lease_s=30.0)
-        runs = RemoteRuns(
-            store, Messages(LeaseKeeper(store, runner, worker, lease_s=30.0)), SETTINGS
-        )
-        first = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
-        thread = threading.Thread(target=runner.perform, args=(first,))
-        thread.start()
-        assert begun.wait(PATIENCE_S)
-        reports = runs.end_jobs(plan.uuid, jobs_of(store, plan), set())
-        thread.join(PATIENCE_S)
-        assert [report.state for report in reports] == [ActionState.CANCELLED] * 2
-        messages = {report.uuid: report.message for report in reports}
-        assert messages[plan.actions[1].uuid] == "aborted before it began"
-        cancelled = PlanState.CANCELLED
-        seen = store.claimant(plan.uuid)
-        store.move_plan(plan.uuid, cancelled, now=NOW, seen=seen, reports=reports)
-        assert store.jobs_of(plan.uuid) == []
+    offer = JobOffer(1, "default", "nop", PAYLOAD)
+    plan = jobs_on_record(store, ["runs", "waits"], [offer, offer])
+    with pytest.raises(PlanConflict, match="has 2 jobs at workers"):
+        no_jobs_of(store, plan)
+    environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
+    worker = Worker("h:1:a", "h", 1, "u", "1", ["default"], ["nop"], 1, cloud="simulated")
+    runner = JobRunner(store, worker, environment, lease_s=30.0)
+    runs = RemoteRuns(store, Messages(LeaseKeeper(store, runner, worker, lease_s=30.0)), SETTINGS)
+    first = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
+    thread = threading.Thread(target=runner.perform, args=(first,))
+    thread.start()
+    assert begun.wait(PATIENCE_S)
+    reports = runs.end_jobs(plan.uuid, jobs_of(store, plan), set())
+    thread.join(PATIENCE_S)
+    assert [report.state for report in reports] == [ActionState.CANCELLED] * 2
+    messages = {report.uuid: report.message for report in reports}
+    assert messages[plan.actions[1].uuid] == "aborted before it began"
+    cancelled = PlanState.CANCELLED
+    seen = store.claimant(plan.uuid)
+    store.move_plan(plan.uuid, cancelled, now=NOW, seen=seen, reports=reports)
+    assert store.jobs_of(plan.uuid) == []
 
 
 def test_the_command_of_a_lost_worker_is_looked_for_on_its_machine(job):

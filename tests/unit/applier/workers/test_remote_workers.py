@@ -196,3 +196,16 @@ def test_an_action_type_that_a_worker_cannot_use_fails_its_action(monkeypatch):
     monkeypatch.setattr(registry, "load", Mock(side_effect=BrokenPlugin("action type", "x", "no")))
     with pytest.raises(ActionFailed, match="'x'"):
         require_able(unknown, environment, PAYLOAD["cloud"], "1")
+
+
+@pytest.mark.parametrize("continued_s", [None, 0.0, 12.5])
+def test_a_new_attempt_and_one_that_goes_on_have_the_number_of_their_job(continued_s):
+    environment = ActionEnvironment(plugins={"nop": plugin(changed)}, cloud=lambda: None)
+    made = task_of(AttemptKey("p", "a", 3), {**PAYLOAD, "limit_s": 60.0}, environment, continued_s)
+    assert (made.attempt, made.continued_s, made.limit_s) == (3, continued_s, 60.0)
+    assert not made.cut_off
+
+
+def test_a_job_says_that_the_attempt_before_was_cut_off():
+    environment = ActionEnvironment(plugins={"nop": plugin(changed)}, cloud=lambda: None)
+    assert task_of(AttemptKey("p", "a", 3), {**PAYLOAD, "cut_off": True}, environment).cut_off

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -50,12 +48,6 @@ class Keeper:
     def look_after(self, seconds: float) -> None:
         self.now += seconds
         self.keeper.look()
-
-
-@pytest.fixture
-def store() -> Iterator[TemporaryStore]:
-    with closing(TemporaryStore()) as store:
-        yield store
 
 
 @pytest.mark.parametrize("lease_s", [2.0, 3600.0])

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from followed_job import jobs_on_record
 
 from applier import configuration
 from applier.assembly import Assembly
-from applier.contracts import Claimant, JobOffer, Report
+from applier.contracts import JobOffer
 from applier.operations import services
 from applier.operations.predictions import predicted
 from applier.report import content
@@ -22,35 +22,16 @@ from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.workers.follower import JobFollower
-from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WORKER = Worker("w1", "h", 1, "u", "1", ["site-b", "site-c"], ["nop"], 4)
 
 
 @pytest.fixture
-def store() -> Iterator[TemporaryStore]:
-    with closing(TemporaryStore()) as store:
-        yield store
-
-
-@pytest.fixture
 def plan(store: TemporaryStore) -> str:
     """Return the uuid of a plan, of whose actions one has a job in each of two queues."""
-    plan = new_plan("a", "b", state=PlanState.PENDING)
-    store.save_plan(plan)
-    claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
-    starts = [
-        Report(
-            uuid=action.uuid,
-            old=ActionState.PENDING,
-            state=ActionState.ONGOING,
-            job=JobOffer(1, queue, "nop", {}),
-        )
-        for action, queue in zip(plan.actions, ("site-c", "site-b"), strict=True)
-    ]
-    store.commit(plan.uuid, claim, starts, now=NOW)
-    return plan.uuid
+    offers = [JobOffer(1, queue, "nop", {}) for queue in ("site-c", "site-b")]
+    return jobs_on_record(store, "ab", offers).uuid
 
 
 def follower(store: TemporaryStore, plan: str, told: list[str], *, lease_s: float) -> JobFollower:

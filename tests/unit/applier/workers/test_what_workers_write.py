@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
-from followed_job import change
+from followed_job import change, jobs_on_record
 
-from applier.contracts import Claimant, JobOffer, Report
+from applier.contracts import JobOffer
 from applier.errors import sound_part
 from applier.store.worker_jobs import AttemptKey, Served, Worker
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from applier.workers.follower import JobFollower
-from planner.plan.states import ActionState, PlanState
+from planner.plan.states import ActionState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 GOOD = {
@@ -30,12 +26,6 @@ GOOD = {
     "given_up": False,
     "left_in": None,
 }
-
-
-@pytest.fixture
-def store() -> Iterator[TemporaryStore]:
-    with closing(TemporaryStore()) as store:
-        yield store
 
 
 @pytest.mark.parametrize(
@@ -58,15 +48,8 @@ def store() -> Iterator[TemporaryStore]:
     ],
 )
 def test_a_result_that_is_none_leaves_its_action_in_doubt_and_others_end(store, written):
-    plan = new_plan("a", "b", state=PlanState.PENDING)
-    store.save_plan(plan)
-    claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
     offer, reports = JobOffer(1, "site-b", "nop", {}), []
-    starts = [
-        Report(uuid=a.uuid, old=ActionState.PENDING, state=ActionState.ONGOING, job=offer)
-        for a in plan.actions
-    ]
-    store.commit(plan.uuid, claim, starts, now=NOW)
+    plan = jobs_on_record(store, "ab", [offer, offer])
     silent = SimpleNamespace(send=lambda *_: None, look=lambda *_: None)
     follower = JobFollower(plan.uuid, store, silent, reports.append, lease_s=30.0, resend_s=5.0)
     for action in plan.actions:
