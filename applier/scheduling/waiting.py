@@ -154,57 +154,11 @@ def resources_of(actions: Iterable[Action]) -> list[str]:
     return [token for token in tokens if token.partition(":")[0] in RESOURCES]
 
 
-class HeldByOthers:
-    """The resources that other plans have reserved, and the actions that wait for them.
-
-    These actions are not submitted to the gates, so that none of them collects tokens while it
-    waits for another plan.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[str, Reservation] = {}
-        self._parked: dict[str, Action] = {}
-
-    def __len__(self) -> int:
-        return len(self._parked)
-
-    def __contains__(self, uuid: object) -> bool:
-        """Return whether this action waits here."""
-        return uuid in self._parked
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parked)
-
-    def blocking(self, action: Action) -> Reservation | None:
-        """Return the first reservation of another plan that blocks an action, or None."""
-        if not self._held:
-            return None
-        return next((self._held[t] for t in action.tokens if t in self._held), None)
-
-    def park(self, action: Action) -> bool:
-        """Add an action if another plan blocks it; return whether it was added."""
-        if self.blocking(action) is None:
-            return False
-        self._parked[action.uuid] = action
-        return True
-
-    def leave(self, uuid: str) -> bool:
-        """Remove an action; return whether it was among the waiting actions."""
-        return self._parked.pop(uuid, None) is not None
-
-    def replace(self, reservations: Iterable[Reservation]) -> list[Action]:
-        """Replace all reservations; remove and return the actions that are no longer blocked."""
-        self._held = {r.resource: r for r in reservations}
-        free = [a for a in self._parked.values() if self.blocking(a) is None]
-        for action in free:
-            del self._parked[action.uuid]
-        return free
-
-
 class WaitingActions:
     """The actions that only wait for a token, a worker, another plan, a delay or a window.
 
     Their predecessors have ended. ``concurrency`` determines their tokens and who needs a worker.
+    Those that wait for another plan are not at the gates, so that none of them collects tokens.
     ``holding`` may delay an action that has its tokens and a worker. With ``keeps``, nodes that
     failed keep their places where the plan says so; ``given_up`` are actions that hang.
     """
@@ -229,12 +183,14 @@ class WaitingActions:
         self._at_gates: set[str] = set()
         #: Actions whose attempt failed, and which are retried after a delay.
         self.delayed: set[str] = set()
-        self._held_by_others = HeldByOthers()
+        #: The reservations of other plans by resource, and the actions that wait for one of them.
+        self._reserved: dict[str, Reservation] = {}
+        self._parked: dict[str, None] = {}
 
     @property
     def may_start_later(self) -> bool:
         """Whether an action waits for a delay, another plan or a window: it may start by itself."""
-        return bool(self.delayed or self._held_by_others or self.held)
+        return bool(self.delayed or self._parked or self.held)
 
     def ended(self, report: Report) -> Iterator[Halt]:
         """Note the end of any action: the last of a node gives its place back.
@@ -258,13 +214,14 @@ class WaitingActions:
 
     def submit(self, uuid: str) -> None:
         """Submit an action to the gates, or park it if another plan holds one of its resources."""
-        action = self._actions[uuid]
-        if not self._held_by_others.park(action):
-            self._at_gates.add(uuid)
-            worker = uuid not in self._concurrency.workerless
-            tokens = self._concurrency.tokens_of(action)
-            holds = self._holds.get(uuid, ())
-            self._gates.submit(uuid, tokens, self._ranks[uuid], worker=worker, holds=holds)
+        if self._blocking(uuid):
+            self._parked[uuid] = None
+            return
+        self._at_gates.add(uuid)
+        worker = uuid not in self._concurrency.workerless
+        tokens = self._concurrency.tokens_of(self._actions[uuid])
+        holds = self._holds.get(uuid, ())
+        self._gates.submit(uuid, tokens, self._ranks[uuid], worker=worker, holds=holds)
 
     def elapsed(self, uuids: Iterable[str]) -> None:
         """Add the actions whose delay is over, unless they ended meanwhile."""
@@ -275,11 +232,22 @@ class WaitingActions:
 
     def replace_reservations(self, reservations: Iterable[Reservation]) -> None:
         """Replace the reservations of other plans."""
-        for action in self._held_by_others.replace(reservations):
-            self.submit(action.uuid)
-        for uuid in [u for u in self._at_gates if self._held_by_others.park(self._actions[u])]:
-            self._at_gates.remove(uuid)
-            self._gates.withdraw(uuid)
+        self._reserved = {r.resource: r for r in reservations}
+        # Those that are free now come before those that have to leave the gates.
+        free = [u for u in self._parked if not self._blocking(u)]
+        for uuid in free:
+            del self._parked[uuid]
+            self.submit(uuid)
+        for uuid in [u for u in self._at_gates if self._blocking(u)]:
+            self.withdraw(uuid)
+            self._parked[uuid] = None
+
+    def _blocking(self, uuid: str) -> Reservation | None:
+        """Return the first reservation of another plan that blocks an action, or None."""
+        if not self._reserved:
+            return None
+        tokens = self._actions[uuid].tokens
+        return next((self._reserved[t] for t in tokens if t in self._reserved), None)
 
     def reopen(self) -> None:
         """Submit the actions again that were held back."""
@@ -307,10 +275,11 @@ class WaitingActions:
         if uuid in self.delayed:
             self.delayed.remove(uuid)
             return True
-        if uuid in self.held:
-            del self.held[uuid]
-            return True
-        return self._held_by_others.leave(uuid)
+        for waiting in (self.held, self._parked):
+            if uuid in waiting:
+                del waiting[uuid]
+                return True
+        return False
 
     def keep_to_finish(self, ended: Container[str]) -> set[str]:
         """Return what nodes that have begun need to finish, and withdraw everything else.
@@ -318,7 +287,7 @@ class WaitingActions:
         ``ended`` are the actions that have ended. Empty for a plan without places.
         """
         found = self._places.to_finish(ended) if self._places else set()
-        waiting = (*self._at_gates, *self.delayed, *self.held, *self._held_by_others)
+        waiting = (*self._at_gates, *self.delayed, *self.held, *self._parked)
         for uuid in [u for u in waiting if u not in found] if found else ():
             self.withdraw(uuid)
         return found
@@ -330,13 +299,12 @@ class WaitingActions:
 
     def why(self, uuid: str, running: Collection[str]) -> WaitReason | None:
         """Return why an action waits; None if it is not among the waiting actions."""
-        action = self._actions[uuid]
         if uuid in self.delayed:
             return WaitReason(WaitKind.DELAY, ())
         if uuid in self.held:
             return WaitReason(WaitKind.WINDOW, ())
-        if uuid in self._held_by_others:
-            held = self._held_by_others.blocking(action)
+        if uuid in self._parked:
+            held = self._blocking(uuid)
             return WaitReason(WaitKind.PLAN, (), held.resource if held else None, held)
         if uuid not in self._at_gates:
             return None
