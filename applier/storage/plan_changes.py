@@ -90,9 +90,7 @@ class PlanChanges:
                 transaction.write(statements.CANCEL, change)
             return [*reports, *left]
 
-        with self._database.named(uuid, "move", new, message) as name:
-            move = Move(uuid, new, now=now, message=message, name=name, history=history)
-            self._database.tried(partial(move.make, self._database, allowed, members))
+        Move(uuid, new, now, message, history=history).make(self._database, allowed, members)
 
     def start_plan(
         self,
@@ -117,11 +115,8 @@ class PlanChanges:
                 check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
             claims.require_free(uuid, head["state"], rows.claimant_of(head), None)
 
-        with self._database.named(uuid, "start", start_at) as name:
-            move = Move(
-                uuid, new, now=now, message=None, name=name, history=history, start_at=start_at
-            )
-            self._database.tried(partial(move.make, self._database, allowed))
+        move = Move(uuid, new, now, None, history=history, start_at=start_at)
+        move.make(self._database, allowed)
 
     def resume_plan(
         self,
@@ -167,10 +162,8 @@ class PlanChanges:
             claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
             transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
 
-        with self._database.named(uuid, "resume", wanted, message) as name:
-            new = PlanState.PENDING
-            move = Move(uuid, new, now=now, message=message, name=name, history=history)
-            self._database.tried(partial(move.make, self._database, allowed, members))
+        move = Move(uuid, PlanState.PENDING, now, message, history=history)
+        move.make(self._database, allowed, members, key=wanted)
 
     def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
         """Delete a damaged plan, with everything that belongs to it except its events.
@@ -195,10 +188,8 @@ class PlanChanges:
 
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
         """
-        new = ActionState.SKIPPED
-        with self._database.named(plan, "skip", action, message) as name:
-            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
-            self._database.tried(partial(change.make, self._database, claims.WAITING_PLAN))
+        change = Change(plan, action, ActionState.SKIPPED, now, message, history)
+        change.make(self._database, claims.WAITING_PLAN)
 
     def reword_skip(self, plan: str, action: str, *, message: str) -> None:
         """Replace the message of a SKIPPED action.
@@ -236,9 +227,8 @@ class PlanChanges:
         InvalidTransition for an action in another state or another ``new``; ActionNotFound.
         """
         transitions.require_settling(action, new)
-        with self._database.named(plan, "settle", action, new, message) as name:
-            change = Change(plan, action, new, now, message, name, history, undoes)
-            self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
+        change = Change(plan, action, new, now, message, history, undoes)
+        change.make(self._database, claims.UNCLAIMED_PLAN)
 
 
 def _left_open(

@@ -64,8 +64,8 @@ class Retention:
             if head["last_write"] == name:
                 return PlanState(head["state"])
             new = _state_before(head)
-            move = Move(uuid, new, now=now, message=None, name=name, history=history)
-            move.make(self._database, partial(_require_before, new))
+            move = Move(uuid, new, now, None, history=history)
+            move.write(self._database, name, partial(_require_before, new))
             return new
 
         with self._database.named(uuid, "undelete") as name:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
@@ -169,9 +168,7 @@ class Runs:
                 text = f"plan {short(uuid)} has a request that its claimant has not read"
                 raise RequestsUnread(uuid, head["state"], text)
 
-        with self._database.named(uuid, "move", claim, new, message) as name:
-            move = Move(uuid, new, now, message, name, read, history)
-            self._database.tried(partial(move.make, self._database, allowed))
+        Move(uuid, new, now, message, read, history).make(self._database, allowed, key=claim)
         if claims.ends_claim(new):
             self._publishing.discard(uuid)
 

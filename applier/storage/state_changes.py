@@ -51,14 +51,13 @@ _written = attrgetter(
 class Move(NamedTuple):
     """A change of the state of a plan, with its actions, queues and reservations.
 
-    It is one transaction. ``name`` is the unique name of the write.
+    It is one transaction.
     """
 
     plan: str
     new: PlanState
     now: datetime
     message: str | None
-    name: str
     #: The number of requests that the plan must have; None for any.
     read: int | None = None
     history: HistoryEntry | None = None
@@ -70,21 +69,33 @@ class Move(NamedTuple):
         database: Database,
         allowed: Callable[[Row], None],
         members: Callable[[Transaction], Sequence[Report]] = lambda _: (),
+        key: object = None,
     ) -> None:
-        """Make the change, unless an earlier try has made it.
+        """Make the change once, also if it has to be tried again.
 
         ``allowed`` checks the row of the plan and raises an error to refuse the change.
         ``members`` changes the actions in the transaction of the change, and returns what has
-        become of them. Raises PlanConflict if somebody else has changed the plan after its row was
-        read, PlanNotFound.
+        become of them. ``key`` tells the change from others to the same state. Raises PlanConflict
+        if somebody else has changed the plan after its row was read, PlanNotFound.
         """
+        with database.named(self.plan, self.new, self.message, self.start_at, key) as name:
+            database.tried(lambda: self.write(database, name, allowed, members))
+
+    def write(
+        self,
+        database: Database,
+        name: str,
+        allowed: Callable[[Row], None],
+        members: Callable[[Transaction], Sequence[Report]] = lambda _: (),
+    ) -> None:
+        """Make the change under a name, unless an earlier try of that name has made it."""
         head = database.head(self.plan)
-        if head["last_write"] == self.name:
+        if head["last_write"] == name:
             return
         allowed(head)
         held = {"plan_uuid": self.plan, "old_state": head["state"], "held": head["claim"] or ""}
         with database.write() as transaction:
-            moved = transaction.write(statements.MOVE, {**held, **self._values(head)})
+            moved = transaction.write(statements.MOVE, {**held, **self._values(head, name)})
             if moved:
                 reports = members(transaction)
                 self._queue(transaction)
@@ -92,11 +103,11 @@ class Move(NamedTuple):
                 note(transaction, self.plan, self.history, *reports, entered, at=self.now)
         if not moved:
             found = database.head(self.plan)
-            if found["last_write"] != self.name:
+            if found["last_write"] != name:
                 allowed(found)
                 raise transitions.changed_meanwhile(self.plan, head["state"], found["state"])
 
-    def _values(self, head: Row) -> rows.Changes:
+    def _values(self, head: Row, name: str) -> rows.Changes:
         is_deleted = self.new is PlanState.DELETED
         return {
             "new_state": str(self.new),
@@ -105,7 +116,7 @@ class Move(NamedTuple):
             "new_message": rows.storable(self.message),
             "now": self.now,
             "start_at": self.start_at,
-            "write": self.name,
+            "write": name,
             "read": self.read,
         }
 
@@ -120,41 +131,41 @@ class Move(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of the state of an action by an operator, in a plan that nobody runs.
-
-    ``name`` is the unique name of the write.
-    """
+    """A change of the state of an action by an operator, in a plan that nobody runs."""
 
     plan: str
     action: str
     new: ActionState
     now: datetime
     message: str
-    name: str
     history: HistoryEntry | None = None
     #: The action of another plan that the action reverts.
     undoes: ActionOf | None = None
 
     def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
-        """Make the change, unless an earlier try has made it.
+        """Make the change once, also if it has to be tried again.
 
         Raises PlanConflict if the plan is in none of ``states``, InvalidTransition, PlanNotFound,
         ActionNotFound.
         """
-        hold = {"plan_uuid": self.plan, "now": self.now, "write": self.name}
+        with database.named(self.plan, self.action, self.new, self.message) as name:
+            database.tried(lambda: self._write(database, name, states))
+
+    def _write(self, database: Database, name: str, states: tuple[PlanState, ...]) -> None:
+        hold = {"plan_uuid": self.plan, "now": self.now, "write": name}
         with database.write() as transaction:
             held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
-                report = self._write(transaction, database.at_once)
+                report = self._settle(transaction, database.at_once)
                 note(transaction, self.plan, self.history, report, at=self.now)
                 # After its event, which takes the state before from the row.
                 transaction.write_all(_undone(self.plan, [report], database.at_once))
         if not held:
             head = database.head(self.plan)
-            if head["last_write"] != self.name:
+            if head["last_write"] != name:
                 raise claims.not_waiting(self.plan, head["state"], states)
 
-    def _write(self, transaction: Transaction, at_once: int) -> Report:
+    def _settle(self, transaction: Transaction, at_once: int) -> Report:
         old = ActionState(action_row(transaction, self.plan, self.action)["state"])
         check("action", self.action, old, self.new, Who.OPERATOR)
         outcome = transitions.SETTLED.get(self.new)
