@@ -45,12 +45,9 @@ class _Console(Console):
     ) -> Iterable[Segment]:
         """Make hidden characters visible in texts, of which all else is made."""
         found = super().render(renderable, options)
-        if not isinstance(renderable, (str, Text)):
+        if not (isinstance(renderable, (str, Text)) and HIDDEN.search(str(renderable))):
             return found
-        return [
-            Segment(visible(s.text), s.style) if HIDDEN.search(s.text) and not s.control else s
-            for s in found
-        ]
+        return [s if s.control else Segment(visible(s.text), s.style) for s in found]
 
     def on_broken_pipe(self) -> None:
         # applier.cli.main handles this for all output, in place of rich.
@@ -138,7 +135,10 @@ def put(out: Console, table: Table) -> None:
 
 def _fitted(table: Table, room: int) -> Table:
     """Return a table with the same rows whose texts are broken so that it fits."""
-    texts = [[_text(one) for one in (column.header, *column.cells)] for column in table.columns]
+    texts = [
+        [one if isinstance(one, Text) else Text(str(one)) for one in (column.header, *column.cells)]
+        for column in table.columns
+    ]
     extents = [
         formatting.Extent(column.width, (column.width,) * 4)
         if column.width
@@ -149,7 +149,9 @@ def _fitted(table: Table, room: int) -> Table:
     ]
     widths = formatting.widths(extents, room - BETWEEN * (len(extents) - 1))
     cells = [
-        column if whole.width else [_broken(text, width) for text in column]
+        column
+        if whole.width
+        else [text if text.cell_len <= width else _broken(text, width) for text in column]
         for column, width, whole in zip(texts, widths, table.columns, strict=True)
     ]
     made = table_of()
@@ -161,14 +163,8 @@ def _fitted(table: Table, room: int) -> Table:
     return made
 
 
-def _text(given: RenderableType) -> Text:
-    return given if isinstance(given, Text) else Text(str(given))
-
-
 def _broken(text: Text, width: int) -> Text:
     """Break a text into lines that fit a width; it keeps its colours."""
-    if text.cell_len <= width:
-        return text
     return Text("\n").join(text[begin:end] for begin, end in formatting.lines(text.plain, width))
 
 
