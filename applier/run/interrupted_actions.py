@@ -195,19 +195,17 @@ def _places(action: Action, environment: ActionEnvironment) -> list[str | None]:
     return list(dict.fromkeys((None, *on)))
 
 
-class Finding(NamedTuple):
-    """The result for one interrupted action: its command goes on, else its plugin verified it.
+class _Finding(NamedTuple):
+    """The result for one interrupted action; ``report`` is None if its state stays.
 
-    ``age_s`` is how many seconds ago it started, if its command goes on. ``lost`` is a sentence
-    about the end of its command. ``elsewhere`` is a sentence about processes of it that may still
-    run. ``not_begun`` are the machines of its last attempt if that has not begun and never will.
+    ``age_s`` is how many seconds ago its command started, if that goes on. ``not_begun`` are the
+    machines of its last attempt if that has not begun and never will.
     """
 
     uuid: str
-    verified: Verified = Verified.IN_DOUBT
+    report: Report | None
     age_s: float | None = None
-    lost: str | None = None
-    elsewhere: str | None = None
+    given_up: bool = False
     not_begun: AttemptMachines | None = None
 
 
@@ -261,13 +259,23 @@ def verify_all(
             unseen_command_text(action, plugins[action.action_type], before, host, folder),
             is_of_other_host,
             permits_are_here,
+            at_work.get(action.uuid),
         )
         for action in doubtful
     ]
     found = {finding.uuid: finding for finding in answers(questions, AT_ONCE, patience_s)}
     if late := len(doubtful) - len(found):
         LOG.error("%d actions could not be verified in time", late)
-    return _decided(doubtful, found, environment, at_work)
+    made = Findings()
+    for action in doubtful:
+        finding = found.get(action.uuid) or _late(action, environment, at_work.get(action.uuid))
+        made.reports += [finding.report] if finding.report else []
+        made.not_begun += [finding.not_begun] if finding.not_begun else []
+        if finding.age_s is not None:
+            made.continued[action.uuid] = finding.age_s
+        if finding.given_up:
+            made.given_up.add(action.uuid)
+    return made
 
 
 def left_in(store: RunStore, plan: ActionPlan) -> dict[str, str | None]:
@@ -295,45 +303,36 @@ def _at_work(
     return at_work
 
 
-def _decided(
-    doubtful: Iterable[Action],
-    found: dict[str, Finding],
-    environment: ActionEnvironment,
-    at_work: Mapping[str, str],
-) -> Findings:
-    made = Findings()
-    for action in doubtful:
-        plugin = environment.plugins[action.action_type]
-        on = plugin.runs_on(action.input_parameters)
-        late = "nothing was heard of its machine in time" if on else None
-        finding = found.get(action.uuid, Finding(action.uuid, elsewhere=late))
-        if finding.age_s is not None:
-            made.continued[action.uuid] = finding.age_s
-            report = going_on(action)
-        elif finding.not_begun is not None:
-            made.not_begun.append(finding.not_begun)
-            report = runs_again(action)
-        else:
-            process = at_work.get(action.uuid)
-            elsewhere = finding.elsewhere
-            if elsewhere is None and process is not None:
-                elsewhere = f"{process} began it and may still be at work on it"
-            if elsewhere is not None and finding.verified is not Verified.DONE:
-                made.given_up.add(action.uuid)
-            report = decide(
-                action,
-                finding.verified,
-                rerun_safe=plugin.RERUN_SAFE,
-                lost=finding.lost,
-                elsewhere=elsewhere,
-            )
-            report = report and report._replace(left_in=process)
-        if report is not None:
-            made.reports.append(report)
-    return made
+def _late(action: Action, environment: ActionEnvironment, process: str | None) -> _Finding:
+    """Return the result for an action of which nothing was heard in time."""
+    plugin = environment.plugins[action.action_type]
+    on = plugin.runs_on(action.input_parameters)
+    elsewhere = "nothing was heard of its machine in time" if on else None
+    return _judged(action, plugin, Verified.IN_DOUBT, None, elsewhere, process)
 
 
-def _ask(action: Action, *given: Any) -> Finding:
+def _judged(
+    action: Action,
+    plugin: type[ActionPlugin],
+    found: Verified,
+    lost: str | None,
+    elsewhere: str | None,
+    process: str | None,
+) -> _Finding:
+    """Return the result for an action after its plugin verified it.
+
+    ``lost`` is a sentence about the end of its command, ``elsewhere`` one about processes of it
+    that may still run. ``process`` is the one that may still be at work on it.
+    """
+    if elsewhere is None and process is not None:
+        elsewhere = f"{process} began it and may still be at work on it"
+    report = decide(action, found, rerun_safe=plugin.RERUN_SAFE, lost=lost, elsewhere=elsewhere)
+    given_up = elsewhere is not None and found is not Verified.DONE
+    left = report and report._replace(left_in=process)
+    return _Finding(action.uuid, left, given_up=given_up)
+
+
+def _ask(action: Action, *given: Any) -> _Finding:
     """Return the result for one action; records that its plugin logs meanwhile carry its uuid."""
     with log_fields.about(action=action.uuid):
         return _found(action, *given)
@@ -345,18 +344,20 @@ def _found(
     unseen: str | None,
     is_of_other_host: bool,
     permits_are_here: bool,
-) -> Finding:
+    process: str | None,
+) -> _Finding:
     """Look for the commands of an action, else call ``verify`` of its plugin."""
     machines = environment.machines_of(action, action.attempts)
     plugin = environment.plugins[action.action_type]
     is_here = permits_are_here and needs_permit(action, plugin)
     if machines is not None and machines.withdraw_permit(is_here=is_here):
-        return Finding(action.uuid, not_begun=machines)
+        return _Finding(action.uuid, runs_again(action), not_begun=machines)
     jobs, unreached = _jobs(action, environment)
     elsewhere = unreached and f"{unreached}; its command may still run there"
     lost = next((job for job in jobs if job.is_lost), None)
     if jobs and (lost is None or any(job.is_running for job in jobs)):
-        return Finding(action.uuid, age_s=max(job.age_s or 0.0 for job in jobs))
+        age_s = max(job.age_s or 0.0 for job in jobs)
+        return _Finding(action.uuid, going_on(action), age_s)
     context = environment.context(action, _ignore)
     try:
         parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
@@ -368,7 +369,8 @@ def _found(
     if unseen is not None and is_of_other_host:
         lost = None  # two hosts may share the folder: a process of the other is not seen here
     what = None if lost is None else str(lost)
-    return Finding(action.uuid, answer, None, what, elsewhere or (unseen if lost is None else None))
+    elsewhere = elsewhere or (unseen if lost is None else None)
+    return _judged(action, plugin, answer, what, elsewhere, process)
 
 
 def _ignore(_text: str) -> None:
