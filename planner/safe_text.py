@@ -18,6 +18,8 @@ from typing import Any
 #: level, and Python limits that to about a thousand calls.
 DEEPEST = 200
 TOO_DEEP = f"lists and mappings are nested more than {DEEPEST} deep"
+#: Whole numbers of more digits are refused: Python converts no more than 4300 digits to text.
+MOST_DIGITS = 4000
 
 #: NUL, which databases refuse, and lone surrogates, which have no encoding.
 UNKEPT = re.compile("[\0\ud800-\udfff]")

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import yaml
 
 
-#: Whole numbers of more digits are refused: Python converts no more than 4300 digits to text.
-_MOST_DIGITS = 4000
 #: The most bytes of a document. A saved plan has about 1 KiB for each action.
 MOST_BYTES = 512 * 1024 * 1024
 _PIECE = 1024 * 1024
@@ -159,13 +157,8 @@ def _json(text: str, source: str) -> Any:
         )
     except RecursionError as reason:
         raise safe_text.too_deep(text) from reason
-    except _Twice as twice:
-        where = _place(source, _line_of_second(text, twice.key))
-        raise _refused(where, f"the key {twice.key!r} occurs twice") from None
-    except _WrongNumber as wrong:
-        found = re.search(rf"[\s:,\[]{re.escape(wrong.text)}[\s,\]}}]", text)
-        line = text.count("\n", 0, found.start() + 1) + 1 if found else None
-        raise _refused(_place(source, line), str(wrong)) from None
+    except _Wrong as wrong:
+        raise _refused(_place(source, wrong.line(text)), str(wrong)) from None
 
 
 def _yaml(text: str, source: str, last_holds: bool) -> tuple[Any, list[Mistake]]:
@@ -206,16 +199,12 @@ def _place(source: str, line: int | None) -> str:
     return f"{source}:{line}" if line else source
 
 
-class _Twice(Exception):
-    def __init__(self, key: str) -> None:
-        self.key = key
-        super().__init__(key)
+class _Wrong(Exception):
+    """A key or a number of JSON is refused; ``line`` finds its line in the text."""
 
-
-class _WrongNumber(Exception):
-    def __init__(self, text: str, why: str) -> None:
-        self.text = text
-        super().__init__(f"{text[:40]} {why}")
+    def __init__(self, text: str, line: Callable[[str], int | None]) -> None:
+        self.line = line
+        super().__init__(text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -224,7 +213,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Twice(key)
+                raise _Wrong(f"the key {key!r} occurs twice", partial(_line_of_second, key))
             seen.add(key)
     return value
 
@@ -232,13 +221,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _WrongNumber(text, "is not a finite number")
+        raise _Wrong(f"{text[:40]} is not a finite number", partial(_line_of_number, text))
     return number
 
 
 def _whole(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        raise _WrongNumber(text, f"... has {len(text)} digits: at most {_MOST_DIGITS} are read")
+    if len(text) > safe_text.MOST_DIGITS:
+        told = f"{text[:40]} ... has {len(text)} digits: at most {safe_text.MOST_DIGITS} are read"
+        raise _Wrong(told, partial(_line_of_number, text))
     return int(text)
 
 
@@ -250,7 +240,12 @@ def _as_yaml(text: str) -> str:
     return re.sub(r"\\u[0-9a-fA-F]{4}", "______", readable)
 
 
-def _line_of_second(text: str, key: str) -> int | None:
+def _line_of_number(number: str, text: str) -> int | None:
+    found = re.search(rf"[\s:,\[]{re.escape(number)}[\s,\]}}]", text)
+    return text.count("\n", 0, found.start() + 1) + 1 if found else None
+
+
+def _line_of_second(key: str, text: str) -> int | None:
     """Return the line of a JSON text on which a key occurs for the second time in one mapping."""
     import yaml
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from planner.errors import Path
-from planner.safe_text import DEEPEST, TOO_DEEP, UNKEPT, refused_character
+from planner.safe_text import DEEPEST, MOST_DIGITS, TOO_DEEP, UNKEPT, refused_character
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
@@ -27,9 +27,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: and all programs that read a plan later, the store included, handle each of them. Ten thousand
 #: actions that each repeat a hundred parameters of an anchor need as many.
 MOST_REPEATED = 1_000_000
-#: Whole numbers of more decimal digits are refused: Python converts no more than 4300 to text.
-_MOST_DIGITS = 4000
-_TOO_LARGE = 10**_MOST_DIGITS
+_TOO_LARGE = 10**MOST_DIGITS
 #: A text counts as one value, and one more for each this many characters.
 _CHARACTERS = 100
 
@@ -175,7 +173,7 @@ def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
         if abs(value) >= _TOO_LARGE:
             raise ValueError(text)
     except ValueError as reason:
-        what = f"is not a whole number of at most {_MOST_DIGITS} digits"
+        what = f"is not a whole number of at most {MOST_DIGITS} digits"
         raise _wrong(f"{text[:40]!r} {what}", node) from reason
     return value
 
