@@ -268,7 +268,10 @@ def test_behind_nginx_it_speaks_https_whoever_is_slow(actionplan):
             http.client.HTTPSConnection("127.0.0.1", kept.port, context=trusted, timeout=PATIENCE_S)
         ) as connection:
             connection.request(method, "/v2/plans", body, headers)
-            return connection.getresponse().status
+            answer = connection.getresponse()
+            place = answer.getheader("Location")
+            assert place is None or place.startswith(f"https://127.0.0.1:{kept.port}/v2/plans/")
+            return answer.status
 
     options = users_of(actionplan, "ada") | {"roles": "ada:operator"}
     with api_process(configured(actionplan, port=0, **options)) as api, ExitStack() as open_until:

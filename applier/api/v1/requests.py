@@ -79,7 +79,7 @@ def with_next(
         filters = {name: value for name, value in given.items() if name not in _OF_PAGES}
         last = {"limit": page.limit, "marker": found[-1][marker]}
         query = urlencode({**sorting, **filters, **last})
-        collection["next"] = f"{request.prefix}{request.path}?{query}"
+        collection["next"] = f"{request.forwarded_prefix}{request.path}?{query}"
     return collection
 
 
@@ -90,8 +90,8 @@ def links(request: falcon.Request, kind: str, name: str = "") -> list[dict[str, 
     """
     below = f"{kind}/{quote(name, safe='')}"
     return [
-        {"rel": "self", "href": f"{request.prefix}/v1/{below}"},
-        {"rel": "bookmark", "href": f"{request.prefix}/{below}"},
+        {"rel": "self", "href": f"{request.forwarded_prefix}/v1/{below}"},
+        {"rel": "bookmark", "href": f"{request.forwarded_prefix}/{below}"},
     ]
 
 

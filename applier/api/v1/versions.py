@@ -124,7 +124,7 @@ def root(call: Call) -> dict[str, Any]:
         "status": "CURRENT",
         "min_version": str(OLDEST),
         "max_version": str(NEWEST),
-        "links": [{"rel": "self", "href": f"{request.prefix}/v1/"}],
+        "links": [{"rel": "self", "href": f"{request.forwarded_prefix}/v1/"}],
     }
     return {
         "name": "ActionPlan API",
@@ -142,6 +142,6 @@ def resources(call: Call) -> dict[str, Any]:
     return {
         "id": "v1",
         "media_types": [{"base": base, "type": own}],
-        "links": [{"rel": "self", "href": f"{call.request.prefix}/v1/"}],
+        "links": [{"rel": "self", "href": f"{call.request.forwarded_prefix}/v1/"}],
         **{kind: links(call.request, kind) for kind in RESOURCES},
     }

@@ -58,7 +58,7 @@ def actions(call: Call) -> dict[str, Any]:
     answer: dict[str, Any] = {"actions": shown}
     if len(found) > most:
         rest = falcon.to_query_str({**query, "after": found[most - 1].uuid})
-        answer["next"] = call.request.prefix + call.request.path + rest
+        answer["next"] = call.request.forwarded_prefix + call.request.path + rest
     return answer
 
 

@@ -53,7 +53,7 @@ def show(call: Call, plan: ActionPlan) -> None:
 def show_new(call: Call, plan: ActionPlan) -> None:
     """Answer a call that has stored a plan (201), with its URL in the header Location."""
     call.response.status = falcon.HTTP_201
-    call.response.set_header("Location", f"{call.request.prefix}/v2/plans/{plan.uuid}")
+    call.response.set_header("Location", f"{call.request.forwarded_prefix}/v2/plans/{plan.uuid}")
     show(call, plan)
 
 
