@@ -45,6 +45,7 @@ class Resolver(Conditions):
 
     ``given`` are values of parameters, which override their defaults. ``root`` is the path of the
     template in the document. Each value of a ``hidden`` parameter is replaced by a placeholder.
+    ``files`` are the contents of files by name.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Resolver(Conditions):
         given: Mapping[str, Any],
         root: Path,
         hidden: Collection[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self.mistakes: list[Mistake] = []
         self.root = root
@@ -64,8 +66,9 @@ class Resolver(Conditions):
         self._given, self._hidden = given, hidden
         #: The names of parameters that are declared or used.
         self.known_parameters: set[str] = set(self._parameters)
-        #: The names of files that the template refers to, and that are not read.
-        self.files: set[str] = set()
+        self._files = files or {}
+        #: The names of files that the template refers to, and that are not given.
+        self.unknown_files: set[str] = set()
 
     def wrong(self, text: str, path: Path) -> Any:
         """Append a mistake; return UNRESOLVED in place of the value."""
@@ -73,8 +76,8 @@ class Resolver(Conditions):
         return UNRESOLVED
 
     def texts(self) -> Mapping[str, Any]:
-        """Return the values of parameters, and their declarations, in which texts may stand."""
-        return {"given": self._given, "declared": self._parameters}
+        """Return what else than the template itself may bring texts: parameters and files."""
+        return {"given": self._given, "declared": self._parameters, "files": self._files}
 
     def value(self, node: Any, path: Path) -> Any:
         """Return a value with all functions inside it evaluated.
@@ -299,8 +302,10 @@ class Resolver(Conditions):
     def _file(self, argument: Any, path: Path) -> Any:
         if not isinstance(argument, str):
             return self.wrong("a name", path)
-        self.files.add(argument)
-        return f"${{file {argument}}}"
+        if argument in self._files:
+            return self._files[argument]
+        self.unknown_files.add(argument)
+        return _opaque("file", argument)
 
 
 _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {

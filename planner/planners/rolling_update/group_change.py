@@ -15,7 +15,7 @@ from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 #: Fields of the long form, which has two templates.
-LONG_FORM = ("old", "new", "parameters", "old_parameters", "groups")
+LONG_FORM = ("old", "new", "parameters", "old_parameters", "groups", "files", "old_files")
 #: The name of the definition in messages: ``image of change changed``.
 _CHANGE = "change"
 

@@ -86,8 +86,10 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         before = {**given, **(document.get("old_parameters") or {})}
         old_template, new_template = document.get("old") or {}, document.get("new") or {}
         secret = hidden_parameters.names(old_template, new_template)
-        old_reader = Resolver(old_template, before, ("old",), secret)
-        new_reader = Resolver(new_template, given, ("new",), secret)
+        files = document.get("files") or {}
+        earlier = {**files, **(document.get("old_files") or {})}
+        old_reader = Resolver(old_template, before, ("old",), secret, earlier)
+        new_reader = Resolver(new_template, given, ("new",), secret, files)
         old = template.groups(old_template, old_reader, with_policies=False)
         new = template.groups(new_template, new_reader, with_policies=True)
         mistakes: list[Mistake] = []
@@ -124,8 +126,10 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         settings = _settings(document)
         told = [mistake for reader in readers for mistake in reader.mistakes]
         rolls, warned = ([], []) if told else decide(groups, settings, mistakes)
-        for name in sorted({name for reader in readers for name in reader.files}):
-            warned.append(f"get_file: {name} is not read, so a change of its content is not seen")
+        for name in sorted({name for reader in readers for name in reader.unknown_files}):
+            warned.append(
+                f"get_file: {name} is not in 'files': a change of its content is not seen"
+            )
         mistakes[:0] = told or [mistake for reader in readers for mistake in reader.mistakes]
         gates, warnings = self._gates(document, mistakes)
         deadline = _deadline(document.get("deadline"), mistakes)

@@ -16,6 +16,7 @@ _FILE = {
     "description": "In its place: a file with it (JSON or YAML), relative to this document.",
 }
 _VALUES = {"type": "object", "description": "Values of the templates' parameters by name."}
+_FILES = {"type": "object", **ranges.BY_NAME, "additionalProperties": ranges.TEXT}
 _TIME = ranges.NAME_OR_NULL
 _MEMBER: dict[str, Any] = {
     "type": "object",
@@ -108,6 +109,8 @@ SCHEMA: dict[str, Any] = {
             **_VALUES,
             "description": "Those of the old template, where they were others.",
         },
+        "files": {**_FILES, "description": "Contents of the files of get_file, by name."},
+        "old_files": {**_FILES, "description": "Those for the old template, where others."},
         "mode": {
             "enum": ["create_first", "in_place"],
             "description": "In a batch, new members before old ones go (the default), or after.",
