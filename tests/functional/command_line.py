@@ -297,51 +297,31 @@ class RealCommandLine(CommandLine):
 
 
 class Gate:
-    """An action that, once started, runs until it is let go. No clock: it reads from a pipe."""
+    """An action that, once started, runs until it is let go."""
 
     def __init__(self, folder: Path, name: str = "gate") -> None:
-        self._pipe = folder / name
-        self._handle: int | None = None
-        os.mkfifo(self._pipe)
+        self._begun, self._go = folder / f"{name}.begun", folder / f"{name}.go"
+        waits = f"while [ -d {folder} ] && [ ! -e {self._go} ]; do sleep 0.02; done"
+        #: A line of shell that runs until it is let go.
+        self.command = f"touch {self._begun}; {waits}"
 
     def action(self, name: str) -> dict[str, Any]:
         """Describe the action."""
-        argv = ["cat", str(self._pipe)]
-        return {"name": name, "action_type": "shell", "input_parameters": {"argv": argv}}
+        given = {"command": self.command}
+        return {"name": name, "action_type": "shell", "input_parameters": given}
 
     def wait(self) -> None:
         """Wait until the action runs: the record says so a moment before its program is there."""
-        wait_until(self._is_read)
+        wait_until(self._begun.exists)
 
     def let_go(self) -> None:
         """Let the action end."""
         self.wait()
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def take_down(self) -> None:
-        """Let whatever waits here end, though whoever started it may have been killed."""
-        wide_open = os.open(self._pipe, os.O_RDWR)
-        self._pipe.unlink()
-        for handle in (wide_open, self._handle):
-            if handle is not None:
-                os.close(handle)
-        self._handle = None
-
-    def _is_read(self) -> bool:
-        if self._handle is None:
-            try:
-                self._handle = os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK)
-            except OSError as reason:
-                if reason.errno != errno.ENXIO:
-                    raise
-        return self._handle is not None
+        self.leave_open()
 
     def leave_open(self) -> None:
         """Let the action end at once whenever it starts."""
-        self._pipe.unlink()
-        self._pipe.touch()
+        self._go.touch()
 
 
 def wait_until(found: Callable[[], Any], told: Callable[[], str] = str) -> Any:

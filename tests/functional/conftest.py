@@ -59,7 +59,7 @@ def gate(actionplan: CommandLine) -> Iterator[Gate]:
     """Return what the first action waits for."""
     made = Gate(actionplan.folder)
     yield made
-    made.take_down()
+    made.leave_open()
 
 
 @pytest.fixture

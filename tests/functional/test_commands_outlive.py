@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine, wait_until
-from sshd import lives
 
 from applier.machines.job_names import is_permit
 from planner.plan.states import ActionState, PlanState
@@ -23,7 +22,6 @@ echo begin >> effects; echo first; echo $$ > number.{name}
 while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
 echo end >> effects; echo last; exit 7
 """
-TOGETHER = {"parallelization": {"shell": 3}}
 
 
 class Left:
@@ -107,35 +105,6 @@ def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan, 
     assert left.shown()["output"] == "first\nlast\n"
     assert left.shown("second")["output"] == "begin\nend\n", "it has waited for the first"
     assert left.jobs() == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("is_resumed", [False, True])
-def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan, left, is_resumed):
-    """Of what had ended, the exit code is told, which only a run evaluates."""
-    # It ends only after its applier, which would have recorded that otherwise.
-    waits = "echo $$ > number.ended; until [ -e over ]; do sleep 0.02; done; exit 7"
-    plan = (left.action("first"), left.action("ended", waits))
-    left.begin("first", "ended", plan=plan, options=TOGETHER)
-    (left.folder / "over").touch()
-    (name,) = left.jobs("ended")
-    wait_until((left.place / name / "rc").exists)
-    number = left.number()
-    if is_resumed:
-        actionplan.good("resume", "last")
-    assert "its command was ended" in actionplan.good("stop", "last", "--cancel")
-    assert not lives(number)
-    first, ended = actionplan.plan().actions
-    assert (first.state, first.state_reason) == (ActionState.CANCELLED, "aborted")
-    assert [one["state"] for one in left.shown()["attempts_made"]] == ["CANCELLED"]
-    assert ended.state is ActionState.UNKNOWN
-    assert "its command has ended with exit code 7" in ended.status_message
-    left.let_go()
-    actionplan.good("resume", "last")
-    actionplan.good("apply", "last", "--yes")
-    first, ended = actionplan.plan().actions
-    assert (first.state, first.attempts) == (ActionState.SUCCEEDED, 2)
-    assert (ended.state, ended.attempts) == (ActionState.SUCCEEDED, 1)
 
 
 def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan, left):

@@ -37,14 +37,6 @@ def api(site: CommandLine) -> Iterator[Process]:
         yield started
 
 
-@pytest.fixture
-def gate(site: CommandLine) -> Iterator[Gate]:
-    """Return an action that runs until it is let go."""
-    made = Gate(site.folder)
-    yield made
-    made.take_down()
-
-
 def planned(site: CommandLine, gate: Gate, after: int = 3) -> str:
     """Plan a gate with actions behind it, one after another; return the uuid."""
     last = [{"name": f"after-{i}", **NOP} for i in range(after)]

@@ -27,8 +27,8 @@ def applied(actionplan: CommandLine, gate: Gate, clock: str, interval_s: float):
     """Run a plan by an applier with a clock and an interval of its own, until its action runs."""
     applier = {"heartbeat_interval_s": interval_s}
     actionplan.configure(actionplan={"simulator_speed": 1000}, watcher_applier=applier)
-    count = f"echo ran >> {actionplan.folder}/effects; exec cat {actionplan.folder}/gate"
-    action = {**gate.action("first"), "input_parameters": {"argv": ["/bin/sh", "-c", count]}}
+    count = f"echo ran >> {actionplan.folder}/effects; {gate.command}"
+    action = {**gate.action("first"), "input_parameters": {"command": count}}
     actionplan.document("plan.yaml", action)
     with subprocess.Popen(
         [sys.executable, SHIFT, clock, PROGRAM, "apply", "plan.yaml", "--yes"],

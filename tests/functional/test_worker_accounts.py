@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from store_checks.running_plans import NOW, claimed, starts
 from worker_processes import fleet, until
 
 from applier.contracts import JobOffer
-from applier.errors import StoreError, sound_part
+from applier.errors import StoreError
 from applier.storage.connection import parse
 from applier.storage.schema import TABLES
 from applier.storage.schema_version import upgrade
@@ -245,46 +244,6 @@ def test_the_account_of_a_worker_changes_nothing_but_what_its_work_needs(setting
         "CREATE TABLE mine (a integer)",
     )
     assert all("denied" in text for text in told), told
-
-
-def test_what_an_account_of_a_worker_writes_hinders_nobody_else(setting):
-    """Rows that no worker writes are refused, or are read without harm."""
-    is_postgresql = "postgresql" in setting.url
-    user = '"user"' if is_postgresql else "`user`"
-    columns = f"name, host, pid, running, version, {user}, queues, types, places, draining"
-    columns += ", started_at, heard_at"
-    values = "'evil', 'h', 1, 0, '1', 'u', {queues}, {types}, {places}, 0, {started}, {heard}"
-    usual = {"queues": "'[\"site-b\"]'", "types": "'[]'", "places": "4"}
-    usual |= {"started": "current_timestamp", "heard": "current_timestamp"}
-    odd = [
-        {"types": "'no JSON'"},
-        {"queues": "'[]'"},
-        {"queues": "'\"site-b\"'"},
-        {"places": "-5"},
-    ]
-    never = "'infinity'" if is_postgresql else "'0000-00-00'"
-    odd += [{"started": never}, {"heard": never}]
-    lax = [] if is_postgresql else ["SET SESSION sql_mode = ''"]
-    setting.owner.report_worker(Worker("w2", queues=["site-c"], types=[], **HOSTS))
-    for one in odd:
-        row = values.format(**{**usual, **one})
-        with contextlib.suppress(Exception):  # refused, by whichever driver
-            run(setting.url, *lax, f"INSERT INTO actionplan_worker ({columns}) VALUES ({row})")
-        sound, _ = sound_part(setting.owner.workers)
-        assert "w2" in [worker.name for worker in sound], one
-        assert setting.owner.served_queues()["site-c"] == (1, 1), one
-        run(setting.owners_url, "DELETE FROM actionplan_worker WHERE name = 'evil'")
-    token = str(uuid4())
-    with closing(SqlStore(setting.url)) as store:
-        assert store.take_job(setting.own, worker="w1", token=token, lease_s=60)
-    run(
-        setting.url,
-        *lax,
-        f"UPDATE actionplan_worker_job SET state = 'ended', result = 'no', taken_at = {never}, "
-        f"leased_until = {never}",
-    )
-    found = {job.queue: job.result for job in setting.owner.jobs_of(setting.plan)}
-    assert found == {"site-b": {}, "site-c": None}
 
 
 def test_no_account_of_a_worker_is_taken_for_another(setting):
