@@ -8,14 +8,12 @@ import re
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from email.message import Message
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import requests
 from command_line import PATIENCE_S, CommandLine
 from falcon.testing import Result, TestClient
 
@@ -148,7 +146,7 @@ class Answer(NamedTuple):
     """What a server answered."""
 
     status: int
-    headers: Message
+    headers: Mapping[str, str]
     body: bytes
 
     @property
@@ -164,23 +162,14 @@ class Process:
         self.process, self.url = process, url
 
     def __call__(
-        self,
-        path: str,
-        body: bytes | None = None,
-        *,
-        method: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, path: str, body: bytes | None = None, headers: Mapping[str, str] = JSON
     ) -> Answer:
         """Send a request; a body makes it a POST."""
-        request = urllib.request.Request(  # noqa: S310
-            self.url + path, data=body, method=method, headers=dict(headers or JSON)
+        method = "GET" if body is None else "POST"
+        found = requests.request(
+            method, self.url + path, data=body, headers=dict(headers), timeout=PATIENCE_S
         )
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
-                return Answer(answer.status, answer.headers, answer.read())
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return Answer(refused.code, refused.headers, refused.read())
+        return Answer(found.status_code, found.headers, found.content)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ import json
 import sqlite3
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import requests
 from api_client import closed_client, configured
 from command_line import PATIENCE_S, CommandLine, wait_until
 from falcon.testing import TestClient
@@ -157,8 +157,8 @@ def test_the_applier_shows_what_its_runs_cost(actionplan):
 
         def counted() -> dict[tuple[str, ...], float] | None:
             """Return the metrics once the run is counted, which is after it is on record."""
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-                found = values(answer.read().decode())
+            url = f"http://127.0.0.1:{port}/metrics"
+            found = values(requests.get(url, timeout=PATIENCE_S).text)
             return found if ("actionplan_plan_runs_total", "SUCCEEDED") in found else None
 
         with applier_process(actionplan):
