@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,6 +57,8 @@ CARE_S = 0.5
 #: After so many leases in which no worker has taken it, a job that is to be found is offered to be
 #: verified, and a job that is to be verified is given up.
 WAITS_LEASES = 2
+#: How many jobs are stopped at most in one transaction per reason, and one message.
+STOPS_AT_ONCE = 100
 #: How often a job whose worker was lost is offered again, to be found or verified. At the next
 #: loss, its action is UNKNOWN.
 LOSSES = 3
@@ -137,6 +141,7 @@ class JobFollower:
         self._lease_s, self._resend_s, self._clock = lease_s, resend_s, clock
         #: By action.
         self._jobs: dict[str, _Followed] = {}
+        self._stops: queue.SimpleQueue[tuple[AttemptKey, StopReason]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._wake, self._over = threading.Event(), threading.Event()
         self._within_reach_since = self._last_answer = clock()
@@ -172,19 +177,17 @@ class JobFollower:
         with self._lock:
             self._jobs.pop(action, None)
 
-    def wake(self) -> None:
-        """Wake the thread, so that it reads at once which jobs are over."""
+    def stop(self, key: AttemptKey, why: StopReason) -> None:
+        """Queue the stop of a job; the thread records it, and makes its worker read that."""
+        self._stops.put((key, why))
         self._wake.set()
 
-    def pause(self, seconds: float) -> None:
-        """Block for some seconds, or until :meth:`close` is called."""
-        self._over.wait(seconds)
-
     def look(self) -> bool:
-        """Report the followed jobs that are over; return whether any was reported.
+        """Report the followed jobs that are over, and record the stops that wait.
 
-        A lost job that is offered again is not reported. When it is time, leases that ran out are
-        fenced, and jobs that no worker took are sent again. Raises StoreError, DamagedRecord.
+        Returns whether any was reported; a lost job that is offered again is not. When it is time,
+        leases that ran out are fenced, and jobs that no worker took are sent again. Raises
+        StoreError, DamagedRecord.
         """
         jobs, damaged = sound_part(lambda: self._store.jobs_of(self._plan, OVER))
         found = False
@@ -192,6 +195,7 @@ class JobFollower:
             if one := self._followed(job.key):
                 found = self._report(self._end_of(job, one)) or found
         found = self._give_up(damaged) or found
+        self._record_stops()
         now = self._clock()
         # A long gap since the last answer of the record means an outage. A quarter of a very short
         # lease is shorter than the pause between two looks.
@@ -202,6 +206,18 @@ class JobFollower:
             self._care()
             self._next_care = self._clock() + min(CARE_S, self._resend_s)
         return found
+
+    def _record_stops(self) -> None:
+        while number := min(self._stops.qsize(), STOPS_AT_ONCE):
+            asked = [self._stops.get() for _ in range(number)]
+            try:
+                for why in {why for _, why in asked}:
+                    self._store.stop_jobs([key for key, of in asked if of is why], why)
+            except BaseException:
+                for one in asked:
+                    self._stops.put(one)
+                raise
+            self._delivery.look([key for key, _ in asked])
 
     def _followed(self, key: AttemptKey) -> _Followed | None:
         with self._lock:
@@ -322,7 +338,7 @@ class JobFollower:
     def _loop(self) -> None:
         pause_s, is_away = SHORTEST_S, False
         while not self._over.is_set():
-            if not self._jobs:
+            if not self._jobs and self._stops.empty():
                 self._wake.wait()
             if self._wake.is_set():
                 self._wake.clear()
@@ -338,6 +354,8 @@ class JobFollower:
                     LOG.warning(text, self._plan, reason, exc_info=not is_known)
                 is_away, pause_s = True, LONGEST_S
             self._wake.wait(pause_s)
+        with suppress(StoreError, DamagedRecord):
+            self._record_stops()
 
 
 def _lost(job: WorkerJob) -> str:

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import logging
 import queue
-import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from applier.contracts import JobOffer, Report
 from applier.engines import Executor, MakeExecutor
 from applier.engines.attempts import Threads
-from applier.errors import DamagedRecord, StoreError
 from applier.run.interrupted_actions import is_found_there
 from applier.scheduling.submissions import QueueLimits, queue_limits, queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob
@@ -28,10 +24,6 @@ if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
 
 
-LOG = logging.getLogger(__name__)
-
-#: How many jobs are stopped at most in one transaction per reason, and one message.
-STOPS_AT_ONCE = 100
 #: Seconds without a report, besides two leases, after which stopped jobs are no longer awaited.
 STOPS_IN_S = 10.0
 
@@ -154,8 +146,6 @@ class RemoteWorkers(Executor):
         self._threads = Threads(maximum, done)
         self._followed_here: set[str] = set()
         self._follower = runs.follower(plan, done, tell)
-        self._stops: queue.SimpleQueue[tuple[AttemptKey, StopReason] | None] = queue.SimpleQueue()
-        self._stopper = threading.Thread(target=self._stop_all, name="job-stopper", daemon=True)
 
     def offer(self, task: Any) -> JobOffer:
         settings, action = self._runs.settings, task.action
@@ -194,7 +184,7 @@ class RemoteWorkers(Executor):
             self._threads.stop(task, why)
             return
         task.stop_for(why)
-        self._stops.put((AttemptKey(self._plan, task.action.uuid, task.attempt), why))
+        self._follower.stop(AttemptKey(self._plan, task.action.uuid, task.attempt), why)
 
     def let_go(self, task: Any) -> bool:
         if task.action.uuid in self._followed_here:
@@ -204,41 +194,8 @@ class RemoteWorkers(Executor):
 
     def __enter__(self) -> RemoteWorkers:
         self._follower.start()
-        self._stopper.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stops.put(None)
         self._follower.close()
         self._threads.__exit__(*error)
-
-    def _stop_all(self) -> None:
-        """Write the queued stops into the record and send them, in batches, until None is queued.
-
-        If the record cannot be written, queue a batch again after a second.
-        """
-        while (first := self._stops.get()) is not None:
-            asked = [first, *self._waiting()]
-            keys = [key for key, _ in asked]
-            try:
-                for why in {why for _, why in asked}:
-                    self._runs.store.stop_jobs([key for key, of in asked if of is why], why)
-            except (StoreError, DamagedRecord) as reason:
-                LOG.warning("%d actions are not told to stop yet: %s", len(keys), reason)
-                for one in asked:
-                    self._stops.put(one)
-                self._follower.pause(1.0)
-                continue
-            self._runs.delivery.look(keys)
-            self._follower.wake()
-
-    def _waiting(self) -> list[tuple[AttemptKey, StopReason]]:
-        """Take at most STOPS_AT_ONCE - 1 further stops from the queue; leave the None in it."""
-        found: list[tuple[AttemptKey, StopReason]] = []
-        with suppress(queue.Empty):
-            while len(found) < STOPS_AT_ONCE - 1:
-                if (asked := self._stops.get_nowait()) is None:
-                    self._stops.put(None)
-                    break
-                found.append(asked)
-        return found

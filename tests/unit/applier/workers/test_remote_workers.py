@@ -14,8 +14,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, StoreError
 from applier.store.worker_jobs import AttemptKey, JobTask, StopReason
 from applier.testing.trials import changed, plugin
-from applier.workers import remote_workers
-from applier.workers.follower import JobFollower
+from applier.workers import follower
 from applier.workers.payloads import require_able, task_of
 from applier.workers.remote_workers import RemoteRuns, RemoteSettings, RemoteWorkers
 from planner.errors import BrokenPlugin
@@ -146,7 +145,7 @@ def test_a_stop_is_on_record_before_its_worker_is_told(job, why):
 
 
 def test_stops_that_wait_are_told_together_up_to_a_limit(job, monkeypatch):
-    monkeypatch.setattr(remote_workers, "STOPS_AT_ONCE", 2)
+    monkeypatch.setattr(follower, "STOPS_AT_ONCE", 2)
     applier = Applier(job)
     keys = [AttemptKey(job.key.plan, uuid, 1) for uuid in "abc"]
     for key in keys:
@@ -167,7 +166,6 @@ def test_a_stop_is_tried_again_while_the_record_is_away(job, monkeypatch):
         stop_jobs(*given)
 
     monkeypatch.setattr(job.store, "stop_jobs", away)
-    monkeypatch.setattr(JobFollower, "pause", lambda *_: None)
     with applier.workers as workers:
         workers.stop(task(job.key), StopReason.ABORT)
         assert applier.messages.looks.get(timeout=PATIENCE_S) == [job.key]
