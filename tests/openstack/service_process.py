@@ -21,14 +21,15 @@ class ServiceProcess:
     """A context manager: the program answers inside, and is killed at the end.
 
     It is called with a folder, which is made and in which it leaves ``clouds.yaml``, with the first
-    of two ports, and with ``words``.
+    of two ports, ``port``, and with ``words``.
     """
 
     NAME = "lab"
 
     def __init__(self, environment: Environment, program: str, folder: Path, *words: str) -> None:
         self.folder, self.clouds_yaml = folder, folder / "clouds.yaml"
-        arguments = (str(folder), str(free_block(2)), *words)
+        self.port = free_block(2)
+        arguments = (str(folder), str(self.port), *words)
         self._command = [str(environment.python), str(LAB / program), *arguments]
 
     def __enter__(self) -> ServiceProcess:

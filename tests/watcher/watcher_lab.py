@@ -44,11 +44,15 @@ SECTIONS = {APPLIER: "watcher_applier", DECISION_ENGINE: "watcher_decision_engin
 class WatcherLab:
     """One Watcher with a Nova of its own; ``database`` is the URL of an empty database.
 
-    Hosts of Nova are cmp1, cmp2, ... A context manager: all processes are killed at its end.
+    Hosts of Nova are cmp1, cmp2, ... ``cinder`` is the URL of a Cinder; without it there are no
+    volumes. A context manager: all processes are killed at its end.
     """
 
-    def __init__(self, folder: Path, database: str, settings: Settings, computes: int = 3) -> None:
+    def __init__(
+        self, folder: Path, database: str, settings: Settings, computes: int = 3, cinder: str = ""
+    ) -> None:
         self.folder, self.computes, self._settings = folder, computes, settings
+        self._cinder = cinder
         self.broker = Broker(folder / "broker")
         (folder / "nova").mkdir()
         self._port = free_block(7)
@@ -79,7 +83,13 @@ class WatcherLab:
 
     def _start_nova(self) -> GuardedProcess:
         program = str(PROGRAMS / "nova_in_one_process.py")
-        words = (str(self.folder / "nova"), str(self._port), str(self.computes), self.url)
+        words = (
+            str(self.folder / "nova"),
+            str(self._port),
+            str(self.computes),
+            self.url,
+            self._cinder,
+        )
         command = [environments.NOVA.python, program, *words]
         return self._guard("nova", HOST, command)
 

@@ -107,6 +107,9 @@ class LabDriver(driver.VolumeDriver):
             "volume_backend_name": self.backend,
             "total_capacity_gb": 1000,
             "free_capacity_gb": 900,
+            # Watcher reads these of each pool.
+            "provisioned_capacity_gb": 100,
+            "total_volumes": 0,
             "reserved_percentage": 0,
             "QoS_support": False,
             "thin_provisioning_support": False,

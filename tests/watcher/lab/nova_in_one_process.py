@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs Nova and Placement, the real ones, in one process on the loopback.
 
-``python nova_in_one_process.py FOLDER PORT COMPUTES WATCHER_URL``, by a Python that has both. Real
-are Nova's API, conductor, scheduler and as many computes as asked for, called cmp1, cmp2, ...,
-Placement, their tables and their RPC, which stays within the process. The hypervisor is that of
-``lab_hypervisor``; what else they need stands in ``stand_ins``. The ports are PORT for Keystone and
-the next five for Nova, Placement, Glance, Neutron and Cinder. FOLDER is empty; ``clouds.yaml`` in
-it is for clients. READY is printed when all of them answer.
+``python nova_in_one_process.py FOLDER PORT COMPUTES WATCHER_URL [CINDER_URL]``, by a Python that
+has both. Real are Nova's API, conductor, scheduler and as many computes as asked for, called cmp1,
+cmp2, ..., Placement, their tables and their RPC, which stays within the process. The hypervisor is
+that of ``lab_hypervisor``; what else they need stands in ``stand_ins``. The ports are PORT for
+Keystone and the next five for Nova, Placement, Glance, Neutron and Cinder. FOLDER is empty;
+``clouds.yaml`` in it is for clients. With CINDER_URL, that is the Cinder of the catalog. READY is
+printed when all of them answer.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ FLAVORS = (
 )
 
 
-def main(folder, port, computes, watcher_url):
+def main(folder, port, computes, watcher_url, cinder_url=None):
     """Start everything and serve until the process is ended."""
     folder, port = Path(folder), int(port)
     urls = {name: f"http://127.0.0.1:{port + k}" for k, name in enumerate(SERVICES)}
-    serve_stand_ins(port, urls, watcher_url)
+    serve_stand_ins(port, urls, watcher_url, cinder_url)
     paste = Path(sys.prefix) / "etc/nova/api-paste.ini"
     nova_configuration.write(folder, paste, urls)
     (folder / "lock").mkdir()
@@ -50,7 +51,7 @@ def main(folder, port, computes, watcher_url):
     threading.Event().wait()
 
 
-def serve_stand_ins(port, urls, watcher_url):
+def serve_stand_ins(port, urls, watcher_url, cinder_url):
     """Serve what is not real."""
     catalog = [
         ("identity", "keystone", f"{urls['keystone']}/v3"),
@@ -58,7 +59,7 @@ def serve_stand_ins(port, urls, watcher_url):
         ("placement", "placement", urls["placement"]),
         ("image", "glance", urls["glance"]),
         ("network", "neutron", urls["neutron"]),
-        ("block-storage", "cinder", f"{urls['cinder']}/v3"),
+        ("block-storage", "cinder", f"{cinder_url or urls['cinder']}/v3"),
         ("infra-optim", "watcher", watcher_url),
     ]
     serve(Keystone(urls["keystone"], catalog), port)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from urllib.parse import parse_qs
 
 from wsgi_serving import body_of, reply
 
@@ -99,6 +100,14 @@ class Keystone:
             name = path.split("/")[3]
             project = {"id": name, "name": name, "enabled": True, "domain_id": "default"}
             return reply(start_response, "200 OK", {"project": project})
+        if path == "/v3/services":
+            wanted = parse_qs(environ["QUERY_STRING"]).get("type", [])
+            services = [
+                {"id": made_id(kind), "type": kind, "name": name, "enabled": True}
+                for kind, name, _ in self.catalog
+                if kind in wanted or not wanted
+            ]
+            return reply(start_response, "200 OK", {"services": services})
         return not_found(start_response, path)
 
     def _new_token(self, asked, start_response):
