@@ -94,6 +94,18 @@ def test_a_receiver_that_accepts_again_has_a_whole_day_for_what_it_refuses_then(
     assert made.subscription.held_back["p"].since == NOW + DAY - timedelta(hours=1)
 
 
+def test_a_receiver_that_is_away_gets_nothing_more_in_this_batch():
+    held = {"q": Trouble(number=1, since=NOW, tries=1, why="400")}
+    made = progress(delivered=1, held_back=held)
+    receiver = Answers(n2=Away("no route"))
+    made.deliver_new(page(event(2), event(3)), receiver, never)
+    made.deliver_held("q", [event(1, "q")], receiver, never)
+    assert receiver.got == []
+    away = Trouble(number=2, since=NOW, tries=1, why="no route")
+    assert (made.subscription.delivered, made.subscription.away) == (1, away)
+    assert made.subscription.held_back == held
+
+
 def test_each_event_has_its_own_time_before_it_is_given_up():
     away = Trouble(number=1, since=NOW - DAY, tries=7, why="no route")
     made = progress(away=away)
