@@ -200,7 +200,7 @@ def on_failure_of(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None = No
 
     In the configuration, ``action_execution_rule`` may have a rule for the plan's strategy.
     """
-    return _policy(conf, plan, given)[0]
+    return _policy(conf, plan, given, _engine(conf))[0]
 
 
 def run_options(
@@ -211,20 +211,22 @@ def run_options(
     plan: ActionPlan,
 ) -> RunOptions:
     """Return the options of a run of a plan; what is given takes precedence."""
-    section, values = _engine(conf)
-    policy, policy_from = _policy(conf, plan, on_failure)
+    section, values = engine = _engine(conf)
+    policy, policy_from = _policy(conf, plan, on_failure, engine)
     workers_from = "--set" if max_workers else _source(conf, section, "max_workers")
     workers = max_workers or values["max_workers"]
     return RunOptions(workers, workers_from, str(policy), policy_from, reason)
 
 
-def _policy(conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None) -> tuple[OnFailure, str]:
+def _policy(
+    conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None, engine: tuple[str, dict[str, Any]]
+) -> tuple[OnFailure, str]:
     """Return the effect of a failed action, and where it comes from."""
     from applier.scheduling.verdict import OnFailure
 
     if known := plan.on_failure or given:
         return OnFailure(known), "the plan" if plan.on_failure else "--set"
-    section, values = _engine(conf)
+    section, values = engine
     rule = (values.get("action_execution_rule") or {}).get(plan.strategy_name or "")
     if rule:
         return OnFailure.by_rule(rule), f"[{section}] action_execution_rule"

@@ -82,10 +82,11 @@ class Scheduler:
         }
         self._countdown = Countdown(after, groups)
         #: The number of actions that have not ended.
-        self._open = sum(uuid not in self._verdicts for uuid in self._actions)
-        continued = (u for u, a in self._actions.items() if a.state is ActionState.ONGOING)
+        self._open = len(self._actions) - len(ended)
         #: The running actions, in the order of their starts.
-        self._running: dict[str, None] = dict.fromkeys(continued)
+        self._running: dict[str, None] = {
+            u: None for u, a in self._actions.items() if a.state is ActionState.ONGOING
+        }
         for uuid in self._running:
             tokens = concurrency.tokens_of(self._actions[uuid])
             self._gates.hold(uuid, tokens, worker=uuid not in concurrency.workerless)
@@ -132,7 +133,7 @@ class Scheduler:
     def done(self) -> bool:
         """Whether the run is over: no action runs, and all have ended or may not start any more."""
         return not (self._running or self._halting.to_finish) and (
-            not self._open or self.halt is not None
+            not self._open or self._halting.halt is not None
         )
 
     @property
@@ -196,9 +197,9 @@ class Scheduler:
         """Follow the requests, decide about all ready actions, and return the decisions."""
         for request in requests:
             self._follow(request)
-        if self.stopped in (HaltReason.EXCEEDED, HaltReason.CANCELLED):
+        if self._halting.stopped in (HaltReason.EXCEEDED, HaltReason.CANCELLED):
             self._cancel_rest()
-        if self.halt is None or self._halting.to_finish:
+        if self._halting.halt is None or self._halting.to_finish:
             self._advance()
         made, self._decisions = self._decisions, Decisions()
         return made
@@ -222,7 +223,7 @@ class Scheduler:
         self._note(report)
 
     def _may_retry(self, uuid: str) -> bool:
-        over = self.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED)
+        over = self._halting.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED)
         return uuid not in self._aborted and (not over or uuid in self._halting.to_finish)
 
     def _note(self, report: Report) -> None:
@@ -264,10 +265,10 @@ class Scheduler:
                 self._abort(request)
 
     def _cancel(self, request: Request) -> None:
-        if self.stopped is HaltReason.CANCELLED and not self._halting.to_finish:
+        if self._halting.stopped is HaltReason.CANCELLED and not self._halting.to_finish:
             return
         halt = Halt.of(HaltReason.CANCELLED, f"cancelled {request.by}", request)
-        if self.stopped is not HaltReason.CANCELLED:
+        if self._halting.stopped is not HaltReason.CANCELLED:
             self._decisions.cancelling = halt.why
         self._halt(halt, at_once=request.verb == RequestVerb.CANCEL_NOW)
         self._decisions.stops += [u for u in self._running if u not in self._halting.to_finish]
@@ -275,9 +276,11 @@ class Scheduler:
 
     def _cancel_rest(self) -> None:
         """Cancel what does not start because of a halt, unless that was done."""
-        if self.halt and self._open > len(self._halting.to_finish | self._running.keys()):
-            was = self.halt.stopped is HaltReason.CANCELLED
-            self._cancel_unstarted(f"the plan was {self.halt.why}" if was else self.halt.why)
+        if self._halting.halt and self._open > len(self._halting.to_finish | self._running.keys()):
+            was = self._halting.halt.stopped is HaltReason.CANCELLED
+            self._cancel_unstarted(
+                f"the plan was {self._halting.halt.why}" if was else self._halting.halt.why
+            )
 
     def _change_limits(self, limits: Mapping[str, int]) -> None:
         for name, number in limits.items():
@@ -315,9 +318,9 @@ class Scheduler:
         self._decide_ready()
         self._start()
         while self._stuck():
-            if self.halt:
+            if self._halting.halt:
                 self._halting.to_finish.clear()
-                if self.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED):
+                if self._halting.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED):
                     self._cancel_rest()
                 return
             if not self._cancel_blocked_forever() and not self._gates.lend():
@@ -365,7 +368,7 @@ class Scheduler:
 
     def _stuck(self) -> bool:
         """Return whether actions are open, but none runs and none may start later by itself."""
-        left = self._halting.to_finish if self.halt else self._open
+        left = self._halting.to_finish if self._halting.halt else self._open
         return bool(left) and not (self._running or self._waiting.may_start_later)
 
     def _cancel_blocked_forever(self) -> bool:

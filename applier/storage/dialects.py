@@ -45,17 +45,6 @@ class Dialect(NamedTuple):
     #: Selects the name of each index, and that of its table.
     indexes: str
 
-    def text(self, statement: str) -> str:
-        """Return the text of a statement for the driver.
-
-        >>> POSTGRESQL.text("SELECT name FROM t WHERE uuid = :uuid AND name LIKE '%'")
-        "SELECT name FROM t WHERE uuid = %(uuid)s AND name LIKE '%%'"
-        """
-        text = _NOW.sub(self.now.replace("{}", r"\1"), statement)
-        if self.parameter != "?":
-            text = text.replace("%", "%%")
-        return _PARAMETER.sub(self.parameter.replace("{}", r"\1"), text)
-
     def creation(self) -> list[str]:
         """Return the statements that make the tables and the row with the last numbers."""
         text = TEXT
@@ -147,7 +136,7 @@ MYSQL = Dialect(
     WHERE table_schema = DATABASE()""",
 )
 
-_FIRST = itemgetter(0)
+_NAME = itemgetter(0)
 #: A row that was read: values by column names.
 Row = Mapping[Any, Any]
 #: The types of most values, which need no conversion.
@@ -180,10 +169,17 @@ class Compiled:
     """A statement for one kind of database.
 
     It is SQL with parameters as ``:name``, and with ``now_plus(SECONDS)`` for the time.
+
+    >>> Compiled("SELECT name FROM t WHERE uuid = :uuid AND name LIKE '%'", POSTGRESQL).text
+    "SELECT name FROM t WHERE uuid = %(uuid)s AND name LIKE '%%'"
     """
 
     def __init__(self, statement: str, dialect: Dialect) -> None:
-        self.text = dialect.text(statement)
+        text = _NOW.sub(dialect.now.replace("{}", r"\1"), statement)
+        if dialect.parameter != "?":
+            text = text.replace("%", "%%")
+        #: The text for the driver.
+        self.text = _PARAMETER.sub(dialect.parameter.replace("{}", r"\1"), text)
         self._is_file = is_file = dialect is SQLITE
         #: The names of its parameters, in their order.
         self.names: list[str] = _PARAMETER.findall(statement)
@@ -204,11 +200,15 @@ class Compiled:
 
     def unconverted(self, cursor: Any) -> list[Row]:
         """Return the rows of a cursor as mappings, with values as they are stored."""
-        columns = columns_of(cursor)
+        columns = [*map(_NAME, cursor.description)]
         return [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
 
-    def rows(self, columns: Sequence[str], found: Iterable[Sequence[Any]]) -> list[Row]:
-        """Return rows as mappings; raises UnreadableValue."""
+    def rows(self, described: Sequence[Any], found: Iterable[Sequence[Any]]) -> list[Row]:
+        """Return rows as mappings; raises UnreadableValue.
+
+        ``described`` are the columns as drivers describe them: each begins with its name.
+        """
+        columns = [*map(_NAME, described)]
         moments, convert = MOMENTS.intersection(columns), self._from_driver
         rows: list[Row] = []
         for values in found:
@@ -223,7 +223,7 @@ class Compiled:
         return rows
 
     def typed(
-        self, table: str, columns: Sequence[str], found: Sequence[Sequence[Any]]
+        self, table: str, described: Sequence[Any], found: Sequence[Sequence[Any]]
     ) -> list[Row]:
         """Return rows as :meth:`rows`; raise UnreadableValue also for a value of another type.
 
@@ -231,13 +231,8 @@ class Compiled:
         """
         # Few combinations of types occur, and each is checked once.
         for kinds in {tuple(map(type, values)) for values in found} - self._accepted:
-            for name, kind in zip(columns, kinds, strict=True):
+            for (name, *_), kind in zip(described, kinds, strict=True):
                 if not issubclass(kind, (*types(table).get(name, (object,)), type(None))):
                     raise UnreadableValue(f"{name} is of another type than its column")
             self._accepted.add(kinds)
-        return self.rows(columns, found)
-
-
-def columns_of(cursor: Any) -> list[str]:
-    """Return the names of the columns of the rows of a cursor."""
-    return [*map(_FIRST, cursor.description)]
+        return self.rows(described, found)

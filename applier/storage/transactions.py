@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from applier.errors import DamagedRow
 from applier.storage.connection import Connector
-from applier.storage.dialects import Compiled, Row, columns_of
+from applier.storage.dialects import Compiled, Row
 from applier.storage.refusals import ConnectionLost, refusal
 
 T = TypeVar("T")
@@ -264,7 +264,7 @@ class Transaction:
         """
         compiled, cursor = self._compiled(statement), self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.rows(columns_of(cursor), cursor.fetchall())
+        return compiled.rows(cursor.description, cursor.fetchall())
 
     def read_typed(
         self, table: str, statement: str, parameters: Mapping[str, Any] = _NONE
@@ -275,11 +275,12 @@ class Transaction:
         """
         compiled, cursor = self._compiled(statement), self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.typed(table, columns_of(cursor), cursor.fetchall())
+        return compiled.typed(table, cursor.description, cursor.fetchall())
 
     def typed(self, table: str, statement: str, row: Row) -> Row:
         """Convert a row of :meth:`read_unconverted` to one of :meth:`read_typed`."""
-        [converted] = self._compiled(statement).typed(table, list(row), [tuple(row.values())])
+        described = [(name,) for name in row]
+        [converted] = self._compiled(statement).typed(table, described, [tuple(row.values())])
         return converted
 
     def read_unconverted(self, statement: str, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
@@ -356,20 +357,17 @@ class Transactions:
     """
 
     def __init__(self, connector: Connector) -> None:
-        self.connector = connector
-        self._connections = IdleConnections(connector)
-        #: Each statement is compiled once.
-        self._compiled = cache(partial(Compiled, dialect=connector.dialect))
-
-    def write(self, lock: Lock | None = None) -> Transaction:
-        """Return a transaction for writing, which takes ``lock`` on entering its block."""
-        begin = self.connector.dialect.begin_write
-        return Transaction(self._connections, self._compiled, begin, lock)
-
-    def read(self) -> Transaction:
-        """Return a transaction for reading; all its statements read the same snapshot."""
-        begin = self.connector.dialect.begin_read
-        return Transaction(self._connections, self._compiled, begin)
+        self.connector, dialect = connector, connector.dialect
+        self._connections = idle = IdleConnections(connector)
+        compiled = cache(partial(Compiled, dialect=dialect))  # each statement once
+        #: Makes a transaction for writing, which takes ``lock``, if given, on entering its block.
+        self.write: Callable[..., Transaction] = partial(
+            Transaction, idle, compiled, dialect.begin_write
+        )
+        #: Makes a transaction for reading; all its statements read the same snapshot.
+        self.read: Callable[[], Transaction] = partial(
+            Transaction, idle, compiled, dialect.begin_read
+        )
 
     def close(self) -> None:
         """Close the idle connections now, and the others when their transactions end."""

@@ -159,7 +159,7 @@ def _fitted(table: Table, room: int) -> Table:
         made.add_column(header, justify=column.justify, width=width, no_wrap=True)
     for number, row in enumerate(table.rows, 1):
         style, ends = row.style, row.end_section
-        made.add_row(*(column[number] for column in cells), style=style, end_section=ends)
+        made.add_row(*[column[number] for column in cells], style=style, end_section=ends)
     return made
 
 

@@ -156,7 +156,7 @@ def _row(table: Table, title: str, actions: list[Action], told: Sequence[str]) -
     counts = Counter(map(result, actions))
     bad = any(counts[column] for column in _BAD)
     style = "red" if bad else "yellow" if counts["stopped"] + counts["not run"] else ""
-    table.add_row(Text(one_line(title)), *(str(counts[column]) for column in told), style=style)
+    table.add_row(Text(one_line(title)), *[str(counts[column]) for column in told], style=style)
 
 
 def not_done(actions: list[Action]) -> list[str]:

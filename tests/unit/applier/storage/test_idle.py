@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -165,15 +166,16 @@ def test_a_child_opens_connections_of_its_own(connections, monkeypatch):
 
 
 def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(connector):
-    made, lock = Transactions(connector), threading.Lock()
-    usual, connector.dialect = (
-        connector.dialect,
-        connector.dialect._replace(begin_write="BEGINNING"),
-    )
-    with pytest.raises(refusals.Refused), made.write(lock):
+    usual, lock = connector.dialect, threading.Lock()
+    connector.dialect = usual._replace(begin_write="BEGINNING")
+    with (
+        closing(Transactions(connector)) as made,
+        pytest.raises(refusals.Refused),
+        made.write(lock),
+    ):
         raise AssertionError  # it has not begun
     connector.dialect = usual
-    with made.write(lock):
-        assert lock.locked()
-    assert not lock.locked()
-    made.close()
+    with closing(Transactions(connector)) as made:
+        with made.write(lock):
+            assert lock.locked()
+        assert not lock.locked()

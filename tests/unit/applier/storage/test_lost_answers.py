@@ -11,10 +11,11 @@ from store_checks.running_plans import LATER, ME, NOW, claimed, ends, retries, s
 
 from applier.errors import StoreError
 from applier.storage import database, lock_holders
+from applier.storage.database import Database
 from applier.storage.lock_holders import Holder
 from applier.storage.refusals import ConnectionLost, DatabaseLocked, Deadlock
 from applier.storage.sql import SqlStore
-from applier.storage.transactions import Transaction, Transactions
+from applier.storage.transactions import Transaction
 from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, PlanState
 
@@ -22,10 +23,10 @@ from planner.plan.states import ActionState, PlanState
 @pytest.fixture(params=["before", "after"])
 def write_over_cut_line(request, monkeypatch):
     """Return a function that makes a write; the line is cut around the commit of its first try."""
-    begin, end, writing, cuts = Transactions.write, Transaction.__exit__, set(), []
+    begin, end, writing, cuts = Database.write, Transaction.__exit__, set(), []
 
-    def noted(transactions, lock):
-        transaction = begin(transactions, lock)
+    def noted(database):
+        transaction = begin(database)
         writing.add(transaction)
         return transaction
 
@@ -39,7 +40,7 @@ def write_over_cut_line(request, monkeypatch):
             end(transaction, ValueError, ValueError(), None)
         raise ConnectionLost
 
-    monkeypatch.setattr(Transactions, "write", noted)
+    monkeypatch.setattr(Database, "write", noted)
     monkeypatch.setattr(Transaction, "__exit__", end_and_cut)
     monkeypatch.setattr(threading.Event, "wait", lambda *_: False)
 
