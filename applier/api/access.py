@@ -247,6 +247,10 @@ class Access:
             self._policy.require(request.context.caller, resource.rules[request.method])
             if BODY in request.env:
                 request.env[BODY].read_into(request.env)
+            elif "HTTP_TRANSFER_ENCODING" in request.env:
+                # Other servers give no length, without which the body would be taken for empty.
+                text = "the request needs the header Content-Length"
+                raise falcon.HTTPLengthRequired(title="No length", description=text)
 
     def process_response(
         self,

@@ -197,10 +197,12 @@ def test_each_request_is_logged_without_its_query(actionplan, caplog):
     assert "777" not in caplog.text
 
 
-def test_in_another_server_requests_are_logged_as_well(actionplan):
+def test_in_another_server_requests_are_logged_and_a_body_needs_its_length(actionplan):
     program = (
         "from applier.api import application; from falcon.testing import TestClient; "
-        f"TestClient(application, headers={{'Host': '{HOST}'}}).simulate_get('/v2/planners')"
+        f"client = TestClient(application, headers={{'Host': '{HOST}'}}); "
+        "client.simulate_get('/v2/planners'); "
+        "client.simulate_post('/v2/plans', headers={'Transfer-Encoding': 'chunked'})"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -210,6 +212,7 @@ def test_in_another_server_requests_are_logged_as_well(actionplan):
         check=True,
     )
     assert '"GET /v2/planners" 200' in ended.stderr
+    assert '"POST /v2/plans" 411' in ended.stderr
 
 
 # cheroot leaves sockets to the garbage collector when an address cannot be used.
