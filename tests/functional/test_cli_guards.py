@@ -15,7 +15,6 @@ from command_line import check_golden
 from planner.plan.states import PlanState
 
 NOP = {"name": "a", "action_type": "nop"}
-FAST = {"simulator_speed": 1000}
 
 
 def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan):

@@ -112,16 +112,6 @@ def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(ke
         assert "actionplan db backup" in ended.err
 
 
-def test_a_copy_takes_the_place_of_the_record(kept):
-    copied = kept("db", "backup", "copy").out
-    assert copied == f"The record in sqlite:///{kept.record} was copied to copy.\n"
-    assert kept("delete", "last", "--yes").code == 0
-    for end in ("-wal", "-shm"):
-        Path(f"{kept.record}{end}").unlink(missing_ok=True)
-    os.replace(kept.folder / "copy", kept.record)
-    assert len(kept.plans()) == 2
-
-
 def save_and_wait() -> None:
     """Save a plan, and close the record once nothing more can be read."""
     store = SqlStore(f"sqlite:///{os.environ['XDG_STATE_HOME']}/actionplan/actionplan.sqlite")

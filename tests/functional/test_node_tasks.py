@@ -258,7 +258,7 @@ def boots(programs, monkeypatch) -> Iterator[Path]:
         (programs / name).unlink(missing_ok=True)
 
 
-def test_a_node_is_restarted_once_its_boot_id_is_another(boots, node, server):
+def test_a_node_is_restarted_once_its_boot_id_is_another(boots, node):
     program(boots, "reboot", f"#!/bin/sh\n(sleep 0.3; echo second > {boots}/boot_id) &\n")
     work = node()
     assert work.verify() is Verified.IN_DOUBT
