@@ -18,62 +18,45 @@ from planner.plan.states import ActionState, PlanState
 
 #: Begins, says so, waits until it is let go, and ends with exit code 7, which is accepted.
 COMMAND = """\
-echo begin >> effects; echo first; echo $$ > number.{name}
+echo first; echo begin >> effects
 while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
 echo end >> effects; echo last; exit 7
 """
 
 
 class Left:
-    """A record whose plan has lost its applier, and the commands which that has left."""
+    """A record whose plan has lost its applier, and the command which that has left."""
 
     def __init__(self, actionplan: CommandLine) -> None:
         self.line, self.folder = actionplan, actionplan.folder
-        self.place = actionplan.record.parent / "jobs"
-        actionplan.configure(actionplan={"simulator_speed": 1000})
+        self.place, self.effects = actionplan.record.parent / "jobs", self.folder / "effects"
 
-    def action(self, name: str, command: str = COMMAND, **more: Any) -> Mapping[str, Any]:
-        """Describe an action that runs a command in the folder of the test."""
-        text = command.replace("{name}", name)
-        given = {"command": text, "cwd": str(self.folder), "changed_exit_codes": [7], **more}
-        return {"name": name, "action_type": "shell", "input_parameters": given}
-
-    def begin(self, *names: str, plan: tuple[Mapping[str, Any], ...], **fields: Any) -> None:
-        """Apply a plan, and kill the applier once the commands of these names have begun."""
-        self.line.document("plan.yaml", *plan, **fields)
+    def begin(self, *others: Mapping[str, Any], **fields: Any) -> None:
+        """Apply a plan, and kill the applier once the command of its first action has begun."""
+        self.line.document("plan.yaml", self.action("first"), *others, **fields)
         with self.line.start("apply", "plan.yaml", "--yes") as applier:
-            wait_until(lambda: all(self.number(name) for name in names))
+            wait_until(self.effects.exists)
             applier.kill()
             applier.communicate()
 
-    def number(self, name: str = "first") -> int | None:
-        """Return the number of the process that a command has written, once it is whole."""
-        file = self.folder / f"number.{name}"
-        text = file.read_text() if file.exists() else ""
-        return int(text) if text.endswith("\n") else None
+    def action(self, name: str, command: str = COMMAND) -> Mapping[str, Any]:
+        """Describe an action that runs a command in the folder of the test."""
+        given = {"command": command, "cwd": str(self.folder), "changed_exit_codes": [7]}
+        return {"name": name, "action_type": "shell", "input_parameters": given}
 
-    def jobs(self, action: str = "") -> list[str]:
-        """Return the names of the folders of commands, of one action or of all."""
+    def jobs(self) -> list[str]:
+        """Return the names of the folders of commands."""
         names = sorted(path.name for path in self.place.iterdir()) if self.place.exists() else []
-        uuids = [a.uuid for p in self.line.plans() for a in p.actions if a.name == action]
-        wanted = uuids or [""]
-        return [n for n in names if not is_permit(n) and any(uuid in n for uuid in wanted)]
+        return [name for name in names if not is_permit(name)]
 
     def let_go(self) -> None:
         """Let the commands end."""
         (self.folder / "go").touch()
 
-    def effects(self) -> list[str]:
-        return (self.folder / "effects").read_text().split()
-
-    def shown(self, name: str = "first") -> Mapping[str, Any]:
-        found: Mapping[str, Any] = json.loads(
-            self.line.good("action", "show", "last", name, "-f", "json")
-        )
-        return found
-
-    def states(self) -> dict[str, tuple[str, str | None]]:
-        return {a.name: (str(a.state), a.status_message) for a in self.line.plan().actions}
+    def output(self, name: str) -> str:
+        """Return what an action has printed."""
+        shown = self.line.good("action", "show", "last", name, "-f", "json")
+        return str(json.loads(shown)["output"])
 
 
 @pytest.fixture
@@ -86,8 +69,8 @@ def left(actionplan: CommandLine) -> Any:
 
 def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan, left):
     """One begin, one end, its exit code and its whole output; what it holds stays held."""
-    plan = (left.action("first"), left.action("second", "cat effects; exit 7"))
-    left.begin("first", plan=plan, options={"parallelization": {"shell": 1}})
+    second = left.action("second", "cat effects; exit 7")
+    left.begin(second, options={"parallelization": {"shell": 1}})
     actionplan.good("resume", "last")
     with actionplan.start("apply", "last", "--yes") as taker:
         actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
@@ -95,20 +78,20 @@ def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan, 
         out, err = taker.communicate()
         assert taker.returncode == 0, out + err
     assert " taken over first " in out
-    assert left.effects() == ["begin", "end"]
+    assert left.effects.read_text() == "begin\nend\n"
     plan = actionplan.plan()
     assert plan.state is PlanState.SUCCEEDED
     assert [(a.state, a.outcome, a.attempts) for a in plan.actions] == [
         ("SUCCEEDED", "changed", 1),
         ("SUCCEEDED", "changed", 1),
     ]
-    assert left.shown()["output"] == "first\nlast\n"
-    assert left.shown("second")["output"] == "begin\nend\n", "it has waited for the first"
+    assert left.output("first") == "first\nlast\n"
+    assert left.output("second") == "begin\nend\n", "it has waited for the first"
     assert left.jobs() == []
 
 
 def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan, left):
-    left.begin("first", plan=(left.action("first"),))
+    left.begin()
     (name,) = left.jobs()
     old = left.place / "no-such-plan.a.1.1"
     old.mkdir()
@@ -148,7 +131,7 @@ QUESTION = "another record has them and may need what their commands have left. 
 
 def test_what_another_record_in_the_same_folder_needs_is_removed_after_a_yes_only(actionplan, left):
     """The exit code of the command is only in its folder, beside the permit of its attempt."""
-    left.begin("first", plan=(left.action("first"),))
+    left.begin()
     left.let_go()
     (name,) = left.jobs()
     wait_until((left.place / name / "rc").exists)
