@@ -17,6 +17,32 @@ from planner.plan.states import PlanState
 NOP = {"name": "a", "action_type": "nop"}
 
 
+def test_nothing_runs_before_its_approval_by_another_which_a_skip_makes_void(actionplan):
+    guards = {"approvals": 1, "approval_by_another": True}
+    actionplan.configure(watcher_applier=guards)
+    file = actionplan.document("plan.yaml", NOP)
+    actionplan.good("create", file, "--out", "plan.json")
+    uuid = actionplan.plan().uuid
+    own = actionplan("approve", uuid, "--reason", "mine", LOGNAME="bo", USER="bo")
+    assert (own.code, f"operator made plan {uuid[:8]}" in own.err) == (4, True)
+    for words in (("apply", uuid, "--yes"), ("start", uuid)):
+        ended = actionplan(*words)
+        assert (ended.code, f"plan {uuid[:8]} needs 1 approval" in ended.err) == (4, True)
+    actionplan.environment["TEST_USER"] = "bo"
+    actionplan.good("approve", uuid, "--reason", "looked at")
+    assert " UTC: looked at\n" in actionplan.good("show", uuid)
+    ended = actionplan("apply", uuid, "--yes", "--set", "on_failure=continue")
+    assert (ended.code, "on_failure=skip_descendants" in ended.err) == (4, True)
+    actionplan.good("action", "skip", uuid, "a", "--reason", "by hand")
+    assert actionplan("apply", uuid, "--yes").code == 4
+    assert "(does not count)" in actionplan.good("show", uuid)
+    actionplan.good("approve", uuid, "--reason", "seen")
+    actionplan.good("apply", uuid, "--yes")
+    history = json.loads(actionplan.good("history", uuid, "-f", "json"))
+    verbs = [entry["verb"] for entry in history]
+    assert verbs == ["create", "approve", "skip", "approve", "start", "apply"]
+
+
 def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan):
     resource = "6a1f0001-0000-4000-8000-000000000001"
     actionplan.document("plan.yaml", {"action_type": "stop", "resource_id": resource})

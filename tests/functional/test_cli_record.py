@@ -155,6 +155,49 @@ def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(kept, when
         assert ("Nothing has run" in one.err) == (words[0] == "apply")
 
 
+@pytest.fixture
+def full(kept):
+    """The same home, whose record is on a disk without room: a small tmpfs."""
+    folder = kept.record.parent
+    # The simulated cloud is on another disk, so that the record is what cannot be written.
+    kept.configure(actionplan={"simulator": kept.folder / "simulator.json"})
+    assert kept("db", "backup", "copy").code == 0
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        kept.record.write_bytes((kept.folder / "copy").read_bytes())
+        with suppress(OSError), open(folder / "rest", "wb", buffering=0) as rest:
+            while rest.write(b"\0" * 4096):
+                pass
+        yield kept
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.needs("mount")
+def test_a_full_disk_is_said_and_that_nothing_has_run(full):
+    # Which of its two errors SQLite raises depends on the write that fails first.
+    said = f"sqlite:///{full.record}: %s is full; free some space there"
+    before = full.copied("list").out
+    for words, more in {
+        ("create", str(EXAMPLE)): "",
+        ("apply", str(EXAMPLE), "--yes"): ". Nothing has run",
+        ("apply", "last", "--yes"): ". Nothing has run",
+    }.items():
+        ended = full.copied(*words)
+        wanted = {f"Refused: {said % what}{more}\n" for what in ("the disk", "database or disk")}
+        assert ended.code == 1
+        assert ended.err in wanted
+    assert full.copied("list").out == before
+    (full.record.parent / "rest").unlink()
+    assert full.copied("apply", "last", "--yes").code == 0
+
+
 @pytest.mark.needs("mount")
 def test_a_log_whose_disk_becomes_full_is_said_once_and_goes_on_with_room(tmp_path, capsys):
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
