@@ -14,6 +14,7 @@ from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.power import Power
 from applier.clouds.openstack.server_states import Creation, Statuses
+from applier.contracts.clouds import INSTANCE_FIELDS
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -150,3 +151,30 @@ def test_a_creation_without_an_answer_and_a_server_is_in_doubt(error):
     with pytest.raises(ConnectionError):
         create(nova, patience_s=0.05)
     assert nova.requests == 1
+
+
+class TakingNova(LosingNova):
+    """Creates a server, and keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(RuntimeError(), lists=None)
+        self.given: dict[str, object] = {}
+
+    def create_server(self, **given: object) -> SimpleNamespace:
+        self.given = given
+        return self.get_server("s")
+
+
+def test_every_field_of_an_instance_reaches_nova():
+    def given(**wanted: object) -> dict[str, object]:
+        nova, images = TakingNova(), SimpleNamespace(find_image=finds)
+        creation = Creation(Compute(nova, Calls(1.0)), images=images)
+        creation.create("job-1", {"flavor": "m1", **wanted}, threading.Event(), lambda _: None)
+        return nova.given
+
+    def finds(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(id="i1")
+
+    for field in set(INSTANCE_FIELDS) - {"flavor"}:
+        assert given(**{field: ["x"]}) != given(), field
+    assert given(flavor="m2", tags=["x"]) == given()
