@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,20 @@ def opened(browser: Any, address: str) -> None:
     browser.get_log("browser")
     browser.get(address)
     wait_until(lambda: connection(browser) == "live")
+
+
+def excludes_nobody(
+    browser: Any, name: str, load: Callable[[], object], by_axe: bool = True
+) -> None:
+    """Load a page on light and dark screens of three widths, on each of which it fits."""
+    for theme in ("light", "dark"):
+        for width in (400, 1000, 1600):
+            look(browser, theme, width)
+            load()
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            picture(browser, f"{name}-{theme}-{width}")
+        if by_axe:
+            assert violations(browser) == []
 
 
 def test_a_refusal_is_told_in_the_dialog_and_a_second_click_starts_the_plan(browser, site, api):
@@ -158,14 +172,7 @@ def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(browser,
     )
     with site.start("apply", uuid, "--yes") as run:
         gate.wait()
-        for theme in ("light", "dark"):
-            for width in (400, 1000, 1600):
-                look(browser, theme, width)
-                opened(browser, f"{api.url}/plans/{uuid}")
-                wide = browser.execute_script("return document.documentElement.scrollWidth")
-                assert wide <= width
-                picture(browser, f"live-{theme}-{width}")
-            assert violations(browser) == []
+        excludes_nobody(browser, "live", lambda: opened(browser, f"{api.url}/plans/{uuid}"))
         row = browser.find_element("css selector", "#rows tbody tr:nth-child(20)")
         row.find_element("tag name", "summary").click()
         wait_until(lambda: row.find_elements("xpath", ".//button[starts-with(., 'Skip ')]"))
@@ -202,13 +209,7 @@ def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(browse
 @pytest.mark.long
 def test_the_list_of_plans_goes_on_by_itself(browser, site, api, gate):
     planned(site, gate)
-    for theme in ("light", "dark"):
-        for width in (400, 1000, 1600):
-            look(browser, theme, width)
-            opened(browser, f"{api.url}/")
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-            picture(browser, f"list-{theme}-{width}")
-        assert violations(browser) == []
+    excludes_nobody(browser, "list", lambda: opened(browser, f"{api.url}/"))
     with site.start("apply", "last", "--yes") as run:
         gate.let_go()
         run.communicate()
@@ -230,9 +231,6 @@ def test_a_page_of_watch_needs_no_service(browser, site, gate):
 
 
 # Reports: on any screen, by keyboard, without a script
-
-
-WIDTHS, THEMES = (400, 1000, 1600), ("light", "dark")
 
 
 def document(actionplan: CommandLine, number: int) -> str:
@@ -266,15 +264,9 @@ def rows(browser: Any) -> list[str]:
 
 
 def test_a_report_excludes_nobody_and_fits_on_any_screen(browser, report):
-    for theme in THEMES:
-        for width in WIDTHS:
-            look(browser, theme, width)
-            browser.get(f"file://{report}")
-            wide = browser.execute_script("return document.documentElement.scrollWidth")
-            assert wide <= width
-            picture(browser, f"{report.stem}-{theme}-{width}")
-        if "1000" not in report.stem:  # axe-core looks at each row for itself, which takes minutes
-            assert violations(browser) == []
+    # axe-core looks at each row for itself, which takes minutes.
+    is_short = "1000" not in report.stem
+    excludes_nobody(browser, report.stem, lambda: browser.get(f"file://{report}"), is_short)
     assert complaints(browser) == []
 
 
