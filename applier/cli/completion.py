@@ -184,10 +184,8 @@ def _actions(session: Session, given: Sequence[str]) -> list[str]:
     return [a.label for a in session.plan(given[0]).actions] if given else []
 
 
-def _planners(_: Session, __: Sequence[str]) -> list[str]:
-    from planner.making import registry
-
-    return list(registry.names(registry.PLANNERS))
+def _planners(session: Session, _: Sequence[str]) -> list[str]:
+    return list(session.planner_names())
 
 
 def _examples(_: Session, __: Sequence[str]) -> list[str]:

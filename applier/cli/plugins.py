@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from planner.making.registry import ActionTypes
 
 
+#: The name of the schema of saved plans.
+_PLAN = "plan"
+
+
 class PlannerList(ListVerb):
     """List the installed planners"""
 
     EXAMPLES = ("planner list", "planner list -f json")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
-        from planner.making import registry
-
-        return ("name", "reads", "what it does"), map(
-            _planner_row, registry.names(registry.PLANNERS)
-        )
+        return ("name", "reads", "what it does"), map(_planner_row, self.session.planner_names())
 
 
 class PluginVerb(Verb):
@@ -71,7 +71,7 @@ class PlannerShow(PluginVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.making import options, registry
 
-        planner, conf = registry.planner(parsed_args.name), self.session.conf
+        conf, planner = self.session.conf, registry.planner(parsed_args.name)
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
         self.say_wrapped(inspect.getdoc(planner) or "")
@@ -138,18 +138,22 @@ class Schema(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from planner.making import registry, saved
+        from planner.making import registry
 
-        planners = (registry.planner(n) for n in registry.names(registry.PLANNERS))
-        documents = {"plan": saved.SCHEMA, **{p.KIND: p.SCHEMA for p in planners}}
+        planners = (registry.planner(name) for name in self.session.planner_names())
+        documents: dict[str, Mapping[str, Any]] = {p.KIND: p.SCHEMA for p in planners}
         types = self.session.action_types
         name = parsed_args.name
+        if name == _PLAN:
+            from planner.making import saved
+
+            documents[_PLAN] = saved.SCHEMA
         if name is None:
-            self.say(f"documents: {', '.join(sorted(documents))}")
+            self.say(f"documents: {', '.join(sorted([_PLAN, *documents]))}")
             self.say(f"action types: {', '.join(types)}")
             return 0
         if name not in documents and name not in list(types):
-            raise UnknownPlugin("schema", name, [*documents, *types])
+            raise UnknownPlugin("schema", name, [_PLAN, *documents, *types])
         schema: Mapping[str, Any] = documents.get(name) or types[name].SCHEMA
         self.app.stdout.write(rendered(dict(schema), "json"))
         return 0

@@ -20,6 +20,7 @@ from planner.errors import shortened
 if TYPE_CHECKING:
     from oslo_config import cfg
 
+    from planner.making.registry import ActionTypes
     from planner.plan.model import ActionPlan
 
 
@@ -34,6 +35,23 @@ class Session(Assembly):
     def conf(self) -> cfg.ConfigOpts:
         """The configuration; raises ConfigurationError."""
         return configuration_of(self.config_files, warn=warn)
+
+    @cached_property
+    def action_types(self) -> ActionTypes:
+        """See :class:`applier.assembly.Assembly`; also those in files that are configured."""
+        self.read_plugin_files()
+        return super().action_types
+
+    def planner_names(self) -> Sequence[str]:
+        """Return the names of the planners, also of those in files that are configured."""
+        from planner.making import registry
+
+        self.read_plugin_files()
+        return registry.names(registry.PLANNERS)
+
+    def read_plugin_files(self) -> None:
+        """Read the configuration, which registers the plugins of the files that it names."""
+        assert self.conf is not None  # noqa: S101
 
     @property
     def record(self) -> str:

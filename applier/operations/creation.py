@@ -253,4 +253,5 @@ def roll_back(assembly: Assembly, operator: Operator, plan: ActionPlan) -> Actio
     taken = claim.already_running(assembly.store, plan.uuid)
     if taken:
         raise taken
-    return rolling_back.roll_back(assembly, plan, who=operator.name)
+    entry = operator.entry(rolling_back.VERB, f"undoes plan {plan.uuid}")
+    return rolling_back.roll_back(assembly, plan, entry)

@@ -24,11 +24,14 @@ LOG = logging.getLogger(__name__)
 
 #: The option of ``[watcher_applier]``, with Watcher's name.
 OPTION = "rollback_when_actionplan_failed"
+#: The verb of the history.
+VERB = "rollback"
 
 
-def roll_back(assembly: Assembly, plan: ActionPlan, *, who: str) -> ActionPlan:
+def roll_back(assembly: Assembly, plan: ActionPlan, entry: HistoryEntry) -> ActionPlan:
     """Make a plan that undoes another in reverse order, and store it; both histories name both.
 
+    ``entry`` is the first one of the new plan.
     Raises PlanConflict if nothing can be undone or the plan may still continue, OtherCloud,
     PlannerError, StoreError.
     """
@@ -39,20 +42,18 @@ def roll_back(assembly: Assembly, plan: ActionPlan, *, who: str) -> ActionPlan:
         plugin = plugins.get(action.action_type)
         return plugin is not None and plugin.is_revertible(action.input_parameters)
 
-    revert, at = plugins[REVERT], datetime.now(UTC)
+    revert = plugins[REVERT]
     made = rollback(
         plan,
         is_revertible,
         lambda action: revert.touches(action.input_parameters),
-        now=at,
+        now=entry.at,
         new_id=lambda: str(uuid4()),
     )
 
-    def entry(why: str) -> HistoryEntry:
-        return HistoryEntry(verb="rollback", who=who, at=at, why=why)
-
-    store.save_plan(made, history=entry(f"undoes plan {plan.uuid}"))
-    store.add_history(plan.uuid, entry(f"plan {made.uuid} undoes it"))
+    store.save_plan(made, history=entry)
+    why = f"plan {made.uuid} undoes it"
+    store.add_history(plan.uuid, HistoryEntry(verb=VERB, who=entry.who, at=entry.at, why=why))
     return made
 
 
@@ -69,7 +70,9 @@ def undoing(
         plan = assembly.store.load_plan(uuid)
         if plan.state is not PlanState.FAILED or plan.planner == PLANNER:
             return None
-        made = roll_back(assembly, plan, who=who)
+        why = f"undoes plan {uuid}"
+        entry = HistoryEntry(verb=VERB, who=who, at=datetime.now(UTC), why=why)
+        made = roll_back(assembly, plan, entry)
         assembly.require_allowed(made)
     except (ApplierError, PlannerError) as reason:
         tell(f"Plan {short(uuid)} failed, and is not undone: {reason}.")
