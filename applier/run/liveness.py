@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
@@ -39,6 +41,10 @@ def is_gone(claimant: Claimant | Service | Worker) -> bool:
 
 
 def _exists(pid: int) -> bool:
+    """Return whether a process has not ended; one that nobody has waited for yet has."""
+    with suppress(OSError, IndexError):
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        return state not in (b"Z", b"X")
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

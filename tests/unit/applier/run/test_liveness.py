@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -83,6 +84,13 @@ def test_a_process_of_this_host_that_is_gone_is_dead_at_once(watch, ended_pid):
 
 
 @pytest.mark.slow
+def test_a_process_that_has_ended_is_gone_though_nobody_has_waited_for_it():
+    process = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert is_gone(Claimant(host=socket.gethostname(), pid=process.pid, user="u"))
+    process.wait()
+
+
 def test_a_process_is_gone_only_if_that_can_be_known(ended_pid):
     here = socket.gethostname()
     assert is_gone(Claimant(host=here, pid=ended_pid, user="u"))
