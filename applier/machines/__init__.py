@@ -15,7 +15,7 @@ from applier.extras import MissingExtra
 from applier.machines import address as addresses
 from applier.machines import local_jobs
 from applier.machines.address import SshSettings
-from applier.machines.attempt_jobs import AttemptJobs, Permit, origin
+from applier.machines.attempt_jobs import AttemptJobs, Permit, boot_id, origin
 from applier.machines.following import GRACE_S
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, is_job_or_permit, mark_of
@@ -48,6 +48,8 @@ class OpenMachines(RunMachines):
         self.taken_over: set[tuple[str | None, AttemptName]] = set()
         self._lock = threading.Lock()
         self._connections: Connections | None = None
+        # Before actions start: then a shortage of files breaks no run.
+        boot_id()
 
     @property
     def origin(self) -> str:

@@ -36,7 +36,7 @@ class Permit:
     """The permit of one attempt; ``place`` is the folder of the jobs on this machine."""
 
     def __init__(self, place: Path, attempt: AttemptName) -> None:
-        self._folder = place / attempt.permit(_boot_id())
+        self._folder = place / attempt.permit(boot_id())
         self._first_job = place / attempt.job(1).folder
         self._state = self._folder / "state"
         self._lock = threading.Lock()
@@ -171,10 +171,12 @@ def origin(place: Path | None) -> str:
         found = place.stat()
     except OSError:
         return os.urandom(3).hex()
-    text = f"{_boot_id()} {found.st_dev} {found.st_ino} {place.resolve()}"
+    text = f"{boot_id()} {found.st_dev} {found.st_ino} {place.resolve()}"
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 @cache
-def _boot_id() -> str:
-    return _BOOT_ID.read_text(encoding="ascii").strip()
+def boot_id() -> str:
+    """Return the id of this start of the machine; it is read once."""
+    # Another encoding would be imported, from a file, perhaps when no more can be opened.
+    return _BOOT_ID.read_text(encoding="utf-8").strip()

@@ -214,7 +214,7 @@ class LocalJob(Job):
     def _piece(self, out: FileIO, tail: Tail) -> Piece:
         """Return the next piece of output, or the place up to which it was dropped."""
         piece, file = out.read(_PIECE), self._folder / "dropped"
-        dropped = int(file.read_text(encoding="ascii")) if file.exists() else 0
+        dropped = int(file.read_text(encoding="utf-8")) if file.exists() else 0
         return out.seek(dropped) if tail.seen < dropped else piece
 
     def _goes_on(self, wrapper: _Watched, pause_s: float) -> bool:
@@ -229,7 +229,7 @@ class LocalJob(Job):
         found = self._look()
         if found.state is JobState.RUNS:
             with suppress(FileNotFoundError, IndexError, ValueError):
-                text = (self._folder / "pid").read_text(encoding="ascii")
+                text = (self._folder / "pid").read_text(encoding="utf-8")
                 wrapper.watch(int(text.split()[0]))
         elif found.left:
             self._stop.wait(pause_s)
@@ -242,7 +242,7 @@ class LocalJob(Job):
     def found(self) -> FoundJob:
         path = str(self._folder)
         with suppress(FileNotFoundError, ValueError):
-            code = int((self._folder / "rc").read_text(encoding="ascii"))
+            code = int((self._folder / "rc").read_text(encoding="utf-8"))
             return FoundJob(path, JobState.ENDED, found_jobs.exit_code(code))
         found = replace(self._look(), folder=path)
         if found.state is JobState.NONE and not found.left and (self._folder / "pid").exists():

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from applier.errors import ActionFailed
-from applier.machines import attempt_jobs
+from applier.machines import OpenMachines, attempt_jobs
 from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import AttemptName
 from applier.machines.local import Local
@@ -65,7 +65,7 @@ def test_nothing_is_known_of_an_attempt_without_a_permit(tmp_path):
 
 def test_a_restart_of_the_machine_ends_what_is_known(tmp_path, monkeypatch):
     given(tmp_path)
-    monkeypatch.setattr(attempt_jobs, "_boot_id", lambda: "another")
+    monkeypatch.setattr(attempt_jobs, "boot_id", lambda: "another")
     assert not other(tmp_path).withdraw()
 
 
@@ -148,7 +148,7 @@ def test_permits_have_the_same_origin_in_one_folder_until_a_restart(tmp_path, mo
     assert attempt_jobs.origin(mine) == attempt_jobs.origin(mine)
     assert attempt_jobs.origin(mine) != attempt_jobs.origin(its)
     before = attempt_jobs.origin(mine)
-    monkeypatch.setattr(attempt_jobs, "_boot_id", lambda: "another")
+    monkeypatch.setattr(attempt_jobs, "boot_id", lambda: "another")
     assert attempt_jobs.origin(mine) != before
 
 
@@ -157,3 +157,11 @@ def test_where_there_can_be_no_permits_no_two_origins_are_the_same(tmp_path, pla
     (tmp_path / "file").touch()
     folder = None if place is None else tmp_path / place
     assert attempt_jobs.origin(folder) != attempt_jobs.origin(folder)
+
+
+def test_the_start_of_the_machine_is_known_before_files_run_short(tmp_path, monkeypatch):
+    attempt_jobs.boot_id.cache_clear()
+    machines = OpenMachines(place=tmp_path)
+    monkeypatch.setattr(attempt_jobs, "_BOOT_ID", tmp_path / "no more files")
+    assert len(machines.origin) == 6
+    machines.of_attempt("plan", "action", 1)
