@@ -89,6 +89,7 @@ GROUPS = {
 #: What is meant by verbs of other programs.
 _ELSEWHERE = {
     "abort": "stop PLAN --abort ACTION",
+    "action abort": "stop PLAN --abort ACTION",
     "cancel": "stop PLAN --cancel",
     "pause": "stop PLAN --pause",
     "plan": "create",

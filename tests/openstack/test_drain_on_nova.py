@@ -79,8 +79,11 @@ def test_a_move_is_aborted_and_one_is_completed_at_once_by_the_operator(
     with on_lab.start("apply", "solution.yaml", "--yes") as applying:
         for server in (aborted, completed_at_once):
             lab.until(lambda s=server: lab.is_moving(s), "a running move")
-        for words in (("abort", "last", "move-web-1"), ("force-complete", "last", "move-web-2")):
-            ended = on_lab("action", *words)
+        for words in (
+            ("stop", "last", "--abort", "move-web-1"),
+            ("action", "force-complete", "last", "move-web-2"),
+        ):
+            ended = on_lab(*words)
             assert ended.code == 0, ended
         assert applying.wait() == 3
     assert [end for _, _, end in lab.moves(aborted)] == ["cancelled"]

@@ -224,7 +224,7 @@ def test_all_are_aborted(lab, on_lab, hold):
         lab.until(site.is_busy, "work on all servers")
         lab.until(lambda: lab.is_moving(site.servers["live"]), "a live migration that runs")
         for action in site.actions:
-            asked = on_lab.inside("action", "abort", "last", action["name"])
+            asked = on_lab.inside("stop", "last", "--abort", action["name"])
             assert asked.code == 0, asked
         on_lab.wait_for(**dict.fromkeys(HELD, ActionState.CANCELLED))
         hold.unlink()
