@@ -70,11 +70,15 @@ class Holds:
 
 
 class Run(NamedTuple):
-    """A run of a plan, from when it was begun to the last end of an action; who began it."""
+    """A run of a plan, from when it was begun to the last end of an action; who began it.
+
+    A run that is ``cut_off``, because its applier died, went on for an unknown time after that.
+    """
 
     began: datetime
     ended: datetime
     who: str = ""
+    cut_off: bool = False
 
 
 def runs(
@@ -91,16 +95,22 @@ def runs(
     begins = [(entry.at, entry.who) for entry in history if entry.verb == RUN]
     if not begins and (first := began(plan, attempts)):
         begins = [(first, "")]
-    ends = [action.ended_at for action in plan.actions if action.ended_at is not None]
-    ends += [one.ended_at for tried in attempts.values() for one in tried if one.ended_at]
-    ends.sort()
+    tries = [(action.started_at, action.ended_at) for action in plan.actions]
+    tries += [(one.started_at, one.ended_at) for tried in attempts.values() for one in tried]
+    ends = sorted(end for _, end in tries if end is not None)
     found = []
     for number, (at, who) in enumerate(begins, 1):
-        before_next = bisect_left(ends, begins[number][0]) if number < len(begins) else len(ends)
+        next_at = begins[number][0] if number < len(begins) else None
+        before_next = len(ends) if next_at is None else bisect_left(ends, next_at)
         last = ends[before_next - 1] if before_next else at
         if now is not None and number == len(begins) and plan.state in _RUNNING:
             last = now
-        found.append(Run(at, max(at, last), who))
+        # What it was in the middle of has an end that was found by the next run.
+        cut_off = next_at is not None and any(
+            start is not None and at <= start < next_at and (end is None or end >= next_at)
+            for start, end in tries
+        )
+        found.append(Run(at, max(at, last), who, cut_off))
     return found
 
 
@@ -113,14 +123,18 @@ def taken(plan: ActionPlan, found: Sequence[Run]) -> str:
     >>> plan = ActionPlan(uuid="p", planner="weight", actions=(), state=PlanState.SUCCEEDED)
     >>> taken(plan, [Run(minute[0], minute[2]), Run(minute[30], minute[31])])
     'took 3m00s in 2 runs'
+    >>> taken(plan, [Run(minute[0], minute[2], cut_off=True), Run(minute[30], minute[31])])
+    'took at least 3m00s in 2 runs'
     """
     seconds = sum((run.ended - run.began).total_seconds() for run in found)
     several = f" in {len(found)} runs" if len(found) > 1 else ""
+    # When the applier of a run died is not known.
+    least = "at least " if any(run.cut_off for run in found) else ""
     if plan.state in _RUNNING:
-        return f"has run {duration(seconds)}{several}"
+        return f"has run {least}{duration(seconds)}{several}"
     if plan.state in STILL:
-        return f"ran {duration(seconds)}{several}, and stands still"
-    return f"took {duration(seconds)}{several}"
+        return f"ran {least}{duration(seconds)}{several}, and stands still"
+    return f"took {least}{duration(seconds)}{several}"
 
 
 def standstills(

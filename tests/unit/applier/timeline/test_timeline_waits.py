@@ -139,6 +139,13 @@ def test_a_plan_took_what_its_runs_took_from_their_beginnings(state: PlanState, 
     assert taken(plan, runs(plan, history, now=at(100))) == told
 
 
+def test_how_long_a_run_went_on_whose_applier_died_is_not_said() -> None:
+    history = [entry("apply", 0), entry("resume", 49), entry("apply", 50)]
+    plan = plan_of(ran("a", 5, 20), ran("b", 20, 80))
+    assert [run.cut_off for run in runs(plan, history)] == [True, False]
+    assert taken(plan, runs(plan, history)) == "took at least 50s in 2 runs"
+
+
 def test_a_plan_without_a_history_took_from_its_first_start_to_its_last_end() -> None:
     plan = plan_of(ran("a", 5, 20), ran("b", 60, 80))
     assert taken(plan, runs(plan, [])) == "took 1m15s"
