@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-#: How many events are delivered between two writes to the record, at most.
+#: How many new events, and how many held ones, are delivered between two writes to the record.
 BATCH = 100
 #: Seconds between two reads of new events, and between two heartbeats.
 POLL_S, BEAT_S = 0.5, 5.0
@@ -158,12 +158,14 @@ class EventDelivery:
         return BatchProgress(mine, give_up=self._give_up, clock=self._clock)
 
     def _held_and_due(self, mine: Subscription) -> dict[str, list[Event]]:
-        """Return the events whose delivery is to be tried again now, by plan."""
-        found = {}
+        """Return the events whose delivery is to be tried again now, by plan; at most BATCH."""
+        found: dict[str, list[Event]] = {}
+        left = BATCH
         for plan, trouble in mine.held_back.items():
-            if self._is_due(plan):
+            if left and self._is_due(plan):
                 events = self._events(trouble.number - 1, plan).events
-                found[plan] = [e for e in events if e["number"] <= mine.delivered]
+                found[plan] = [e for e in events if e["number"] <= mine.delivered][:left]
+                left -= len(found[plan])
         return found
 
     def _events(self, after: int, plan: str | None = None) -> EventPage:

@@ -188,6 +188,24 @@ def test_a_plan_that_is_refused_waits_and_others_go_on(store, receiver, mine, no
     assert store.subscriptions()[0].held_back == {}
 
 
+def test_many_held_events_are_recorded_batch_by_batch(store, receiver, mine, now, monkeypatch):
+    """Else a process that is killed now and then would never come to their end."""
+    for _ in range(3):
+        happen(store, 2)
+    receiver.answer = EventRefused("400")
+    mine.step()
+    receiver.answer = None
+    monkeypatch.setattr(delivery, "BATCH", 3)
+    now[0] += delivery.FIRST_DELAY_S
+    mine.step()
+    assert receiver.got == [1, 2, 3]
+    for _ in range(2):
+        mine.step()
+    assert receiver.got == [1, 2, 3, 4, 5, 6]
+    mine.step()
+    assert store.subscriptions()[0].held_back == {}
+
+
 def test_held_events_that_take_long_come_from_one_process(store, now):
     first, second = Receiver(), Receiver()
     mine, yours = deliver(store, first), deliver(store, second, "you")
