@@ -32,8 +32,9 @@ from applier.machines.found_jobs import FoundJob, JobState, exit_code, parse
 
 LOG = logging.getLogger(__name__)
 
-#: The seconds to wait for more output after the job has ended.
-DRAIN_S = 1.0
+#: The seconds to wait for more output after the job has ended, if the channel stays open: on a
+#: loaded node or link, output may be on its way for as long.
+DRAIN_S = 5.0
 #: The most bytes of output that are read at once.
 _PIECE = 65536
 #: Seconds that a node has to answer a request to end a job.
