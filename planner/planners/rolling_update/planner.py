@@ -126,6 +126,9 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         settings = _settings(document)
         told = [mistake for reader in readers for mistake in reader.mistakes]
         rolls, warned = ([], []) if told else decide(groups, settings, mistakes)
+        for roll in rolls:
+            for key in roll.keys:  # what cannot be evaluated for a new member is a mistake
+                roll.group.configuration.of(key)
         for name in sorted({name for reader in readers for name in reader.unknown_files}):
             warned.append(
                 f"get_file: {name} is not in 'files': a change of its content is not seen"
