@@ -41,7 +41,7 @@ def with_visible_text(stream: TextIO) -> TextIO:
 
 
 def exact(stream: TextIO) -> TextIO:
-    """Return the wrapped stream, which writes text unchanged; a stream without a wrapper itself."""
+    """Return the stream that writes text unchanged, without :func:`with_visible_text`."""
     return stream.exact if isinstance(stream, _Visible) else stream
 
 

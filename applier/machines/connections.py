@@ -82,7 +82,7 @@ class Connections:
         return self.start(self._work(address, work))
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine in the thread of the connections; ConnectionError if it has ended."""
+        """Start a coroutine in the thread of the connections; raises ConnectionError if closed."""
         if self.is_closed:
             work.close()
             raise ConnectionError(CLOSED)

@@ -31,9 +31,8 @@ VERB = "rollback"
 def roll_back(assembly: Assembly, plan: ActionPlan, entry: HistoryEntry) -> ActionPlan:
     """Make a plan that undoes another in reverse order, and store it; both histories name both.
 
-    ``entry`` is the first one of the new plan.
-    Raises PlanConflict if nothing can be undone or the plan may still continue, OtherCloud,
-    PlannerError, StoreError.
+    ``entry`` is the first one of the new plan. Raises PlanConflict if nothing can be undone or the
+    plan may still continue, OtherCloud, PlannerError, StoreError.
     """
     plugins, store = assembly.plugins, assembly.store
     plan_cloud.require_own(plan, plugins, assembly.cloud)
@@ -50,7 +49,6 @@ def roll_back(assembly: Assembly, plan: ActionPlan, entry: HistoryEntry) -> Acti
         now=entry.at,
         new_id=lambda: str(uuid4()),
     )
-
     store.save_plan(made, history=entry)
     why = f"plan {made.uuid} undoes it"
     store.add_history(plan.uuid, HistoryEntry(verb=VERB, who=entry.who, at=entry.at, why=why))

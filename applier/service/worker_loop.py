@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+#: The most seconds between two looks for plans.
+POLL_S = 1.0
 #: The maximum of the seconds between two attempts to reach the store; the delays double up to it.
 LONGEST_DELAY_S = 30.0
 
@@ -46,8 +48,8 @@ class WorkerLoop:
     """Runs PENDING plans, oldest first, up to ``workers`` at once; takes over abandoned plans.
 
     ``service`` is the entry of this process in the list of services. ``make_runner`` makes the
-    runner of one plan. ``failed`` is called with the uuid of each plan that ended
-    FAILED. :meth:`run` ends after ``ending`` was set, which any thread may do.
+    runner of one plan. ``failed`` is called with the uuid of each plan that ended FAILED.
+    :meth:`run` ends after ``ending`` was set, which any thread may do.
     """
 
     def __init__(
@@ -58,15 +60,14 @@ class WorkerLoop:
         *,
         ending: threading.Event,
         workers: int = 1,
-        poll_s: float = 1.0,
         heartbeat_interval_s: float = 5.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         failed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store, self._make_runner, self._service = store, make_runner, service
-        self._workers, self._poll_s, self._clock = workers, poll_s, clock
-        self._failed = failed
+        self._workers, self._clock, self._failed = workers, clock, failed
         self._interval_s = heartbeat_interval_s
+        self._poll_s = min(POLL_S, heartbeat_interval_s)
         self._running: dict[str, Runner] = {}
         #: Plans that cannot run here, and those that are left alone, so that each is logged once.
         self._refused: set[str] = set()
@@ -124,7 +125,7 @@ class WorkerLoop:
         if self._outage is not None:
             LOG.info("The record can be reached again")
             self._outage = None
-        return min(self._poll_s, self._interval_s)
+        return self._poll_s
 
     def _away(self, reason: ApplierError) -> float:
         """Log an outage once; return the seconds until the next attempt."""

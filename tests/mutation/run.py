@@ -34,7 +34,7 @@ TESTS = {
     " tests/property/test_scheduler_troubles.py tests/property/test_slack.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"
     " tests/unit/applier/run/test_runner_faults.py tests/contract/test_engines.py"
-    " tests/contract/test_executors.py",
+    " tests/contract/test_executors.py tests/property/test_engine_oracle.py",
     "applier/run": "tests/unit/applier/run tests/unit/applier/service"
     " tests/property/test_life_of_a_plan.py",
     "applier/storage": "tests/unit/applier/storage tests/contract/test_stores.py"

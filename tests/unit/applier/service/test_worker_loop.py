@@ -59,7 +59,7 @@ class Trial:
         now = datetime.now(UTC)
         here = {"host": "h", "pid": 1, "user": "u", "cloud": "simulated"}
         service = Service(uuid="s", started_at=now, heartbeat_at=now, **here)
-        known = {"poll_s": 0.01, "heartbeat_interval_s": 0.02, **options}
+        known = {"heartbeat_interval_s": 0.02, **options}
         self.serving = WorkerLoop(self.store, self.make, service, ending=self.ending, **known)
         self.thread = threading.Thread(target=self.serving.run, daemon=True)
 
