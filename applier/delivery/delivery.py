@@ -151,6 +151,9 @@ class EventDelivery:
             progress.note_away(str(reason))
         progress.give_up_old(page.events, held)
         self._schedule(mine, progress.subscription)
+        if progress.dead and progress.subscription.held_back:
+            # New events of plans that are held back have joined the held ones, perhaps as old.
+            self._retry_at.pop(None, None)
         more = progress.subscription.delivered < page.newest
         return progress, more and progress.subscription.away is None
 

@@ -24,7 +24,7 @@ from types import SimpleNamespace
 
 from applier.contracts import HistoryEntry
 from applier.delivery import delivery
-from applier.delivery.delivery import BEAT_S, LONGEST_DELAY_S, EventDelivery
+from applier.delivery.delivery import BATCH, BEAT_S, LONGEST_DELAY_S, EventDelivery
 from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
@@ -38,8 +38,9 @@ ROUND_S, STEP_S = 6 * HOUR_S, 8.0
 PLANS, RECEIVERS, PROCESSES = 12, 3, 2
 #: How likely something happens in a step: an event, a change of a receiver, a trouble of a process.
 HAPPENS, CHANGES, TROUBLES = 0.03, 0.0005, 0.01
-#: How likely a process is killed before it delivers an event.
-KILLED = 0.01
+#: How likely a process is killed amid a batch; most are delivered, else a time of giving up could
+#: pass without one that is recorded.
+KILLED = 0.1
 #: How long a process may be frozen.
 FROZEN_S = 120.0
 #: An event is settled so long after the time of giving up, unless its receiver has changed since.
@@ -63,6 +64,8 @@ class Receiver:
         self.refused: set[str] = set()
         self.is_away = False
         self.changed_at = MADE
+        #: How many more events the process delivers before it is killed.
+        self._left: int | None = None
 
     def change(self, plans: Sequence[str], now: datetime) -> None:
         """Behave in another way from now on."""
@@ -73,11 +76,15 @@ class Receiver:
     @contextmanager
     def opened(self) -> Iterator[Deliver]:
         """See :class:`applier.delivery.receivers.Receiver`."""
+        is_killed = self._chance.random() < KILLED
+        self._left = self._chance.randrange(min(BATCH, 2 ** self._chance.randint(0, 7))) if is_killed else None
         yield self._accept
 
     def _accept(self, event: Event) -> None:
-        if self._chance.random() < KILLED:
-            raise Killed
+        if self._left is not None:
+            if self._left == 0:
+                raise Killed
+            self._left -= 1
         if self.is_away:
             raise Away("no route")
         if event["plan"] in self.refused:
