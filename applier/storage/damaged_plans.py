@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Any
 
 from applier.errors import DamagedRecord, PlanNotFound
@@ -19,7 +19,9 @@ from planner.errors import short
 from planner.plan.states import PlanState
 
 
-def listed(database: Database, wanted: Mapping[str, Any], limit: int | None) -> list[PlanSummary]:
+def listed(
+    database: Database, wanted: Mapping[str, Any], limit: int | None, after: str | None
+) -> list[PlanSummary]:
     """List plans like ``list_plans`` of the store, but read each by itself.
 
     So damaged plans are listed as well.
@@ -27,13 +29,13 @@ def listed(database: Database, wanted: Mapping[str, Any], limit: int | None) -> 
     with database.read() as transaction:
         numbers = transaction.read_unconverted(statements.NUMBERS)
     latest = sorted(numbers, key=lambda row: row["number"], reverse=True)
-    summaries = (_summary(database, row["uuid"]) for row in latest)
-    found = (summary for summary in summaries if passes(summary, wanted))
+    found: Iterator[PlanSummary] = (_summary(database, row["uuid"]) for row in latest)
     if not wanted.keys().isdisjoint(TIMES):
         made = ((plan, plan.created_at) for plan in found if plan.created_at)
-        in_time = sorted(made, key=lambda pair: pair[1], reverse=True)
-        return [plan for plan, _ in in_time[:limit]]
-    return list(islice(found, limit))
+        found = (p for p, _ in sorted(made, key=lambda pair: pair[1], reverse=True))
+    if after is not None:
+        found = islice(dropwhile(lambda plan: plan.uuid != after, found), 1, None)
+    return list(islice((plan for plan in found if passes(plan, wanted)), limit))
 
 
 def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
@@ -47,7 +49,9 @@ def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
     made = plan.created_at
     if (since and not (made and made >= since)) or (until and not (made and made < until)):
         return False
-    texts = (name for name in wanted if name not in TIMES)
+    if "search" in wanted and wanted["search"].lower() not in (plan.name or "").lower():
+        return False
+    texts = (name for name in wanted if name not in (*TIMES, "search"))
     return all(getattr(plan, name) == wanted[name] for name in texts)
 
 

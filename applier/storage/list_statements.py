@@ -2,8 +2,9 @@
 """The statements that list plans, the newest first, and count them.
 
 Each is made when it is first needed, one for each set of filters. The values of a request are
-parameters, never parts of a statement. Every filter has an index whose rows are in the order of the
-list. So a list of 25 plans costs the same in a record of any size.
+parameters, never parts of a statement. Every filter but ``search``, which reads the names, has an
+index whose rows are in the order of the list. So a list of 25 plans costs the same in a record of
+any size, wherever it begins.
 """
 
 from __future__ import annotations
@@ -12,9 +13,15 @@ from functools import cache
 
 from applier.store import TIMES
 
+#: The number and the time of creation of the plan that a list begins after.
+_MARK = "(SELECT {} FROM actionplan_plan WHERE uuid = :after)"
 
-def _wanted(filters: tuple[str, ...]) -> str:
-    """Return the condition on the plans of a list; without "state", it excludes removed plans."""
+
+def _wanted(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
+    """Return the condition on the plans of a list; without "state", it excludes removed plans.
+
+    ``is_rest`` leaves out the plan ``after`` and those before it in the list.
+    """
     by_time = not set(TIMES).isdisjoint(filters)
     conditions = [] if "state" in filters else ["state != 'DELETED'"]
     for name in filters:
@@ -22,20 +29,29 @@ def _wanted(filters: tuple[str, ...]) -> str:
             conditions.append("created_at >= :since")
         elif name == "until":
             conditions.append("created_at < :until")
+        elif name == "search":
+            conditions.append("lower(name) LIKE :search ESCAPE '/'")
         else:
             # The function keeps the database from using the column's index: it then uses that of
             # the time of creation, whose rows are in the order of the list.
             column = f"coalesce({name}, '')" if by_time else name
             # The lengths are compared because MySQL's = ignores trailing spaces.
             conditions.append(f"{column} = :{name} AND length({column}) = length(:{name})")
+    if is_rest:
+        later = f"number < {_MARK.format('number')}"
+        if by_time:
+            made = _MARK.format("created_at")
+            # The first of the two bounds the part of the index that is read.
+            later = f"created_at <= {made} AND (created_at < {made} OR {later})"
+        conditions.append(later)
     return " AND ".join(conditions) or "1 = 1"
 
 
-def _newest(filters: tuple[str, ...], columns: str) -> str:
+def _newest(filters: tuple[str, ...], columns: str, *, is_rest: bool) -> str:
     """Select columns of the newest plans that pass these filters, at most ``most``."""
     order = "number DESC" if set(TIMES).isdisjoint(filters) else "created_at DESC, number DESC"
     return (
-        f"SELECT {columns} FROM actionplan_plan WHERE {_wanted(filters)}"
+        f"SELECT {columns} FROM actionplan_plan WHERE {_wanted(filters, is_rest=is_rest)}"
         f" ORDER BY {order} LIMIT :most"
     )
 
@@ -50,15 +66,18 @@ def _counts_of(newest: str) -> str:
 
 
 @cache
-def newest(filters: tuple[str, ...]) -> str:
-    """Select the rows of the newest plans that pass these filters, at most ``most``."""
-    return _newest(filters, "*")
+def newest(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
+    """Select the rows of the newest plans that pass these filters, at most ``most``.
+
+    ``is_rest`` selects those that come after the plan with the uuid ``after``.
+    """
+    return _newest(filters, "*", is_rest=is_rest)
 
 
 @cache
-def counts(filters: tuple[str, ...]) -> str:
+def counts(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
     """Select how many actions of the plans of :func:`newest` are in each state, without joins."""
-    return _counts_of(_newest(filters, "uuid"))
+    return _counts_of(_newest(filters, "uuid", is_rest=is_rest))
 
 
 @cache

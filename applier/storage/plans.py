@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Unpack
+from typing import Any, Unpack
 
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
@@ -17,6 +17,7 @@ from applier.storage import (
     claims,
     damaged_plans,
     list_statements,
+    page_statements,
     references,
     rows,
     schema,
@@ -136,9 +137,16 @@ class Plans:
         return self._database.tried(find)
 
     def list_plans(
-        self, *, limit: int | None = None, **filters: Unpack[PlanFilters]
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        **filters: Unpack[PlanFilters],
     ) -> list[PlanSummary]:
         """List plans, the latest saved first; removed ones only if ``state`` is DELETED.
+
+        ``after`` is the uuid of the last plan of the page before. Raises PlanNotFound if no plan
+        has it; one that was removed after it was listed has it still.
 
         With ``since`` or ``until``, the plans with the latest ``created_at`` come first. Damaged
         plans are listed with ``damage``. A damaged plan whose field cannot be read passes no filter
@@ -146,15 +154,19 @@ class Plans:
         """
 
         wanted = given(filters)
-        chosen = tuple(wanted)
-        asked = {**wanted, "most": statements.ALL if limit is None else limit}
+        chosen, is_rest = tuple(wanted), after is not None
+        most = statements.ALL if limit is None else limit
+        asked = {**_searched(wanted), "after": after, "most": most}
 
         def listed() -> list[PlanSummary]:
             with self._database.read() as transaction:
-                heads = transaction.read_typed(
-                    "actionplan_plan", list_statements.newest(chosen), asked
-                )
-                counts = transaction.read(list_statements.counts(chosen), asked)
+                if is_rest and not transaction.read_unconverted(
+                    page_statements.PLAN_KEYS, {"plan_uuid": after}
+                ):
+                    raise PlanNotFound(str(after))
+                statement = list_statements.newest(chosen, is_rest=is_rest)
+                heads = transaction.read_typed("actionplan_plan", statement, asked)
+                counts = transaction.read(list_statements.counts(chosen, is_rest=is_rest), asked)
             for head in heads:
                 claims.require_claim(head)
             actions = rows.counts_of(counts)
@@ -163,14 +175,14 @@ class Plans:
         try:
             return self._database.tried(listed)
         except DamagedRecord:
-            one_by_one = partial(damaged_plans.listed, self._database, wanted, limit)
+            one_by_one = partial(damaged_plans.listed, self._database, wanted, limit, after)
             return self._database.tried(one_by_one)
 
     def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
         """Return how many plans :meth:`list_plans` lists without a limit; at most ``most``."""
 
         wanted = given(filters)
-        asked = {**wanted, "most": statements.ALL if most is None else most}
+        asked = {**_searched(wanted), "most": statements.ALL if most is None else most}
 
         def count() -> int:
             with self._database.read() as transaction:
@@ -187,6 +199,13 @@ class Plans:
                 return [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
 
         return self._database.tried(read)
+
+
+def _searched(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return filters with the LIKE pattern of all names that have the text ``search`` in them."""
+    if "search" not in wanted:
+        return {**wanted}
+    return {**wanted, "search": f"%{statements.exactly(wanted['search'].lower())}%"}
 
 
 def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:

@@ -38,12 +38,13 @@ class PlanSummary(NamedTuple):
 class PlanFilters(TypedDict, total=False):
     """Which plans are listed: those that pass all filters that are not None.
 
-    Texts are compared exactly. ``since`` and ``until`` are about ``created_at``; ``until`` itself
-    is left out.
+    Texts are compared exactly, except for ``search``: a part of the name, in capitals or not.
+    ``since`` and ``until`` are about ``created_at``; ``until`` itself is left out.
     """
 
     state: PlanState | None
     name: str | None
+    search: str | None
     planner: str | None
     creator: str | None
     since: datetime | None

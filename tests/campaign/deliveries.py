@@ -77,7 +77,11 @@ class Receiver:
     def opened(self) -> Iterator[Deliver]:
         """See :class:`applier.delivery.receivers.Receiver`."""
         is_killed = self._chance.random() < KILLED
-        self._left = self._chance.randrange(min(BATCH, 2 ** self._chance.randint(0, 7))) if is_killed else None
+        self._left = (
+            self._chance.randrange(min(BATCH, 2 ** self._chance.randint(0, 7)))
+            if is_killed
+            else None
+        )
         yield self._accept
 
     def _accept(self, event: Event) -> None:

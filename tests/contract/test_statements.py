@@ -54,6 +54,8 @@ def of_functions() -> Iterator[tuple[str, str]]:
     lists = (list_statements.newest, list_statements.counts, list_statements.number)
     for make, some in product(lists, (*((one,) for one in filters), (), filters)):
         yield f"{make.__name__}({some})", make(some)
+        if make is not list_statements.number:
+            yield f"{make.__name__}({some}, rest)", make(some, is_rest=True)
     filters = ("audit", "strategy", "state", "plan")
     subsets = [some for number in range(4) for some in combinations(filters, number)]
     both, plans_page = (True, False), page_statements.plans_page

@@ -70,6 +70,10 @@ class ListChecks:
         deleted = PlanState.DELETED
         assert [plan.uuid for plan in store.list_plans(state=deleted, name="web")] == ["d"]
         assert store.list_plans(state=deleted, name="we") == []
+        for text, found in (("WE", "cba"), ("eb ", "c"), ("%", ""), ("_eb", ""), ("", "cba")):
+            listed = store.list_plans(search=text)
+            assert "".join(plan.uuid for plan in listed) == found, text
+            assert store.count_plans(search=text) == len(found)
 
     def test_plans_are_filtered_by_who_made_them_how_and_when(self, store: SqlStore) -> None:
         """Filters are combined. With ``since`` or ``until``, the plan made last comes first."""
@@ -102,6 +106,18 @@ class ListChecks:
         assert listed(until=MADE + day, planner="weight") == "c"
         assert listed(state=PlanState.DELETED, since=MADE) == "e"
         assert listed(limit=3) == "dcb"
+        pages: tuple[PlanFilters, ...] = ({}, {"creator": "ada"}, {"since": MADE}, {"until": LATER})
+        for filters in pages:
+            whole = listed(**filters)
+            seen, last = "", None
+            while page := store.list_plans(limit=1, after=last, **filters):
+                assert page[0].actions == {ActionState.PENDING: 1}
+                seen, last = seen + page[0].uuid, page[-1].uuid
+            assert seen == whole, filters
+        # The last plan of a page may be removed before the next page is asked for.
+        assert [plan.uuid for plan in store.list_plans(after="e")] == ["d", "c", "b", "a"]
+        with refused(PlanNotFound, reference="nope"):
+            store.list_plans(after="nope")
 
     def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: SqlStore) -> None:
         """The order of saving and the clock do not matter."""

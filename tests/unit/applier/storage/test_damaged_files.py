@@ -90,6 +90,9 @@ def test_beside_a_damaged_plan_those_of_a_time_are_in_the_order_in_which_they_we
         listed = [p.uuid for p in store.list_plans(since=MADE)]
         assert listed == [late.uuid, later.uuid, early.uuid]
         assert [p.uuid for p in store.list_plans(since=MADE, limit=2)] == listed[:2]
+        assert [p.uuid for p in store.list_plans(since=MADE, after=late.uuid)] == listed[1:]
+        rest = [p.uuid for p in store.list_plans(after=later.uuid)]
+        assert rest == [early.uuid, damaged.uuid, late.uuid]
 
 
 def refusal(call, url):

@@ -110,10 +110,14 @@ def test_no_list_reads_or_sorts_more_than_its_rows(record: sqlite3.Connection, n
         text = f"EXPLAIN QUERY PLAN {list_statements.newest(filters)}"
         steps = [row[3] for row in record.execute(text, asked)]
         (step,) = steps
-        wanted = "USING INDEX" if filters else "SCAN actionplan_plan"
+        wanted = "USING INDEX" if {*filters} - {"search"} else "SCAN actionplan_plan"
         assert wanted in step, (filters, steps)
         if {"since", "until"} & set(filters):
             assert "ix_actionplan_plan_created" in step, (filters, steps)
+        text = f"EXPLAIN QUERY PLAN {list_statements.newest(filters, is_rest=True)}"
+        (step, *marks) = (row[3] for row in record.execute(text, {**asked, "after": "u"}))
+        assert step.startswith("SEARCH actionplan_plan USING I"), (filters, step)
+        assert not [mark for mark in marks if "SCAN actionplan" in mark or "B-TREE" in mark], marks
 
 
 def test_a_page_without_damage_is_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
