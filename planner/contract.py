@@ -9,7 +9,7 @@ The names of OpenStack Watcher for all of this are in doc/how-to/coming-from-wat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -105,6 +105,8 @@ class Planner(ABC, Generic[Problem]):
     #: are appended to the receiving field; an entry with the ``id`` of one of an earlier file
     #: replaces it. ``a.b`` is the field ``b`` of the mapping ``a``.
     FILES: ClassVar[Mapping[str, str]] = {}
+    #: Fields of FILES whose file may be an inventory of Ansible, of which the hosts are received.
+    INVENTORIES: ClassVar[Collection[str]] = ()
     #: Options of the section ``[watcher_planners.NAME]``. A field of the document with the name of
     #: an option sets it.
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()

@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner.documents import Document, read
+from planner.documents import Document, inventory, read
 from planner.errors import InvalidInput, Mistake, Path, shown
 
 
-def with_files(document: Document, fields: Mapping[str, str]) -> Document:
+def with_files(
+    document: Document, fields: Mapping[str, str], inventories: Collection[str] = ()
+) -> Document:
     """Return a document with the contents of the files that it names, relative to its own folder.
 
     ``fields`` is ``planner.contract.Planner.FILES``: it names the fields that receive the contents.
+    ``inventories`` is ``Planner.INVENTORIES``: the file of such a field may be an inventory, of
+    which the hosts are read that ``limit`` beside the field selects.
     A value that is neither a text nor a list of texts is left unchanged; the schema refuses it
     later. If entries of several files have one ``id``, the last takes the place of the others;
     there is one warning for each file that replaces some. Raises InvalidInput for each file that
@@ -40,13 +44,21 @@ def with_files(document: Document, fields: Mapping[str, str]) -> Document:
                 path = (*at, names)
                 mistakes.append(Mistake(text, path, document.locate(path)))
                 continue
+            is_inventory = False
             try:
-                found = read(folder / name, last_holds=isinstance(named, list))
+                if field_of_names in inventories:
+                    limit = holder.get("limit")
+                    pattern = limit if isinstance(limit, str) else None
+                    found, is_inventory = inventory.read_nodes(folder / name, pattern)
+                else:
+                    found = read(folder / name, last_holds=isinstance(named, list))
             except InvalidInput as wrong:
                 mistakes += wrong.mistakes
                 continue
             if not isinstance(named, list):
                 del holder[names]
+                if is_inventory:
+                    holder.pop("limit", None)
                 holder[target], brought[(*at, target)] = found.value, (found, ())
                 continue
             own = holder.get(target) or []

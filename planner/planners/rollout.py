@@ -12,7 +12,8 @@ from planner.plan.model import Action, ActionPlan, ProposedAction
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.planners import serial_fields
 from planner.planners.draft import action_of, tokens
-from planner.planners.rollout_document import SCHEMA, STEP_FIELDS, RolloutNode, read_nodes
+from planner.planners.node_lists import ListedNode
+from planner.planners.rollout_document import SCHEMA, STEP_FIELDS, read_nodes
 from planner.planners.solution import ActionReader
 
 
@@ -36,7 +37,7 @@ class Rollout(NamedTuple):
     """
 
     name: str
-    nodes: Sequence[RolloutNode]
+    nodes: Sequence[ListedNode]
     actions: Sequence[Sequence[ProposedAction]]
     blocks: Mapping[str, Block]
     warnings: tuple[str, ...]
@@ -61,6 +62,7 @@ class RolloutPlanner(Planner[Rollout]):
     KIND = "rollout"
     SCHEMA = SCHEMA
     FILES = {"nodes.from": "nodes.document"}
+    INVENTORIES = ("nodes.from",)
 
     def parse(self, document: Mapping[str, Any]) -> Rollout:
         mistakes: list[Mistake] = []
@@ -108,7 +110,7 @@ class RolloutPlanner(Planner[Rollout]):
         )
 
 
-def _blocks(document: Mapping[str, Any], nodes: Sequence[RolloutNode]) -> dict[str, Block]:
+def _blocks(document: Mapping[str, Any], nodes: Sequence[ListedNode]) -> dict[str, Block]:
     """Return the block of all nodes and, for ``stop_after`` of racks or roles, one for each."""
     token = f"serial:{document['name']}"
     limit, rule = serial_fields.rule(document, len(nodes))
@@ -168,7 +170,7 @@ class _StepReader:
         self.warnings: dict[str, None] = {}
         self._wrong: set[int] = set()
 
-    def actions(self, node: RolloutNode) -> list[ProposedAction]:
+    def actions(self, node: ListedNode) -> list[ProposedAction]:
         """Return the actions of the steps on a node, with mistakes and warnings appended."""
         raw = [self._raw(step, node) for step in self._steps]
         reader = ActionReader(self._surroundings, {"actions": raw})
@@ -183,7 +185,7 @@ class _StepReader:
         self.warnings |= reader.warnings
         return made
 
-    def _raw(self, step: RolloutStep, node: RolloutNode) -> dict[str, Any]:
+    def _raw(self, step: RolloutStep, node: ListedNode) -> dict[str, Any]:
         given = _for_node(step.parameters, node.name)
         known = self._properties(step.action_type)
         if "node" in known and "node" not in given:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import ActionPlan
+from planner.planners import node_lists
 from planner.planners.deployment import task_fields
 from planner.planners.deployment.conditions import Condition, InvalidCondition
 from planner.planners.deployment.expressions import (
@@ -281,15 +282,24 @@ class DeploymentReader:
         return None if holds else f"its condition is false: {' '.join(value.split())}", None
 
     def _nodes(self) -> list[Node]:
-        nodes = []
-        for i, raw in enumerate(self._document["nodes"]):
-            uid, roles = str(raw["uid"]), task_fields.names(raw.get("roles"))
-            tags = roles if raw.get("tags") is None else task_fields.names(raw["tags"])
-            nodes.append(Node(uid=uid, tags=tags, address=raw.get("address")))
-            if uid in RESERVED:
-                self._wrong(f"{uid!r} is reserved and cannot be a uid", ("nodes", i, "uid"))
-        self._once("uid", [node.uid for node in nodes], "nodes")
-        return nodes
+        given = self._document["nodes"]
+        if isinstance(given, Mapping):
+            listed = node_lists.of_document(given, self._mistakes)
+        else:
+            listed = [node_lists.node(raw) for raw in given]
+            self._once("uid", [node.name for node in listed], "nodes")
+        for i, node in enumerate(listed):
+            if node.name in RESERVED:
+                at: Path = ("nodes", i, "uid") if isinstance(given, list) else ("nodes",)
+                self._wrong(f"{node.name!r} is reserved and cannot be a uid", at)
+        return [
+            Node(
+                uid=node.name,
+                tags=node.roles if node.tags is None else node.tags,
+                address=node.address,
+            )
+            for node in listed
+        ]
 
     def _part(self) -> Part:
         only = self._document.get("only") or {}

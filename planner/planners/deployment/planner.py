@@ -47,7 +47,12 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
     NAME = "deployment"
     KIND = "deployment"
     SCHEMA = SCHEMA
-    FILES = {"tasks_files": "tasks", "changed_since": "changed_since"}
+    FILES = {
+        "tasks_files": "tasks",
+        "changed_since": "changed_since",
+        "nodes.from": "nodes.document",
+    }
+    INVENTORIES = ("nodes.from",)
     OPTIONS = (
         cfg.StrOpt(
             "deployment_engine",

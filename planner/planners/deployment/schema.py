@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.plan import place_rules
-from planner.planners import serial_fields
+from planner.planners import node_lists, serial_fields
 from planner.planners.solution_schema import COMMON
 from planner.schemas import ranges
 
@@ -113,7 +113,13 @@ DOCUMENT: dict[str, Any] = {
         **COMMON,
         "tasks": {"type": "array", "items": TASK},
         "tasks_files": {**_LIST, "description": "Files with lists of tasks, relative to this one."},
-        "nodes": {"type": "array", "items": NODE},
+        "nodes": {
+            "type": ["array", "object"],
+            "items": NODE,
+            "minProperties": 1,
+            "additionalProperties": False,
+            "properties": node_lists.FROM,
+        },
         "deployment_engine": {"enum": list(ENGINES)},
         "names": {"enum": list(NAMES), "description": "How a name without slashes is read."},
         "serial": {

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the nodes of an inventory of Ansible: any that ``ansible-inventory --list`` reads.
+
+Ansible is run as a program, never imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.documents import Document, read
+from planner.errors import InvalidInput, Mistake
+
+#: What is said where a program of Ansible is not installed.
+MISSING = "{} needs the extra 'ansible': pip install '.[ansible]', in a clone of ActionPlan"
+#: The most characters of what Ansible says that a message has.
+_TOLD = 300
+
+
+def program(name: str) -> str | None:
+    """Return the path of a program of Ansible, or None if it is not installed.
+
+    It is looked for beside the running Python first, where the extra ``ansible`` installs it.
+    """
+    folders = (os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath))
+    return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def read_nodes(path: str | Path, limit: str | None = None) -> tuple[Document, bool]:
+    """Read a list of nodes, a document with one, or an inventory; return whether it is the last.
+
+    The content decides: a list, and a mapping with a list ``nodes`` or a ``kind``, is no inventory.
+    Raises InvalidInput.
+    """
+    unread = None
+    if not os.path.isdir(path):
+        try:
+            found = read(path)
+        except InvalidInput as wrong:
+            if not os.access(path, os.R_OK):
+                raise
+            unread = wrong
+        else:
+            if _is_own(found.value):
+                return found, False
+    try:
+        return Document(read_inventory([path], limit), str(path)), True
+    except InvalidInput as wrong:
+        is_told = unread is not None and str(path).endswith((".yaml", ".yml", ".json"))
+        raise (unread if unread and is_told else wrong) from None
+
+
+def _is_own(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return "kind" in value or isinstance(value.get("nodes"), list)
+    return isinstance(value, list)
+
+
+def read_inventory(paths: Sequence[str | Path], limit: str | None = None) -> list[dict[str, Any]]:
+    """Return the hosts of inventories, in the order in which Ansible takes them.
+
+    Each is ``{name, address, roles, labels}``. ``address`` is where its variables ``ansible_host``,
+    ``ansible_user`` and ``ansible_port`` say, else its name. ``roles`` are its groups, those around
+    them too. ``labels`` are its variables that are a text, a number or a boolean, as text, without
+    those of Ansible itself (``ansible_...``). ``limit`` is a pattern as ``--limit`` has it. Raises
+    InvalidInput.
+    """
+    place = ", ".join(map(str, paths))
+    listed = _listed([os.fspath(path) for path in paths], limit, place)
+    roles: dict[str, list[str]] = {}
+    for group in _groups(listed):
+        for host in listed.get(group, {}).get("hosts", ()):
+            roles.setdefault(host, [])
+    for group in listed:
+        for host in _hosts(listed, group) if group not in ("all", "ungrouped", "_meta") else ():
+            roles[host].append(group)
+    if not roles:
+        text = f"no host of the inventory matches {limit!r}" if limit else "an inventory of no host"
+        raise InvalidInput([Mistake(text, place=place)])
+    variables = listed["_meta"]["hostvars"]
+    return [_node(name, groups, variables.get(name, {})) for name, groups in roles.items()]
+
+
+def _listed(paths: Sequence[str], limit: str | None, place: str) -> dict[str, Any]:
+    """Return what ``ansible-inventory --list`` prints; raises InvalidInput with what it says."""
+    found = program("ansible-inventory")
+    if found is None:
+        text = MISSING.format("to read an inventory of Ansible")
+        raise InvalidInput([Mistake(text, place=place)])
+    argv = [found, "--list", *(f"--inventory={path}" for path in paths)]
+    # An inventory that no plugin of Ansible can read is else a warning, and an empty inventory.
+    settings = {"ANSIBLE_INVENTORY_UNPARSED_FAILED": "1", "ANSIBLE_NOCOLOR": "1"}
+    done = subprocess.run(
+        [*argv, *([f"--limit={limit}"] if limit else ())],
+        env={**os.environ, **settings},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    try:
+        if done.returncode == 0:
+            return dict(json.loads(done.stdout))
+    except ValueError:
+        pass
+    said = " ".join(done.stderr.split())[-_TOLD:] or f"exit code {done.returncode}"
+    raise InvalidInput([Mistake(f"no inventory that Ansible reads: {said}", place=place)])
+
+
+def _groups(listed: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``all`` and the groups in it, from the outer to the inner, as Ansible visits them."""
+    level, seen = ["all"], {"all"}
+    while level:
+        yield from level
+        inner = [child for group in level for child in listed.get(group, {}).get("children", ())]
+        level = [child for child in dict.fromkeys(inner) if child not in seen]
+        seen.update(level)
+
+
+def _hosts(listed: Mapping[str, Any], group: str) -> set[str]:
+    """Return the hosts of a group and of all groups in it."""
+    found, left, seen = set[str](), [group], {group}
+    while left:
+        entry = listed.get(left.pop(), {})
+        found.update(entry.get("hosts", ()))
+        inner = [child for child in entry.get("children", ()) if child not in seen]
+        seen.update(inner)
+        left += inner
+    return found
+
+
+def _node(name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+    host, user = variables.get("ansible_host") or name, variables.get("ansible_user")
+    host, port = str(host), variables.get("ansible_port")
+    return {
+        "name": name,
+        "address": f"{f'{user}@' if user else ''}{f'[{host}]' if ':' in host else host}"
+        f"{f':{port}' if port else ''}",
+        "roles": [*groups],
+        "labels": {
+            key: json.dumps(value) if isinstance(value, bool) else str(value)
+            for key, value in variables.items()
+            if isinstance(value, str | int | float) and not key.startswith("ansible_")
+        },
+    }

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of nodes that documents bring from another: their JSON Schema, and which nodes are chosen.
+
+The other is a list, a document with ``nodes`` such as a deployment, or the hosts of an inventory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.errors import Mistake, Path, accepted
+from planner.plan.extent import listed
+from planner.schemas import ranges
+
+#: The fields of ``nodes`` that say where the nodes are, and which of them are chosen.
+FROM: dict[str, Any] = {
+    "role": {**ranges.NAME, "description": "Only nodes with this role."},
+    "label": {
+        "type": "object",
+        **ranges.BY_NAME,
+        "minProperties": 1,
+        "additionalProperties": ranges.NAME,
+        "description": "Only nodes that have these labels.",
+    },
+    "from": {
+        **ranges.ARGUMENT,
+        "description": "A file with nodes, such as a deployment, or an inventory of Ansible; "
+        "relative to this one.",
+    },
+    "limit": {
+        **ranges.ARGUMENT,
+        "minLength": 1,
+        "description": "Of an inventory: a pattern of hosts, as --limit of Ansible has it.",
+    },
+    "document": {
+        "type": ["object", "array"],
+        "description": "What such a file holds; instead of it.",
+    },
+}
+
+
+class ListedNode(NamedTuple):
+    """A node, and where it is reached; without an address it is simulated."""
+
+    name: str
+    address: str | None = None
+    rack: str | None = None
+    roles: tuple[str, ...] = ()
+    tags: tuple[str, ...] | None = None
+
+    def groups(self, kind: str) -> tuple[str, ...]:
+        """Return its racks or its roles; ``kind`` is ``rack`` or ``role``."""
+        return self.roles if kind == "role" else () if self.rack is None else (self.rack,)
+
+
+def node(raw: Any) -> ListedNode:
+    """Return the node of an entry: a name, or a mapping with a ``uid`` or a ``name``."""
+    if not isinstance(raw, Mapping):
+        return ListedNode(str(raw))
+    name = raw["uid"] if "uid" in raw else raw["name"]
+    rack = raw.get("rack") or _labels(raw).get("rack")
+    address, rack = (None if one is None else str(one) for one in (raw.get("address"), rack))
+    tags = tuple(map(str, listed(raw["tags"]))) if raw.get("tags") is not None else None
+    return ListedNode(str(name), address, rack, tuple(map(str, listed(raw.get("roles")))), tags)
+
+
+def of_document(raw: Mapping[str, Any], mistakes: list[Mistake]) -> list[ListedNode]:
+    """Return the chosen nodes of a list, or of a document with ``nodes`` such as a deployment.
+
+    ``raw`` has the fields of FROM, of which with_files has replaced ``from``. Appends the mistakes.
+    """
+    found, path = raw.get("document"), ("nodes", "document")
+    if "limit" in raw:
+        text = "it is for the hosts of an inventory, and 'from' names none: 'role' and 'label' are"
+        mistakes.append(Mistake(f"{text} for any node", ("nodes", "limit")))
+    entries = found.get("nodes") if isinstance(found, Mapping) else found
+    inside: Path = (*path, "nodes") if isinstance(found, Mapping) else path
+    if not isinstance(entries, list):
+        text = "a list of nodes, or a document with such a list in 'nodes', is expected"
+        mistakes.append(Mistake(text, path))
+        return []
+    nodes: list[ListedNode] = []
+    for i, one in enumerate(entries):
+        is_named = isinstance(one, Mapping) and ("uid" in one or "name" in one)
+        if is_named or (isinstance(one, str | int) and one != ""):
+            nodes.append(node(one))
+        else:
+            mistakes.append(Mistake("a node has a 'uid' or a 'name'", (*inside, i)))
+    note_twice(nodes, inside, mistakes)
+    if mistakes or "label" not in raw:
+        return with_role(nodes, raw, mistakes)
+    wanted = raw["label"].items()
+    pairs = zip(nodes, map(_labels, entries), strict=True)
+    chosen = [one for one, own in pairs if all(str(own.get(k)) == v for k, v in wanted)]
+    if not chosen:
+        mistakes.append(Mistake(f"no node has {labels_text(raw['label'])}", ("nodes", "label")))
+    return with_role(chosen, raw, mistakes)
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Return labels as messages have them: ``env=prod, rack=r1``."""
+    return ", ".join(f"{key}={value}" for key, value in labels.items())
+
+
+def note_twice(nodes: Sequence[ListedNode], path: Path, mistakes: list[Mistake]) -> None:
+    """Append a mistake for each name that occurs again."""
+    seen: set[str] = set()
+    for i, one in enumerate(nodes):
+        if one.name in seen:
+            mistakes.append(Mistake(f"the node {one.name!r} occurs twice", (*path, i)))
+        seen.add(one.name)
+
+
+def with_role(
+    nodes: list[ListedNode], raw: Mapping[str, Any], mistakes: list[Mistake]
+) -> list[ListedNode]:
+    """Return the nodes that have the role ``role`` of a mapping, if it has one."""
+    role = raw.get("role")
+    if role is None:
+        return nodes
+    found = [one for one in nodes if role in one.roles]
+    if nodes and not found:
+        known = {known: None for one in nodes for known in one.roles}
+        text = f"no node has the role {role!r}; {accepted(role, known)}"
+        mistakes.append(Mistake(text, ("nodes", "role")))
+    return found
+
+
+def _labels(raw: Any) -> Mapping[str, Any]:
+    found = raw.get("labels") if isinstance(raw, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
