@@ -22,24 +22,209 @@ that is already set: an action that obeys it does not begin its work.
 
 from __future__ import annotations
 
+import copy
+import json
+import math
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import jsonschema
+
 from applier.clouds.simulated import SimulatedCloud
+from applier.configuration.plugin_options import of_action_type
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from applier.machines import OpenMachines
-from applier.testing.action_checks.declaration_checks import DeclarationChecks
-from applier.testing.action_checks.odd_parameters import examples_of
-from applier.testing.action_checks.planning_checks import PlanningChecks
+from planner.plan.model import JOIN, Effect, Touch
 from planner.plan.states import Outcome
 
 #: Seconds in which an action must end once its stop signal is set.
 SOON_S = 5.0
+#: Values that a parameter may have in a document that was not validated.
+ODDITIES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1.5,
+    math.nan,
+    "",
+    " ",
+    "a\n\x1b[2Jb",
+    [],
+    [1],
+    {},
+    {"a": 1},
+)
+
+
+def examples_of(action: type[ActionPlugin]) -> list[dict[str, Any]]:
+    """Return copies of the examples of a schema; raise AssertionError if it has none."""
+    examples = copy.deepcopy(list(action.SCHEMA.get("examples", ())))
+    assert examples, f"the schema of {action.TYPE} has no examples to work on"
+    return examples
+
+
+def odd_parameters(
+    action: type[ActionPlugin], example: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield an example without each of its parameters, and with each odd value for each."""
+    for key in action.SCHEMA.get("properties", {}):
+        yield {k: v for k, v in example.items() if k != key}
+        for odd in ODDITIES:
+            yield {**example, key: odd}
+
+
+#: Keywords whose value is, in this order: a mapping to schemas, a list of schemas, one schema.
+_NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SINGLE = (
+    *("additionalProperties", "items", "propertyNames", "contains", "not", "if", "then", "else"),
+    *("unevaluatedProperties", "unevaluatedItems"),
+)
+_PLAIN = (
+    *("$schema", "$id", "$ref", "$anchor", "$comment", "type", "enum", "const", "format"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
+    *("minContains", "maxContains", "minProperties", "maxProperties", "required"),
+    *("dependentRequired", "title", "description", "default", "examples", "deprecated"),
+    *("readOnly", "writeOnly"),
+)
+#: All keywords of draft 2020-12 that a schema may use.
+KEYWORDS = frozenset((*_NAMED, *_LISTED, *_SINGLE, *_PLAIN))
+
+
+def keywords_of(schema: Any) -> Iterator[str]:
+    """Yield every keyword of a schema and of the schemas inside it."""
+    if not isinstance(schema, Mapping):
+        return
+    for key, value in schema.items():
+        yield key
+        inside: list[Any] = []
+        if key in _NAMED:
+            inside = list(value.values())
+        elif key in _LISTED:
+            inside = list(value)
+        elif key in _SINGLE:
+            inside = [value]
+        for part in inside:
+            yield from keywords_of(part)
+
+
+class DeclarationChecks:
+    """Type, docstring, flags, options and schema of an action type."""
+
+    def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
+        """``TYPE``, for documents, options and tokens, is a lower-case identifier, not ``join``."""
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", action.TYPE), f"{action.TYPE!r} is no plain word"
+        assert action.TYPE != JOIN, f"{JOIN!r} is no plugin's type"
+
+    def test_it_says_what_it_does(self, action: type[ActionPlugin]) -> None:
+        """The class has a docstring of its own, which ``action type show`` prints."""
+        assert (action.__doc__ or "").strip(), f"{action.__name__} has no docstring"
+        assert action.__doc__ != ActionPlugin.__doc__, (
+            f"{action.__name__} has no docstring of its own"
+        )
+
+    def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
+        """RERUN_SAFE and JOINS_WORK are bools; they decide whether it may run again, and when."""
+        assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
+        assert isinstance(action.JOINS_WORK, bool), "JOINS_WORK is True or False"
+
+    def test_it_says_whether_it_uses_the_cloud(self, action: type[ActionPlugin]) -> None:
+        """USES_CLOUD is a bool; if it is true, the type runs only on the cloud of its plan."""
+        assert isinstance(action.USES_CLOUD, bool), "USES_CLOUD is True or False"
+
+    def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
+        """Each option has a help text, which the sample configuration shows."""
+        for option in of_action_type(action.TYPE, action):
+            assert option.help, f"option {option.name} has no help"
+
+    def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
+        """``SCHEMA`` is valid, plain JSON without unknown keywords, which JSON Schema ignores."""
+        jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
+        assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
+        unknown = {key for key in keywords_of(action.SCHEMA) if key not in KEYWORDS}
+        assert not unknown, f"{', '.join(sorted(unknown))}: no keyword of JSON Schema"
+
+    def test_its_schema_refuses_unknown_parameters(self, action: type[ActionPlugin]) -> None:
+        """A misspelled parameter must be refused, not ignored."""
+        assert action.SCHEMA.get("type") == "object", "parameters are an object"
+        assert action.SCHEMA.get("additionalProperties") is False, "unknown ones are refused"
+        for example in examples_of(action):
+            with_more = {**example, "no_such_parameter": 1}
+            assert not _fits(action, with_more), f"{with_more} is accepted"
+
+    def test_its_examples_satisfy_its_schema(self, action: type[ActionPlugin]) -> None:
+        """Users copy the examples, so they must be valid."""
+        for example in examples_of(action):
+            errors = [e.message for e in _validator(action).iter_errors(example)]
+            assert not errors, f"example {example}: {'; '.join(errors)}"
+
+
+def _validator(action: type[ActionPlugin]) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(dict(action.SCHEMA))
+
+
+def _fits(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> bool:
+    return _validator(action).is_valid(dict(parameters))
+
+
+class PlanningChecks:
+    """Checks of the touches, the estimate, the description and the waiting time of a type."""
+
+    def test_planning_with_it_is_pure(self, action: type[ActionPlugin]) -> None:
+        """Equal parameters produce equal touches, estimate and description, and are not changed."""
+        for example in examples_of(action):
+            before = copy.deepcopy(example)
+            assert _plan(action, example) == _plan(action, example), (
+                f"{example}: not the same twice"
+            )
+            assert example == before, f"{example}: parameters were changed"
+
+    def test_planning_with_it_survives_parameters_that_nobody_checked(
+        self, action: type[ActionPlugin]
+    ) -> None:
+        """Planning must not fail on parameters that do not match the schema."""
+        _plan(action, {})
+        for example in examples_of(action):
+            for odd in odd_parameters(action, example):
+                _plan(action, odd)
+
+    def test_an_action_that_only_waits_says_for_how_long(self, action: type[ActionPlugin]) -> None:
+        """``waits_s`` returns seconds or None for valid parameters, and never raises an error."""
+        for example in examples_of(action):
+            seconds = action.waits_s(example)
+            fits = seconds is None or (isinstance(seconds, int | float) and 0 <= seconds < math.inf)
+            assert fits, f"{example}: waits {seconds!r}"
+            for odd in odd_parameters(action, example):
+                action.waits_s(odd)
+
+
+def _plan(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return touches, estimate and description of an action, after checking their types."""
+    parameters = MappingProxyType(dict(parameters))
+    touches = list(action.touches(parameters))
+    for touch in touches:
+        assert isinstance(touch, Touch), f"{touch!r} is no Touch"
+        assert touch.effect in set(Effect), f"{touch!r} has an effect that nobody knows"
+        assert re.fullmatch(r"\w+:.+", touch.resource, re.DOTALL), f"{touch!r}: not KIND:ID"
+    estimate = action.estimate(parameters)
+    if estimate is not None:
+        fits = isinstance(estimate, int | float) and 0 <= estimate < math.inf
+        assert fits, f"{dict(parameters)}: estimate {estimate!r} is no number of seconds"
+    for flag in (action.uses_cloud(parameters), action.works_outside(parameters)):
+        assert isinstance(flag, bool), f"{dict(parameters)}: {flag!r} is not True or False"
+    words = action.describe(parameters)
+    assert isinstance(words, str), f"{dict(parameters)}: described by {words!r}, not text"
+    assert words.strip(), f"{dict(parameters)}: described by nothing"
+    assert words.isprintable(), f"{dict(parameters)}: described by more than a line: {words!r}"
+    return touches, estimate, words
 
 
 def default_options(action: type[ActionPlugin]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ In a test module, with pytest::
 
 Each test gets a new sample and changes it. ``LEFT_OUT`` names the operations that the cloud does
 not offer; they have to raise ActionFailed with a sentence. All names are in
-:data:`applier.testing.cloud_checks.offered.NAMES`.
+:data:`applier.testing.cloud_operations.NAMES`.
 """
 
 # Tests are assertions.
@@ -34,8 +34,16 @@ import pytest
 
 from applier.configuration.plugin_options import of_cloud
 from applier.contracts import Print, StopSignal
-from applier.testing.cloud_checks.cloud_works import NEW, CloudSample, TriedOperation, back, works
-from applier.testing.cloud_checks.offered import NAMES, Offered, require_refusal
+from applier.testing.cloud_operations import (
+    NAMES,
+    NEW,
+    CloudSample,
+    Offered,
+    TriedOperation,
+    back,
+    require_refusal,
+    works,
+)
 
 #: By operation: the fields of the sample that are replaced, one at a time, by an unknown id.
 _MISSING: Mapping[str, tuple[str, ...]] = {

@@ -39,9 +39,11 @@ from applier.engines.tasks import task_maker
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.storage.sql import SqlStore
-from applier.testing.trials import changed, plugin
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from trials import changed, plugin
 
 WORKERS = 4
 ROUNDS = 5

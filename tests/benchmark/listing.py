@@ -14,12 +14,15 @@ import tempfile
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 from applier.storage import rows, statements
 from applier.storage.sql import SqlStore
 from applier.store import PlanFilters
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.states import PlanState
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from sample_plans import MADE, new_plan
 
 SHOWN, OF_A_PLAN, ROUNDS = 25, 20, 31
 MOST = 1.5

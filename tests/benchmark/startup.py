@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from sample_plans import new_plan
 
 ROUNDS = 11
 ROOT = Path(__file__).parents[2]

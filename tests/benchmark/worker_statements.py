@@ -30,13 +30,13 @@ from applier.storage import schema_version
 from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import OVER, AttemptKey, HeldJob, Worker
-from applier.testing.sample_plans import new_plan
 from applier.workers.celery_app import PREFIX, celery_app
 from applier.workers.follower import LONGEST_S, SHORTEST_S
 
 # The databases of tests are made by a module of the tests.
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(sys.path[0], "contract"))
+from sample_plans import new_plan
 from scratch_database import POSTGRESQL, connected, run, scratch_database
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 

@@ -29,7 +29,9 @@ from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from sample_plans import MADE, new_plan
 
 HOUR_S = 3600.0
 GIVE_UP_S = (HOUR_S / 6, HOUR_S / 2, 2 * HOUR_S)

@@ -36,9 +36,11 @@ from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import ActionEnd
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
-from applier.testing.random_plans import FAILURES, expected_ends
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, Outcome, PlanState
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from random_plans import FAILURES, expected_ends
 
 VICTIM = Path(__file__).with_name("victim.py")
 #: A child that takes longer than this hangs; beside other campaigns, all are slow.

@@ -30,9 +30,11 @@ from applier.run.runner import Runner
 from applier.scheduling.verdict import TypePolicy
 from applier.storage.sql import SqlStore
 from applier.storage.transactions import Connection
-from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
 
 WORKERS = 4
 #: How long an action works, and how long a process that is about to die waits for work that

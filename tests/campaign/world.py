@@ -9,6 +9,7 @@ order of the events.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,9 +18,11 @@ from random import Random
 
 from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import ActionEnd
-from applier.testing.random_plans import expected_ends, random_plan
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
+from random_plans import expected_ends, random_plan
 
 #: On a full disk nothing can be printed; that alone is no failure of the command.
 SCRIPT = """\

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 from engine_checks.engine_setting import PATIENCE_S, pair
 from engine_suite import EngineContract
+from trials import Trial, changed
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import StoreError
 from applier.run.interrupted_actions import jobs_of
 from applier.store.worker_jobs import Worker
-from applier.testing.trials import Trial, changed
 from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote_workers import RemoteRuns, RemoteSettings

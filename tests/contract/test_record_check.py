@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from sample_plans import new_plan
 from scratch_database import run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
+from temporary_store import empty_record
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
 from applier.storage import schema_version
 from applier.storage.record_check import check
 from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import empty_record
 from planner.plan.states import PlanState
 
 SERVERS = [

@@ -11,18 +11,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sample_plans import MADE, new_plan
 from scratch_database import empty_record_on
 from store_checks.running_plans import RunStoreUnderTest
 from store_suite import (
     RunStoreContract,
     StoreContract,
 )
+from temporary_store import TemporaryStore, empty_record
 
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.temporary_store import TemporaryStore, empty_record
 from planner.errors import InvalidTransition, PlannerError
 from planner.plan.states import PlanState
 

@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
+from sample_plans import new_plan
 
 from applier.api.v1 import actions, plans
 from applier.store import Service
-from applier.testing.sample_plans import new_plan
 
 AUDITS = [str(uuid4()) for _ in range(2)]
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from sample_plans import MADE, new_plan
 from scratch_database import run
 
 from applier.contracts import Claimant
 from applier.run.this_process import this_host
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.model import Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome, PlanState
 

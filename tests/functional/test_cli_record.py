@@ -21,6 +21,7 @@ import pytest
 from api_client import client_of, configured
 from command_line import EXAMPLE, PATIENCE_S, CommandLine, Ended
 from forked_program import bound_by_rights
+from sample_plans import MADE, new_plan
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.cli.program import LogFile
@@ -28,7 +29,6 @@ from applier.contracts import Approval, HistoryEntry, Request
 from applier.storage.sql import SqlStore
 from applier.store import Service
 from applier.store.worker_jobs import Worker
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.states import PlanState
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
+from sample_plans import new_plan
 from scratch_database import run
 
 from applier.contracts import Claimant
@@ -22,7 +23,6 @@ from applier.storage.connection import Connector, parse
 from applier.storage.record_check import check
 from applier.storage.schema import TABLES, VERSION_TABLE
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
 SERVERS = [

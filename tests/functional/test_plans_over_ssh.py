@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, wait_until
 from sshd import Sshd, make_key
+from temporary_store import TemporaryStore
+from trials import Trial
 
 from applier.actions.markers import Anchor, Skipped
 from applier.actions.node_commands import Puppet, Shell
@@ -31,8 +33,6 @@ from applier.machines.job_names import REMOVED, AttemptName
 from applier.run import resume
 from applier.run.interrupted_actions import end_commands, verify_all
 from applier.storage.sql import SqlStore
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import Trial
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from api_client import api_process, configured
 from command_line import EXAMPLE, ROOT
+from sample_plans import new_plan
 from worker_processes import fleet_for_tests
 
 from applier.cli.help import GROUPS
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
 CASES = yaml.safe_load((ROOT / "tests/cases/cli/imports.yaml").read_text(encoding="utf-8"))

@@ -13,6 +13,7 @@ from uuid import uuid4
 import kombu
 import pytest
 from command_line import ROOT
+from sample_plans import new_plan
 from scratch_broker import broker_for_tests
 from scratch_database import connected, database_for_tests
 from store_checks.running_plans import NOW, claimed, starts
@@ -25,7 +26,6 @@ from applier.storage.schema import TABLES
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import AttemptKey, HeldJob, Worker, WorkerJobState
-from applier.testing.sample_plans import new_plan
 from applier.workers.celery_app import CeleryDelivery, celery_app
 
 pytestmark = pytest.mark.server

@@ -12,9 +12,9 @@ from typing import Any
 from examples import examples, renamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import random_plan
+from sample_plans import plans
 
-from applier.testing.random_plans import random_plan
-from applier.testing.sample_plans import plans
 from planner.differences.links import LinkSet, is_join
 from planner.differences.plans import PlanDifference, difference
 from planner.plan.model import Action, ActionPlan

@@ -18,8 +18,11 @@ import networkx as nx
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import random_fate
 from taskflow import engines
 from taskflow.patterns import graph_flow
+from temporary_store import TemporaryStore
+from trials import CLAIMANT, plugin
 
 from applier.contracts import Report
 from applier.engines import PlanRun
@@ -31,9 +34,6 @@ from applier.errors import ActionFailed
 from applier.scheduling import waiting
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure
-from applier.testing.random_plans import random_fate
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import CLAIMANT, plugin
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 

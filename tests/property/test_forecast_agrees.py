@@ -17,6 +17,9 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import random_plan
+from temporary_store import TemporaryStore
+from trials import CLAIMANT, changed, plugin
 
 from applier.actions.markers import Pause
 from applier.engines import PlanRun, attempts, linear
@@ -27,9 +30,6 @@ from applier.engines.tasks import task_maker, workerless
 from applier.scheduling.course import Ranking
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
-from applier.testing.random_plans import random_plan
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import PlanState
 

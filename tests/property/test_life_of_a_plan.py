@@ -17,6 +17,9 @@ from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from random_plans import random_plan
+from temporary_store import TemporaryStore
+from trials import CLAIMANT
 
 from applier.contracts import Report, Request, Verified
 from applier.engines.recorder import Recorder
@@ -31,9 +34,6 @@ from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
 from applier.storage import record_check
 from applier.storage.sql import SqlStore
-from applier.testing.random_plans import random_plan
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import CLAIMANT
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import (
     ACTION_TRANSITIONS,

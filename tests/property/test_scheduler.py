@@ -11,6 +11,7 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import expected_ends, random_fate, random_plan
 
 from applier.contracts import Report, Request
 from applier.scheduling import waiting
@@ -18,7 +19,6 @@ from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure, ends
-from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState
 

@@ -8,6 +8,7 @@ import random
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import random_fate, random_plan
 
 from applier.contracts import MAX_WORKERS, Report, Request
 from applier.scheduling import waiting
@@ -17,7 +18,6 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, TypePolicy
 from applier.store import Reservation
-from applier.testing.random_plans import random_fate, random_plan
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ActionState
 

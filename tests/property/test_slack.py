@@ -12,11 +12,11 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import expected_ends, random_fate, random_plan
 
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
-from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.plan.model import JOIN, Action, Trigger
 from planner.plan.states import Outcome
 

@@ -18,10 +18,11 @@ from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any, NamedTuple
 
+from temporary_store import TemporaryStore, empty_record
+
 from applier.errors import PlanConflict
 from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
-from applier.testing.temporary_store import TemporaryStore, empty_record
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 

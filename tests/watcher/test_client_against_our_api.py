@@ -13,13 +13,13 @@ from uuid import uuid4
 import environments
 import pytest
 from our_api import Api, Client, rows
+from sample_plans import new_plan
 
 from applier.contracts import Claimant
 from applier.run.this_process import this_host
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
 from applier.store import Service
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.slow

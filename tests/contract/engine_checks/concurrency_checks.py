@@ -9,8 +9,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from random_plans import expected_ends, random_fate, random_plan
+
 from applier.contracts import ActionContext, StopSignal
-from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from engine_checks.engine_setting import (
     FAMILY,
     PATIENCE_S,

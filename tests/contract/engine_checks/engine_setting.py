@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from random_plans import carry_out, random_fate
+from trials import Trial, Work, changed
 
 from applier.contracts import ActionContext, StopSignal
 from applier.engines import Engine
 from applier.errors import ActionFailed
-from applier.testing.random_plans import carry_out, random_fate
-from applier.testing.trials import Trial, Work, changed
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import Outcome, PlanState
 
@@ -99,7 +99,7 @@ def failing(uuid: str) -> Work:
 
 
 def fated(seed: int) -> Work:
-    """Return work that ends as :func:`applier.testing.random_plans.random_fate` chooses."""
+    """Return work that ends as :func:`random_plans.random_fate` chooses."""
     fate = random_fate(seed)
 
     def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trials import Work
+
 from applier.contracts import ActionContext, Request, StopSignal
 from applier.errors import ActionFailed
-from applier.testing.trials import Work
 from engine_checks.engine_setting import NOW, PATIENCE_S, EngineSetting, chain
 from planner.plan.states import Outcome, PlanState
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from refusal_checks import refused
+from sample_plans import new_plan
+
 from applier.contracts import Once
 from applier.errors import ApplierError
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import LATER, NOW

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from refusal_checks import refused
+from sample_plans import new_plan
+
 from applier.contracts import Approval
 from applier.errors import PlanConflict, PlanNotFound
 from applier.notifications import schema
 from applier.storage.sql import SqlStore
 from applier.store.entries import GivenApprovals, PlanArchive
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.guards import Guards
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from refusal_checks import refused
+from sample_plans import new_plan
+
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage.sql import SqlStore
 from applier.store import Attempt
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     AFTERWARDS,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from sample_plans import MADE, new_plan
 
 from applier.contracts import Request
 from applier.errors import PlanConflict, RequestsUnread
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.states import PlanState
 from store_checks.running_plans import (
     LATER,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sample_plans import new_plan
+
 from applier.contracts import Report
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     LATER,

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import pytest
+from refusal_checks import refused
+from sample_plans import new_plan
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.store import Attempt
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
 from planner.plan.states import ActionState
 from store_checks.running_plans import (

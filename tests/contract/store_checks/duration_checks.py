@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from sample_plans import new_plan
+
 from applier.contracts import HistoryEntry
 from applier.storage.sql import SqlStore
 from applier.store.entries import NO_PLAN
 from applier.store.samples import Sample
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     AFTERWARDS,

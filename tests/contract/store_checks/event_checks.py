@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from sample_plans import new_plan
+
 from applier.storage.sql import SqlStore
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
-from applier.testing.sample_plans import new_plan
 from planner.plan.model import JOIN
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry

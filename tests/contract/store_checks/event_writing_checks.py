@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from refusal_checks import refused
+from sample_plans import new_plan
+
 from applier.contracts import ActionOf, Request
 from applier.errors import PlanConflict
 from applier.notifications import schema
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.plan.model import JOIN
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from store_checks.history_checks import entry

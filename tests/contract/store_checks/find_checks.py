@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sample_plans import MADE, new_plan
 
 from applier.errors import PlanNotFound
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.model import Action
 from planner.plan.states import PlanState
 from store_checks.running_plans import NOW, claimed, starts

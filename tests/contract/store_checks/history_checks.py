@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from refusal_checks import refused
+from sample_plans import new_plan
+
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, PlanNotFound
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import LATER, ME, NOW

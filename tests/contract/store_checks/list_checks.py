@@ -10,12 +10,13 @@ from datetime import timedelta
 from typing import Unpack
 from uuid import uuid4
 
+from refusal_checks import refused
+from sample_plans import MADE, new_plan
+
 from applier.contracts import HistoryEntry
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage.sql import SqlStore
 from applier.store import PlanFilters
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import (

@@ -11,10 +11,10 @@ from datetime import UTC, timedelta, timezone
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
+from refusal_checks import refused
+from sample_plans import new_plan, plans
 
 from applier.errors import PlanNotFound
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan, plans
 from planner.plan.model import Action, ActionPlan, Trigger
 from planner.plan.states import Outcome, PlanState
 from store_checks.running_plans import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from refusal_checks import refused
+from sample_plans import MADE, new_plan
 
 from applier.contracts import Report, Request
 from applier.errors import PlanConflict, PlanNotFound
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import MADE, new_plan
 from planner.errors import InvalidTransition
 from planner.plan.states import ActionState, PlanState, StateReason
 from store_checks.running_plans import (

@@ -10,11 +10,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from refusal_checks import refused
+from sample_plans import MADE, new_plan
+
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage.sql import SqlStore
 from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import ME, NOW, claimed, starts

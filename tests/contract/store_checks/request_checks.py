@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from sample_plans import new_plan
+
 from applier.contracts import Request
-from applier.testing.sample_plans import new_plan
 from store_checks.running_plans import (
     LATER,
     NOW,

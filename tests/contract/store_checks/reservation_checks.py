@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import pytest
+from refusal_checks import refused
+from sample_plans import MADE, new_plan
 
 from applier.errors import PlanConflict
 from applier.store import Reservation
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 from store_checks.running_plans import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from refusal_checks import refused
+from sample_plans import MADE, new_plan
 
 from applier.contracts import ActionOf, Report
 from applier.errors import ActionNotFound
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import MADE, new_plan
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, Who, sources

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from refusal_checks import refused
+from sample_plans import MADE, new_plan
+
 from applier.errors import PlanConflict, PlanNotFound
 from applier.storage.sql import SqlStore
 from applier.store.entries import NO_PLAN
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import MADE, new_plan
 from planner.errors import InvalidTransition
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from sample_plans import new_plan
+
 from applier.contracts import ActionOf
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     LATER,

@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from sample_plans import MADE
+
 from applier.contracts import Claimant, Report, Request
 from applier.errors import ApplierError
 from applier.store import RunStore
-from applier.testing.sample_plans import MADE
 from planner.errors import InvalidTransition
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState

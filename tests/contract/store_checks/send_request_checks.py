@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from refusal_checks import refused
+from sample_plans import new_plan
+
 from applier.contracts import Request
 from applier.errors import PlanConflict
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 from store_checks.running_plans import (
     ME,

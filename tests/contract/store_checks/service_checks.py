@@ -8,10 +8,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from sample_plans import MADE
+
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
 from applier.store import Service
-from applier.testing.sample_plans import MADE
 from store_checks.running_plans import (
     LATER,
     NOW,

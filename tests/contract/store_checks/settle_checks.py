@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from refusal_checks import refused
+from sample_plans import new_plan
 
 from applier.contracts import ActionOf
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason

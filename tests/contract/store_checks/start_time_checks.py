@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from refusal_checks import refused
+from sample_plans import new_plan
 
 from applier.errors import PlanConflict
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry

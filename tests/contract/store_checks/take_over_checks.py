@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from refusal_checks import refused
+from sample_plans import new_plan
 
 from applier.contracts import Request
 from applier.errors import PlanConflict
 from applier.storage.sql import SqlStore
-from applier.testing.refusal_checks import refused
-from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState

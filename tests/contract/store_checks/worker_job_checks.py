@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sample_plans import new_plan
 
 from applier.contracts import HistoryEntry, JobOffer, Report
 from applier.errors import PlanConflict
@@ -26,7 +27,6 @@ from applier.store.worker_jobs import (
     Worker,
     WorkerJobState,
 )
-from applier.testing.sample_plans import new_plan
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import (

@@ -8,9 +8,9 @@ from importlib.metadata import EntryPoint
 
 import pytest
 from stevedore import ExtensionManager
+from temporary_store import TemporaryStore
+from trials import Trial
 
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import Trial
 from planner.making import registry
 
 

@@ -17,11 +17,10 @@ import pytest
 import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "contract"))
+from sample_plans import MADE
 from store_checks.running_plans import AFTERWARDS, LATER, NOW
 from store_suite import RunStoreContract
 from watcher_in_one_process import OneProcessWatcher
-
-from applier.testing.sample_plans import MADE
 
 MOMENTS = (MADE, NOW, LATER, AFTERWARDS)
 _UUID = "uuids of actions are unique in Watcher's whole database"

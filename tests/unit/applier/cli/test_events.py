@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
+from sample_plans import new_plan
 from store_checks.history_checks import entry
 
 from applier.notifications import lines
 from applier.notifications.schema import SCHEMA
 from applier.storage.sql import SqlStore
 from applier.store.subscriptions import DeadEvent, Trouble
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
 from .conftest import Run

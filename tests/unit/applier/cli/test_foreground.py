@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sample_plans import new_plan
 
 from applier.cli.foreground import exit_code, lapses, signals
 from applier.engines.recorder import write_patiently
 from applier.errors import DamagedRecord, StoreError
 from applier.run.runner import Runner
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 from planner.plan.model import Action
 from planner.plan.states import ActionState, PlanState
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sample_plans import new_plan
 
 from applier.cli.services import Leftover, leftover
 from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import AttemptName, unnamed
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, PlanState
 
 PLAN = new_plan("before", "reboot", "after")

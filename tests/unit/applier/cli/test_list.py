@@ -11,11 +11,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_plans import MADE, new_plan
 
 from applier.cli.reporters.table import RowTable
 from applier.contracts import HistoryEntry
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
 
 from .conftest import Run
 from .test_column_widths import written

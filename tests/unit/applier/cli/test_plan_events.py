@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import jsonschema
 import pytest
+from sample_plans import new_plan
 from store_checks.history_checks import entry
 from store_checks.running_plans import claimed, starts, succeeds
+from temporary_store import TemporaryStore
 
 from applier.cli import watch
 from applier.cli.watch import LASTS, PlanEvents
 from applier.notifications.schema import SCHEMA
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from sample_plans import MADE
 
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sample_plans import MADE, new_plan
 from store_checks.running_plans import ends, starts
 
 from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.states import ActionState, Outcome, PlanState
 
 from .conftest import Run

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from sample_plans import new_plan
 
 from applier.storage.sql import SqlStore
 from applier.store import Service
-from applier.testing.sample_plans import new_plan
 
 from .conftest import Run
 

@@ -11,13 +11,13 @@ from functools import partial
 from unittest.mock import Mock
 
 import pytest
+from sample_plans import new_plan
 from store_checks.event_checks import happen
 
 from applier.delivery import delivery
 from applier.delivery.delivery import EventDelivery
 from applier.delivery.receivers import Away, EventRefused
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 
 
 class Receiver:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
+from trials import plugin
 
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.machines import OpenMachines
-from applier.testing.trials import plugin
 from planner.plan.model import Action
 from planner.plan.states import Outcome
 

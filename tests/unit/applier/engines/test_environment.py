@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 from engine_checks.engine_setting import nop, plan_of
+from trials import Trial
 
 from applier.contracts import ActionPlugin
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.trials import Trial
 from planner.plan.states import Outcome, PlanState
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 from test_in_progress import nop, plan_of
+from trials import changed
 
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.trials import changed
 from planner.plan.states import PlanState
 
 

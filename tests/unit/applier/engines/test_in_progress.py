@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
+from trials import changed
 
 from applier.actions.markers import Pause, Skipped, Sleep
 from applier.contracts import ActionPlugin, Request, Verified
@@ -16,7 +17,6 @@ from applier.engines.attempts import ThreadPool
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.scheduling.verdict import TypePolicy
-from applier.testing.trials import changed
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 

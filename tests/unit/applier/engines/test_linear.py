@@ -14,6 +14,8 @@ import pytest
 from taskflow import engines, exceptions, task
 from taskflow.listeners import base as listeners
 from taskflow.patterns import graph_flow
+from temporary_store import TemporaryStore
+from trials import CLAIMANT, changed, plugin
 
 from applier.engines import PlanRun
 from applier.engines.environment import ActionEnvironment
@@ -23,8 +25,6 @@ from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.scheduling import waiting
 from applier.scheduling.submissions import Concurrency
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import networkx as nx
 import pytest
+from random_plans import random_plan
 from taskflow import exceptions, task
 from taskflow.patterns import graph_flow
 
 from applier.engines.linear import PlanFlow
 from applier.scheduling.waiting import open_graph
-from applier.testing.random_plans import random_plan
 
 
 class Nothing(task.Task):

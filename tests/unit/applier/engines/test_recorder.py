@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from sample_plans import new_plan
+from trials import CLAIMANT
 
 from applier.contracts import REVERT, Report
 from applier.engines.recorder import Recorder, write_patiently
 from applier.errors import DamagedRecord, PlanConflict, StoreError
 from applier.scheduling.decisions import Decisions
-from applier.testing.sample_plans import new_plan
-from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason

@@ -7,13 +7,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from temporary_store import TemporaryStore
+from trials import CLAIMANT
 
 from applier.contracts import Report
 from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict, StoreError
 from applier.scheduling.decisions import Decisions
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState

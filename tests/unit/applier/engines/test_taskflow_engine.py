@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 from taskflow import engines
+from trials import changed
 
 from applier.contracts import ActionPlugin
 from applier.engines.linear import PlanFlow
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.trials import changed
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import Outcome, PlanState
 

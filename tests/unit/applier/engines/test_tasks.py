@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
+from trials import plugin
 
 from applier import log_fields
 from applier.actions.markers import Pause
@@ -23,7 +24,6 @@ from applier.engines.tasks import only_waiting, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.machines import OpenMachines, following
 from applier.store.worker_jobs import StopReason
-from applier.testing.trials import plugin
 from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 
 import pytest
+from sample_plans import MADE, new_plan
 
 from applier.contracts import Approval
 from applier.guarding import approval, approved_content
 from applier.guarding.guard import Guard
 from applier.store.entries import GivenApprovals
-from applier.testing.sample_plans import MADE, new_plan
 from planner.guards import Guards
 from planner.plan.states import ActionState, PlanState, StateReason
 

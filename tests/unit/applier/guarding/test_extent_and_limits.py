@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sample_plans import new_plan
 
 from applier.guarding import guard, limits
 from applier.guarding.guard import Guard
-from applier.testing.sample_plans import new_plan
 from planner.guards import NO_GUARDS, Guards
 from planner.guards.blast_radius import Share, bounds
 

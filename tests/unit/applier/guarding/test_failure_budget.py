@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from sample_plans import new_plan
+from trials import Trial
+
 from applier.contracts import HistoryEntry
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.guarding import failure_budget as failures
 from applier.guarding.failure_budget import FailureBudget
-from applier.testing.sample_plans import new_plan
-from applier.testing.trials import Trial
 from planner.guards import failure_budget
 from planner.plan.model import Action
 from planner.plan.states import ActionState, PlanState

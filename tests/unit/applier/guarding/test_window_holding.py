@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sample_plans import new_plan
+from trials import Trial
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import GuardRefusal
@@ -15,8 +17,6 @@ from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes
 from applier.guarding.window_holding import WindowHolding
 from applier.scheduling.submissions import Concurrency
-from applier.testing.sample_plans import new_plan
-from applier.testing.trials import Trial
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, PlanState
 

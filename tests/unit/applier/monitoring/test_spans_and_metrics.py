@@ -12,7 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from sample_plans import new_plan
 from store_checks.running_plans import ME, NOW, retries, starts, succeeds
+from temporary_store import TemporaryStore
 
 from applier.assembly import Assembly
 from applier.errors import PlanConflict
@@ -20,8 +22,6 @@ from applier.monitoring import span_export
 from applier.monitoring.measured_store import MeasuredStore, RunMetrics, measured
 from applier.monitoring.record_collector import RecordCollector
 from applier.store.figures import StoreFigures
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from planner.plan.states import PlanState
 
 PATIENCE_S = 120.0

@@ -12,13 +12,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
+from random_plans import carry_out, random_fate, random_plan
+from trials import Trial, changed
 
 from applier.contracts import Report
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed, StoreError
 from applier.monitoring.traces import TracedRun
-from applier.testing.random_plans import carry_out, random_fate, random_plan
-from applier.testing.trials import Trial, changed
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState, Outcome, PlanState
 

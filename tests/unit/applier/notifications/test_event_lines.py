@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 
 import jsonschema
 import pytest
+from random_plans import carry_out, random_fate, random_plan
+from sample_plans import new_plan
+from trials import Trial
 
 from applier.contracts import Report
 from applier.engines.taskflow_engine import TaskFlowEngine
@@ -17,9 +20,6 @@ from applier.notifications import versioned
 from applier.notifications.lines import EventLines
 from applier.notifications.schema import SCHEMA
 from applier.notifications.versioned import notification
-from applier.testing.random_plans import carry_out, random_fate, random_plan
-from applier.testing.sample_plans import new_plan
-from applier.testing.trials import Trial
 from planner.plan.model import JOIN
 from planner.plan.states import ActionState, PlanState
 

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sample_plans import new_plan
 from store_checks.running_plans import NOW
+from temporary_store import TemporaryStore
 
 from applier.actions.markers import Nop
 from applier.clouds.simulated import SimulatedCloud
@@ -19,8 +21,6 @@ from applier.guarding.guard import Guard
 from applier.operations import Operator
 from applier.run.this_process import this_host
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 

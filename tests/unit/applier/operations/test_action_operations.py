@@ -7,7 +7,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from sample_plans import new_plan
 from store_checks.running_plans import NOW, ends, starts
+from temporary_store import TemporaryStore
 
 from applier.contracts import Claimant, JobOffer, Report
 from applier.errors import ActionFailed, PlanConflict
@@ -20,8 +22,6 @@ from applier.store.worker_jobs import (
     WorkerJob,
     WorkerJobState,
 )
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from planner.plan.model import Action
 from planner.plan.states import ActionState, PlanState
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sample_plans import MADE, new_plan
 
 from applier.guarding.open_times import OpenTimes
 from applier.operations import start_times
 from applier.operations.differences import MOST_COMPARED, from_last_of_its_name
-from applier.testing.sample_plans import MADE, new_plan
 from planner.guards import Guards
 from planner.guards.blast_radius import Share
 

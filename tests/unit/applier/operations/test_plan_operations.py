@@ -9,6 +9,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from sample_plans import new_plan
 from store_checks.running_plans import NOW
 
 from applier.contracts import Claimant, Report
@@ -16,7 +17,6 @@ from applier.errors import PlanConflict
 from applier.operations import claim as claim_text
 from applier.operations import plans, removal
 from applier.run.resume import take_over
-from applier.testing.sample_plans import new_plan
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, PlanState
 

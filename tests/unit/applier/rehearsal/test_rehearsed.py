@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_plans import random_plan
 
 from applier.rehearsal.faults import Attempts, chance, concerned, read
 from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
@@ -17,7 +18,6 @@ from applier.scheduling.course import Course, Ranking
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy
-from applier.testing.random_plans import random_plan
 from planner.plan.model import Action, Effect, Touch
 from planner.plan.states import OPEN, ActionState, PlanState
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from random_plans import carry_out, expected_ends, random_fate, random_plan
+from trials import Trial
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.scheduling.verdict import ActionEnd, TypePolicy
-from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
-from applier.testing.trials import Trial
 from planner.plan.model import JOIN
 from planner.plan.states import PlanState
 

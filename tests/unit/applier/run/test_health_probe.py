@@ -11,12 +11,12 @@ import sys
 import threading
 
 import pytest
+from sample_plans import new_plan
+from trials import Trial
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run import holdings
 from applier.run.holdings import CombinedHolding, HealthProbe, asked
-from applier.testing.sample_plans import new_plan
-from applier.testing.trials import Trial
 from planner.plan.states import PlanState
 
 

@@ -9,10 +9,10 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sample_plans import new_plan
 
 from applier.contracts import Claimant
 from applier.run.liveness import MISSED_HEARTBEATS, SilenceWatch, gone, has_died, is_gone
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

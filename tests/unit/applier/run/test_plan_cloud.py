@@ -7,11 +7,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from trials import changed, plugin
 
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, OtherCloud
 from applier.run import plan_cloud
-from applier.testing.trials import changed, plugin
 from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action, ActionPlan
 

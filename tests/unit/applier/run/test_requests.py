@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 import pytest
+from sample_plans import new_plan
 
 from applier.contracts import Request
 from applier.engines import ReservationsChanged
@@ -15,7 +16,6 @@ from applier.errors import ApplierError, DamagedRow, DamagedRows, StoreError
 from applier.run.periodic import RequestReader, can_follow
 from applier.run.runner import Runner
 from applier.store import Reservation
-from applier.testing.sample_plans import new_plan
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLAN = replace(new_plan("a"), limits={"at-once:hosts": 2})

@@ -6,11 +6,11 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from temporary_store import TemporaryStore
+from trials import Trial, changed
 
 from applier.contracts import ActionPlugin
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import Trial, changed
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sample_plans import new_plan
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.run.resume import resume, to_reset
-from applier.testing.sample_plans import new_plan
 from planner.plan.model import Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from trials import CLAIMANT, Trial, changed
 
 from applier.contracts import Request
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.scheduling.verdict import ActionEnd
-from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.errors import InvalidPlan
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState

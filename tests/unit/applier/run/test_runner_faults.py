@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from unittest.mock import Mock
 
 import pytest
+from trials import CLAIMANT, Trial, changed
 
 from applier.contracts import ActionPlugin, Report, Request, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import AlreadyDone, DamagedRecord, NoThread, PlanConflict, StoreError
 from applier.run.this_process import this_host
-from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.plan.model import Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome, PlanState
 

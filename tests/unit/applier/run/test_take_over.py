@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from sample_plans import new_plan
 
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
 from applier.run.resume import DEATHS, resume, take_over
-from applier.testing.sample_plans import new_plan
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, Outcome, PlanState
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from random_plans import random_plan
 
 from applier.scheduling.course import Course, Ranking
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
-from applier.testing.random_plans import random_plan
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome
 

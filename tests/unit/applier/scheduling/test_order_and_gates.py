@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import networkx as nx
 import pytest
+from random_plans import random_plan
 
 from applier.scheduling.gates import Gates
 from applier.scheduling.waiting import completed, links
-from applier.testing.random_plans import random_plan
 from planner.plan.model import Action
 
 

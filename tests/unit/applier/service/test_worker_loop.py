@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from sample_plans import new_plan
 from store_checks.running_plans import starts
 
 from applier.contracts import Claimant, Request, Verified
@@ -23,7 +24,6 @@ from applier.run.liveness import SilenceWatch
 from applier.scheduling.resumption import decide
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, PlanState
 
 PATIENCE_S = 120.0

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from scratch_database import empty_record_on
-
-from applier.testing.temporary_store import empty_record
+from temporary_store import empty_record
 
 
 @pytest.fixture(

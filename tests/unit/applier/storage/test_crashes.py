@@ -11,11 +11,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sample_plans import new_plan
 from store_checks import running_plans
 from store_checks.running_plans import claimed
 
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState
 
 pytestmark = pytest.mark.slow

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from sample_plans import MADE
 
 from applier.storage import damage, rows
 from applier.storage.damaged_plans import passes
 from applier.storage.schema import TABLES
 from applier.store import PlanSummary
-from applier.testing.sample_plans import MADE
 from planner.plan.states import Outcome, PlanState
 from planner.schemas import ranges
 

@@ -14,6 +14,7 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from sample_plans import MADE, new_plan
 from store_checks.running_plans import NOW
 
 from applier.contracts import HistoryEntry
@@ -24,7 +25,6 @@ from applier.storage.backup import backup
 from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.store.samples import Sample
-from applier.testing.sample_plans import MADE, new_plan
 from planner.plan.states import PlanState
 
 PAGE = 4096
@@ -134,7 +134,7 @@ def test_every_damaged_page_is_found_and_ends_in_a_sentence(path, url):
 WRITER = """
 import sys
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import MADE, new_plan
+from sample_plans import MADE, new_plan
 store = SqlStore(sys.argv[1])
 while True:
     store.save_plan(new_plan(*map(str, range(50))))

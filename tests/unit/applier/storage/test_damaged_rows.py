@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from sample_plans import MADE, new_plan
 from scratch_database import empty_record_on, run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
+from temporary_store import empty_record
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
@@ -21,8 +23,6 @@ from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.store import Service
 from applier.store.worker_jobs import Worker
-from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.temporary_store import empty_record
 
 PLAN = "00000000-0000-4000-8000-00000000000a"
 A, B = (f"00000000-0000-4000-8000-0000000000{k}" for k in ("a1", "a2"))

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sample_plans import new_plan
 
 from applier.cli import program
 from applier.errors import StoreError
@@ -22,7 +23,6 @@ from applier.storage import lock_holders, schema_version
 from applier.storage.connection import parse
 from applier.storage.lock_holders import Holder, of_folder, of_record
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 
 ME = os.getpid()
 

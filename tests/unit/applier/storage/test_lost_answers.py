@@ -7,6 +7,7 @@ import threading
 from contextlib import closing
 
 import pytest
+from sample_plans import new_plan
 from store_checks.running_plans import LATER, ME, NOW, claimed, ends, retries, starts
 
 from applier.errors import StoreError
@@ -16,7 +17,6 @@ from applier.storage.lock_holders import Holder
 from applier.storage.refusals import ConnectionLost, DatabaseLocked, Deadlock
 from applier.storage.sql import SqlStore
 from applier.storage.transactions import Transaction
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState, PlanState
 
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sample_plans import new_plan
 
 from applier.errors import StoreError
 from applier.storage import schema_version
@@ -14,7 +15,6 @@ from applier.storage.connection import parse
 from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
 from applier.storage.unwritable import Unwritable
-from applier.testing.sample_plans import new_plan
 
 
 def is_open(path):

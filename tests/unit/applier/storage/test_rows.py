@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sample_plans import MADE, new_plan
+from temporary_store import TemporaryStore
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
@@ -16,8 +18,6 @@ from applier.storage import rows
 from applier.storage.rows import storable
 from applier.store.entries import PlanArchive
 from applier.store.runs import Attempt
-from applier.testing.sample_plans import MADE, new_plan
-from applier.testing.temporary_store import TemporaryStore
 from planner.plan.model import Action
 from planner.plan.states import ActionState
 

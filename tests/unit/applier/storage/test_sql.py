@@ -18,6 +18,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from sample_plans import new_plan
 from store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 
 from applier.errors import PlanConflict, StoreError
@@ -27,7 +28,6 @@ from applier.storage.database import Database
 from applier.storage.dialects import Compiled
 from applier.storage.sql import SqlStore
 from applier.store import Service
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import PlanState
 
 

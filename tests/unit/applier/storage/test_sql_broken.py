@@ -8,6 +8,7 @@ import threading
 from contextlib import closing, suppress
 
 import pytest
+from sample_plans import new_plan
 from scratch_database import connected, run
 from store_checks.running_plans import (
     NOW,
@@ -22,7 +23,6 @@ from applier.storage import schema_version
 from applier.storage.connection import parse
 from applier.storage.refusals import Refused, translate_errors
 from applier.storage.sql import SqlStore
-from applier.testing.sample_plans import new_plan
 from planner.plan.states import ActionState
 
 PORTS = {"postgresql": 5432, "mysql": 3306}

@@ -8,8 +8,10 @@ from contextlib import closing
 from itertools import combinations
 
 import pytest
+from sample_plans import new_plan
 from scratch_database import connected
 from store_checks.running_plans import NOW, starts, succeeds
+from temporary_store import TemporaryStore
 
 from applier.storage import list_statements, references, schema_version
 from applier.storage.connection import parse
@@ -29,8 +31,6 @@ from applier.storage.statements import (
 )
 from applier.store import PlanFilters
 from applier.store.pages import Page
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 
 
 def test_uuids_are_cut_into_statements_in_their_order():

@@ -8,8 +8,7 @@ from contextlib import closing
 
 import pytest
 from followed_job import PAYLOAD, Job
-
-from applier.testing.temporary_store import TemporaryStore
+from temporary_store import TemporaryStore
 
 
 @pytest.fixture

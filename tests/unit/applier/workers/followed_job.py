@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
+from sample_plans import new_plan
+from temporary_store import TemporaryStore
+from trials import changed, plugin
+
 from applier.contracts import Claimant, JobOffer, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.store.worker_jobs import (
@@ -17,9 +21,6 @@ from applier.store.worker_jobs import (
     Worker,
     WorkerJobState,
 )
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import changed, plugin
 from applier.workers.follower import JobFollower
 from applier.workers.job_runner import JobRunner
 from planner.plan.model import ActionPlan

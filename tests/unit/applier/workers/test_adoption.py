@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
 
+from sample_plans import new_plan
+from temporary_store import TemporaryStore
+from trials import Trial, changed
+
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.interrupted_actions import jobs_of
 from applier.scheduling.submissions import QueueLimits
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
-from applier.testing.trials import Trial, changed
 from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 import pytest
 from followed_job import OUT_S, PAYLOAD, jobs_on_record, runner
+from trials import plugin
 
 from applier.contracts import JobOffer
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, PlanConflict
 from applier.run.interrupted_actions import jobs_of, no_jobs_of
 from applier.store.worker_jobs import AttemptKey, JobTask, Worker
-from applier.testing.trials import plugin
 from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote_workers import RemoteRuns, RemoteSettings

@@ -9,11 +9,11 @@ from unittest.mock import Mock
 
 import pytest
 from followed_job import LONG_S, OUT_S, PAYLOAD, Job
+from trials import changed, plugin
 
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, StoreError
 from applier.store.worker_jobs import AttemptKey, JobTask, StopReason
-from applier.testing.trials import changed, plugin
 from applier.workers import follower
 from applier.workers.payloads import require_able, task_of
 from applier.workers.remote_workers import RemoteRuns, RemoteSettings, RemoteWorkers

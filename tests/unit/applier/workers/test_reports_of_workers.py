@@ -6,10 +6,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from temporary_store import TemporaryStore
 
 from applier.errors import DamagedRecord, StoreError
 from applier.store.worker_jobs import REPORT_S, Worker
-from applier.testing.temporary_store import TemporaryStore
 from applier.workers.lease_keeper import LeaseKeeper
 
 WORKER = Worker("w1", "h", 1, "u", "1", ["site-b"], ["nop"], 4)

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 from followed_job import jobs_on_record
+from sample_plans import new_plan
+from temporary_store import TemporaryStore
 
 from applier import configuration
 from applier.assembly import Assembly
@@ -19,8 +21,6 @@ from applier.operations.predictions import predicted
 from applier.report import content
 from applier.run.durations import Durations
 from applier.store.worker_jobs import Worker
-from applier.testing.sample_plans import new_plan
-from applier.testing.temporary_store import TemporaryStore
 from applier.workers.follower import JobFollower
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, change, changed, runner
+from temporary_store import TemporaryStore
 
 from applier.contracts import Verified
 from applier.engines.tasks import ActionTask
@@ -25,7 +26,6 @@ from applier.store.worker_jobs import (
     WorkerJob,
     WorkerJobState,
 )
-from applier.testing.temporary_store import TemporaryStore
 from applier.workers import job_runner
 from applier.workers.job_runner import worker_name
 from applier.workers.lease_keeper import LeaseKeeper

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from random_plans import Fate, expected_ends, random_plan
 
 from applier.scheduling.verdict import ActionEnd
-from applier.testing.random_plans import Fate, expected_ends, random_plan
 from planner.plan.failure_costs import FailureCost, FailureCosts, sentence
 from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.plan.states import ActionState, Outcome

@@ -7,8 +7,8 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from random_plans import random_plan
 
-from applier.testing.random_plans import random_plan
 from planner import order_graph
 from planner.errors import InvalidPlan
 from planner.plan import graph

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from temporary_store import TemporaryStore
 
 from applier.clouds import simulated_document
-from applier.testing.temporary_store import TemporaryStore
 from planner import documents, make_plan
 from planner.errors import InvalidInput
 from planner.making import registry, saved

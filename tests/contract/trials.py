@@ -2,12 +2,14 @@
 """Runs a plan by an engine on a checked store, with action types made from functions."""
 
 # Tests are assertions.
-# ruff: noqa: S101
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from checked_store import CheckedStore
+from temporary_store import TemporaryStore
 
 from applier.contracts import ActionContext, ActionPlugin, Claimant, StopSignal
 from applier.engines import Engine
@@ -16,8 +18,6 @@ from applier.engines.tasks import workerless
 from applier.errors import ApplierError
 from applier.run.runner import Runner
 from applier.scheduling.verdict import OnFailure
-from applier.testing.checked_store import CheckedStore
-from applier.testing.temporary_store import TemporaryStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import OPEN, Outcome, PlanState
 

@@ -2,7 +2,6 @@
 """Checks of refusals: by the type of the error and its attributes, never by its wording."""
 
 # Tests are assertions.
-# ruff: noqa: S101
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ limits.
 """
 
 # Tests are assertions.
-# ruff: noqa: S101
 
 from __future__ import annotations
 

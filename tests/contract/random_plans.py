@@ -2,7 +2,6 @@
 """Random plans, the same for the same seed, and the expected ends of their actions."""
 
 # Random numbers vary plans; they protect nothing.
-# ruff: noqa: S311
 
 from __future__ import annotations
 
