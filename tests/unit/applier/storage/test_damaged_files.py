@@ -134,11 +134,13 @@ def test_every_damaged_page_is_found_and_ends_in_a_sentence(path, url):
 WRITER = """
 import sys
 from applier.storage.sql import SqlStore
-from sample_plans import MADE, new_plan
-store = SqlStore(sys.argv[1])
+from planner.plan.model import Action, ActionPlan
+store, number = SqlStore(sys.argv[1]), 0
 while True:
-    store.save_plan(new_plan(*map(str, range(50))))
+    actions = [Action(uuid=f"{number}-{i}", action_type="nop") for i in range(50)]
+    store.save_plan(ActionPlan(uuid=str(number), planner="weight", actions=tuple(actions)))
     print("saved", flush=True)
+    number += 1
 """
 
 
