@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import bcrypt
 import requests
 from command_line import PATIENCE_S, CommandLine
 from falcon.testing import Result, TestClient
@@ -209,3 +211,22 @@ def api_process(
             if rest.ident is not None:
                 rest.join()
             process.stderr.close()
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    """Return the headers of a JSON request of a user."""
+    token = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return {"Content-Type": "application/json", "Authorization": f"Basic {token}"}
+
+
+def users_of(actionplan: CommandLine, *names: str) -> dict[str, object]:
+    """Return the options of an API with these users, whose password is ``right``."""
+    file = actionplan.folder / "htpasswd"
+    hashed = bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()
+    file.write_text("".join(f"{name}:{hashed}\n" for name in names), encoding="utf-8")
+    return {"auth_strategy": "http_basic", "http_basic_auth_user_file": file}
+
+
+def kinds(events: list[Any]) -> list[tuple[str, str]]:
+    """Return the type of each event, and the state or the verb that it tells."""
+    return [(e["type"], e["data"].get("state") or e["data"]["verb"]) for e in events]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +38,6 @@ def api(actionplan: CommandLine) -> Iterator[Any]:
 
     with closed_client(configured(actionplan)) as client:
         yield client
-
-
-@pytest.fixture
-def v1(actionplan: CommandLine) -> Iterator[Any]:
-    """Return a client of Watcher's API with an empty record."""
-    from api_client import WatcherClient, configured
-
-    from applier import configuration
-    from applier.assembly import Assembly
-
-    conf = configuration.load([str(configured(actionplan).configuration)])
-    with closing(Assembly(conf)) as assembly:
-        yield WatcherClient(assembly)
 
 
 @pytest.fixture

@@ -3,28 +3,20 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
-from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from api_client import (
     JSON,
     administrators,
-    api_process,
     client_of,
-    configured,
     is_problem,
     post,
     stored,
 )
-from command_line import EXAMPLE, PATIENCE_S
-from reserved_port import ReservedPort
+from command_line import EXAMPLE
 from test_cli_hosts import WEB, created, destination, move
 
 from applier.clouds.simulated import SimulatedCloud
@@ -89,49 +81,6 @@ def test_a_start_on_a_cloud_that_has_changed_says_what_differs_and_may_go_on(api
     assert started.json["state"] == "PENDING"
 
 
-class Maintenance(BaseHTTPRequestHandler):
-    """Answers all requests with a page, as a server in front of Keystone may."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"<html>Back soon</html>")
-
-    do_POST = do_GET  # noqa: N815
-
-
-@contextmanager
-def maintenance():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Maintenance) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(actionplan):
-    actionplan.environment["PYTHONWARNINGS"] = "ignore"
-    configured(actionplan, port=0, auth_strategy="keystone")
-    settings = actionplan.configuration.read_text()
-    with (
-        closing(ReservedPort()) as refusing,
-        closing(socket.create_server(("127.0.0.1", 0))) as silent,
-        maintenance() as answering_pages,
-    ):
-        for port in (refusing.port, silent.getsockname()[1], answering_pages):
-            keystone = f"http://127.0.0.1:{port}/v3"
-            actionplan.configuration.write_text(
-                f"{settings}\n[keystone_authtoken]\nauth_type = password\nauth_url = {keystone}\n"
-                f"www_authenticate_uri = {keystone}\nhttp_request_max_retries = 0\n"
-                "username = a\npassword = x\nproject_name = service\n"
-                "user_domain_id = default\nproject_domain_id = default\n"
-            )
-            with api_process(actionplan) as api:
-                away = api("/v2/plans", headers={"X-Auth-Token": "a"})
-                assert (away.status, away.headers["Retry-After"]) == (503, "5"), away.body
-                assert b"Keystone does not answer" in away.body
-                assert api("/v1/action_plans").status == 401
-
-
 def test_answers_name_fields_of_the_api_and_no_options(api):
     actions = [{"name": "first", "action_type": "nop", "touches": ["node:a"]}]
     approved = {"name": "a", "actions": actions, "guards": {"approvals": 2}}
@@ -155,39 +104,6 @@ def test_answers_name_fields_of_the_api_and_no_options(api):
         assert " --" not in answer.text, answer.text
         assert "'--" not in answer.text, answer.text
     assert "/approve with" in asked[0].text
-
-
-HEAD = b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-
-#: Requests that are malformed below the application, and the status of the answer.
-MALFORMED = [
-    (400, HEAD + b"Content-Length: -5\r\n\r\n{}"),
-    (400, HEAD + b"Content-Length: +2\r\n\r\n{}"),
-    (400, HEAD + b"Content-Length: two\r\n\r\n{}"),
-    (400, CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n"),
-    (400, CHUNKED + b"2\r\n{}XX0\r\n\r\n"),
-    (400, CHUNKED + b"5\r\n{}\r\n0\r\n\r\n"),
-    (400, CHUNKED + b"-2\r\n{}\r\n"),
-    (400, CHUNKED + b"2\r\n{}\r\n0\r\nTRACE / HTTP/1.1\r\n\r\n"),
-    (408, HEAD + b"Content-Length: 5\r\n\r\n{}"),
-    (413, CHUNKED + b"ffffffffff\r\n{}"),
-]
-
-
-def test_wrong_lengths_and_chunks_are_refused_and_nothing_after_them_is_a_request(actionplan):
-    with api_process(configured(actionplan, port=0)) as api:
-        place = urlsplit(api.url)
-        for status, request in MALFORMED:
-            with socket.create_connection((place.hostname, place.port), PATIENCE_S) as connection:
-                connection.sendall(request)
-                if status != 413:  # the others would be waited for
-                    connection.shutdown(socket.SHUT_WR)
-                answer = http.client.HTTPResponse(connection)
-                answer.begin()
-                assert (answer.status, answer.read() != b"") == (status, True), request
-                assert connection.recv(1) == b"", request
-        assert api("/v2/plans").json == {"plans": [], "total": 0}
 
 
 def test_a_rehearsal_tells_what_the_command_line_tells(api, actionplan):

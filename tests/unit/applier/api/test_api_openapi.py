@@ -83,6 +83,7 @@ def test_the_description_is_valid_and_every_change_observes_an_idempotency_key(a
     assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_answers_are_as_described(api):
     schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", api.app, headers={"Host": HOST})

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import re
-import signal
 from html import unescape
 
 import pytest
-import requests
 from api_client import HOST, JSON, client_of, configured
-from command_line import PATIENCE_S, CommandLine
+from command_line import CommandLine
 from falcon.testing import TestClient
 
 from applier import configuration
@@ -148,17 +146,3 @@ def test_a_token_in_the_address_lets_its_user_in(kept):
     done = client.simulate_post(f"/v2/plans/{uuid}/start", params=right, headers=JSON, body="{}")
     assert done.status_code == 200
     assert '"ada"' in kept.good("history", uuid, "-f", "json")
-
-
-def test_watch_serves_a_page_to_those_who_know_its_address(kept):
-    with kept.start("watch", "last", "--web") as served:
-        address = served.stdout.readline().removeprefix("Open ").strip()
-        assert "Ctrl-C ends the page, not the plan." in served.stdout.readline()
-        known = rf"http://127\.0\.0\.1:\d+/plans/{kept.plan().uuid}\?token=[-\w]{{32}}"
-        assert re.fullmatch(known, address)
-        assert "night" in requests.get(address, timeout=PATIENCE_S).text
-        refused = requests.get(address.partition("?")[0], timeout=PATIENCE_S)
-        assert refused.status_code == 403
-        served.send_signal(signal.SIGINT)
-        _, err = served.communicate(timeout=PATIENCE_S)
-        assert (served.returncode, err) == (0, "")
