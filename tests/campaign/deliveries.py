@@ -45,8 +45,9 @@ HAPPENS, CHANGES, TROUBLES = 0.03, 0.0005, 0.01
 KILLED = 0.1
 #: How long a process may be frozen.
 FROZEN_S = 120.0
-#: An event is settled so long after the time of giving up, unless its receiver has changed since.
-LATE_S = LONGEST_DELAY_S + FROZEN_S + 2 * MISSED_HEARTBEATS * BEAT_S + 10 * STEP_S
+#: An event is settled so long after the time of giving up, unless its receiver has changed since:
+#: a change is seen by the next try, and the time of giving up by the one after it.
+LATE_S = 2 * LONGEST_DELAY_S + FROZEN_S + 2 * MISSED_HEARTBEATS * BEAT_S + 10 * STEP_S
 
 
 #: A folder that no disk slows down.
