@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from applier.cli.arguments import add_format, with_action, with_plan
+from applier.cli.arguments import ACTION, PLAN, argument, format_of, state_of
 from applier.cli.reporters.formatting import through, wrapped
 from applier.cli.verb import ListVerb, Verb, rendered
 from applier.operations import lookup
@@ -139,18 +139,7 @@ class ActionList(ListVerb):
 
     EXAMPLES = ("action list last", "action list last --state FAILED -f json")
     NOTHING = "No such actions."
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        states = [str(s) for s in ActionState]
-        parser.add_argument(
-            "--state",
-            metavar="STATE",
-            type=str.upper,
-            choices=states,
-            help=f"only these: {', '.join(states)}",
-        )
-        return parser
+    ARGUMENTS = (PLAN, state_of(ActionState))
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         plan = self.session.plan(parsed_args.plan)
@@ -217,11 +206,7 @@ class ActionShow(Verb):
     """
 
     EXAMPLES = ("action show last db-1", "action show 7f3a91 db-1 -f json")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_action(super().get_parser(prog_name))
-        add_format(parser)
-        return parser
+    ARGUMENTS = (PLAN, ACTION, format_of())
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         store = self.session.store
@@ -255,17 +240,17 @@ class Why(Verb):
     """
 
     EXAMPLES = ("why last db-1", "why last db-1 --set max_workers=8")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_action(super().get_parser(prog_name))
-        parser.add_argument(
+    ARGUMENTS = (
+        PLAN,
+        ACTION,
+        argument(
             "--set",
             metavar="KEY=VALUE",
             action="append",
             default=[],
             help="option of the run (max_workers=4), as given to apply",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters.plan_table import console

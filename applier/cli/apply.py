@@ -11,7 +11,15 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from applier.cli import arguments, foreground
-from applier.cli.arguments import PLAN_HELP, add_planning
+from applier.cli.arguments import (
+    ACCEPT_DRIFT,
+    PLAN_HELP,
+    REASON,
+    YES,
+    add_part,
+    argument,
+    planning,
+)
 from applier.cli.terminal import lasting
 from applier.cli.verb import OUT_OF_DATE, REFUSED, Verb
 from applier.errors import (
@@ -92,21 +100,24 @@ class Apply(Verb):
         "apply last --yes --events events.jsonl",
         "apply last --yes --set max_workers=8 --set on_failure=continue",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
-        add_planning(parser, metavar="FILE|PLAN", help=text)
-        arguments.add_part(parser)
-        parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-        parser.add_argument(
+    ARGUMENTS = (
+        planning("FILE|PLAN", f"document or saved plan ('-': standard input); or {PLAN_HELP}"),
+        add_part,
+        YES,
+        argument(
             "--dry-run",
             action="store_true",
             help="only look what each action would find in the cloud as it is now",
-        )
-        arguments.add_accept_drift(parser)
-        arguments.add_events(parser)
-        return arguments.with_reason(parser)
+        ),
+        ACCEPT_DRIFT,
+        argument(
+            "--events",
+            metavar="FILE",
+            help="append a line of JSON to FILE for each change of a state; '-': standard output, "
+            "and everything else goes to standard error",
+        ),
+        REASON,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan if FILE is a document, ask for confirmation, run it, show a recap.

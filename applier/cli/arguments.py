@@ -7,30 +7,24 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any
 
 from applier.assembly import now
+from applier.cli.session import Session
 from applier.errors import PlanNotFound
 from applier.storage import references
+from planner.errors import InvalidInput, Mistake, Path
 from planner.schemas import ranges
 from planner.schemas.ranges import whole_number
 
 if TYPE_CHECKING:
-    from applier.cli.session import Session
     from planner.documents import Document
     from planner.plan.model import ActionPlan
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from applier.cli import arguments
-from applier.cli.session import Session
-from planner.errors import InvalidInput, Mistake, Path
-
-if TYPE_CHECKING:
-    from planner.documents import Document
-
 
 #: An age or a span of time: a number and a unit.
 AGE = re.compile("([0-9]{1,9})([mhdw])")
@@ -40,72 +34,80 @@ STDIN, LAST = "-", "last"
 ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows them)"
 
 
-def with_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the argument PLAN."""
-    parser.add_argument("plan", metavar="PLAN", help=PLAN_HELP)
-    return parser
+#: Adds arguments to a parser, or to a group of one.
+Add = Callable[[Any], object]
 
 
-def add_accept_drift(parser: argparse.ArgumentParser) -> None:
-    """Add the option that runs a plan although the cloud is not as planned any more."""
-    text = "run it although the cloud is not as planned any more"
-    parser.add_argument("--accept-drift", action="store_true", help=text)
+def argument(*names: str, **options: Any) -> Add:
+    """Return what adds one argument; the parameters are those of ``add_argument``."""
+    return methodcaller("add_argument", *names, **options)
 
 
-def add_events(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--events``."""
-    parser.add_argument(
-        "--events",
-        metavar="FILE",
-        help="append a line of JSON to FILE for each change of a state; '-': standard output, "
-        "and everything else goes to standard error",
-    )
+def defaults(**values: Any) -> Add:
+    """Return what sets the values of arguments that a verb does not have."""
+    return methodcaller("set_defaults", **values)
 
 
-def with_action(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the arguments PLAN and ACTION."""
-    with_plan(parser).add_argument("action", metavar="ACTION", help=ACTION_HELP)
-    return parser
+def one_of(*arguments: Add, required: bool = False) -> Add:
+    """Return what adds arguments of which a command line may have only one."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for one in arguments:
+            one(group)
+
+    return add
 
 
-def with_reason(
-    parser: argparse.ArgumentParser, *, required: bool = False
-) -> argparse.ArgumentParser:
-    """Add the option ``--reason``."""
-    parser.add_argument("--reason", metavar="TEXT", required=required, help="why, for the record")
-    return parser
+_REASON: dict[str, Any] = {"metavar": "TEXT", "help": "why, for the record"}
+PLAN = argument("plan", metavar="PLAN", help=PLAN_HELP)
+ACTION = argument("action", metavar="ACTION", help=ACTION_HELP)
+REASON = argument("--reason", **_REASON)
+REASON_NEEDED = argument("--reason", required=True, **_REASON)
+YES = argument("-y", "--yes", action="store_true", help="do not ask")
+ALL = argument("--all", action="store_true", help="show every action of a long plan")
+ACCEPT_DRIFT = argument(
+    "--accept-drift",
+    action="store_true",
+    help="run it although the cloud is not as planned any more",
+)
 
 
-def with_yes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the option ``--yes``."""
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    return parser
+def state_of(states: type[StrEnum]) -> Add:
+    """Return what adds the option ``--state``."""
+    known = [str(state) for state in states]
+    text = f"only these: {', '.join(known)}"
+    return argument("--state", metavar="STATE", type=str.upper, choices=known, help=text)
 
 
-def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
-    """Add the arguments for a document, a planner and its options.
+def planning(metavar: str, text: str) -> Add:
+    """Return what adds the arguments for a document, a planner and its options.
 
-    ``file`` has the ``metavar`` and the ``help`` of the first argument.
+    ``metavar`` and ``text`` are the name and the help of the first argument.
     """
-    parser.add_argument("file", **file)  # type: ignore[arg-type]
-    parser.add_argument(
-        "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
-    )
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="option of the planner (ordering=slots), of one action type "
-        "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue); or a "
-        "guard of the plan (approvals=1)",
-    )
-    parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", metavar=metavar, help=text)
+        parser.add_argument(
+            "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
+        )
+        parser.add_argument(
+            "--set",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="option of the planner (ordering=slots), of one action type "
+            "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue); or a "
+            "guard of the plan (approvals=1)",
+        )
+        ALL(parser)
+
+    return add
 
 
-def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
-    """Add the option ``-f`` for output without rows; ``more`` are further formats."""
-    parser.add_argument(
+def format_of(*more: str) -> Add:
+    """Return what adds the option ``-f`` for output without rows; ``more`` are further formats."""
+    return argument(
         "-f",
         "--format",
         choices=["table", "json", "yaml", *more],
@@ -298,6 +300,6 @@ def _given(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
 def _earlier(name: str, session: Session) -> Any:
     from planner.making import saved
 
-    if arguments.is_file(name):
-        return saved.read_plan(arguments.opened(name))
+    if is_file(name):
+        return saved.read_plan(opened(name))
     return session.plan(name)

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from applier.cli.arguments import add_format, with_reason, with_yes
+from applier.cli.arguments import REASON, YES, Add, argument, format_of, one_of
 from applier.cli.verb import REFUSED, Verb, rendered, write_text
 from applier.run.plan_cloud import SIMULATED
 from applier.run.this_process import user
 from planner.errors import InvalidInput, Mistake
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Facts(Verb):
@@ -21,14 +24,10 @@ class Facts(Verb):
     """
 
     EXAMPLES = ("facts", "facts -f json", "facts --out facts.yaml")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "-f", "--format", choices=["yaml", "json"], default="yaml", help="default: yaml"
-        )
-        parser.add_argument("--out", metavar="FILE", help="write them to a file")
-        return parser
+    ARGUMENTS = (
+        argument("-f", "--format", choices=["yaml", "json"], default="yaml", help="default: yaml"),
+        argument("--out", metavar="FILE", help="write them to a file"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         text = rendered(self.session.facts(), parsed_args.format)
@@ -39,22 +38,23 @@ class Facts(Verb):
 class _HostVerb(Verb):
     """A verb that writes a document about hosts."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("hosts", metavar="HOST", nargs="*", help="name of a compute host")
-        parser.add_argument(
+    ARGUMENTS: ClassVar[tuple[Add, ...]] = (
+        argument("hosts", metavar="HOST", nargs="*", help="name of a compute host"),
+        argument(
             "--label",
             metavar="KEY=VALUE",
             action="append",
             default=[],
             help="all hosts with this label, such as rack=r1; may be repeated: with all of them",
-        )
-        way = parser.add_mutually_exclusive_group()
-        way.add_argument("--out", metavar="FILE", help="write the document to a file")
-        way.add_argument(
-            "--apply", action="store_true", help="make the plan, show it, ask, and run it here"
-        )
-        return with_yes(parser)
+        ),
+        one_of(
+            argument("--out", metavar="FILE", help="write the document to a file"),
+            argument(
+                "--apply", action="store_true", help="make the plan, show it, ask, and run it here"
+            ),
+        ),
+        YES,
+    )
 
     def hosts(self, parsed_args: argparse.Namespace, facts: Mapping[str, Any]) -> list[str]:
         """Return the hosts that are named, and those with the labels."""
@@ -115,18 +115,18 @@ class Drain(_HostVerb):
         "drain compute-1 --apply",
         "drain compute-1 --scheduler",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_reason(super().get_parser(prog_name))
-        parser.add_argument(
+    ARGUMENTS = (
+        *_HostVerb.ARGUMENTS,
+        REASON,
+        argument(
             "--power-off", action="store_true", help="switch the hosts off when they are empty"
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--scheduler",
             action="store_true",
             help="let the cloud choose a host for instances that fit nowhere",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.problems import drain
@@ -165,11 +165,7 @@ class SimulatorShow(Verb):
     """Show the simulated cloud: hosts, instances, volumes, services"""
 
     EXAMPLES = ("simulator show", "simulator show -f json")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_format(parser)
-        return parser
+    ARGUMENTS = (format_of(),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         snapshot = self.session.simulated_cloud().snapshot()
@@ -178,10 +174,9 @@ class SimulatorShow(Verb):
             self.app.stdout.write(rendered(snapshot, parsed_args.format))
             return 0
         from applier.cli.reporters.plan_table import console, put
-        from applier.cli.reporters.simulator_tables import tables
 
         out = console(self.app.stdout)
-        for number, table in enumerate(tables(snapshot)):
+        for number, table in enumerate(_tables(snapshot)):
             if number:
                 self.say()
             put(out, table)
@@ -195,11 +190,7 @@ class SimulatorReset(Verb):
     """
 
     EXAMPLES = ("simulator reset", "simulator reset --from my-cloud.yaml")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--from", dest="source", metavar="FILE", help="cloud to start with")
-        return parser
+    ARGUMENTS = (argument("--from", dest="source", metavar="FILE", help="cloud to start with"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Replace the state of the simulated cloud; raises ConfigurationError for a wrong file."""
@@ -218,3 +209,84 @@ def _tell_other(verb: Verb) -> None:
     configured = verb.session.conf.actionplan.cloud
     if configured != SIMULATED:
         verb.note(f"Note: plans run on another cloud: [actionplan] cloud is {configured}.")
+
+
+def _tables(snapshot: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield the table of hosts, and those of instances, volumes and faults, if they have rows."""
+    yield _hosts(snapshot)
+    if snapshot["instances"]:
+        yield _instances(snapshot)
+    if snapshot["volumes"]:
+        yield _volumes(snapshot)
+    if snapshot["faults"]:
+        yield _faults(snapshot)
+
+
+def _hosts(snapshot: Mapping[str, Any]) -> Table:
+    from applier.cli.reporters.plan_table import cell, table_of
+
+    table = table_of("host", "power", "service", "instances", "vcpus free", "ram free")
+    on: dict[str | None, list[str]] = {}
+    for instance in snapshot["instances"].values():
+        on.setdefault(instance["host"], []).append(instance["name"])
+    for name, host in snapshot["hosts"].items():
+        service = snapshot["services"].get(name, {}).get("status", "-")
+        style = "" if host["power"] == "on" else "yellow"
+        free = host["free"]
+        table.add_row(
+            cell(name),
+            cell(host["power"]),
+            cell(service),
+            cell(" ".join(on.get(name, [])) or "-"),
+            f"{free['vcpus']} of {host['vcpus']}",
+            f"{free['ram_mb']} of {host['ram_mb']} MB",
+            style=style,
+        )
+    return table
+
+
+def _instances(snapshot: Mapping[str, Any]) -> Table:
+    from applier.cli.reporters.plan_table import cell, table_of
+
+    table = table_of("instance", "uuid", "host", "flavor", "status")
+    for uuid, instance in snapshot["instances"].items():
+        table.add_row(
+            cell(instance["name"]),
+            cell(uuid),
+            cell(instance["host"] or "-"),
+            cell(instance["flavor"]),
+            cell(instance["status"]),
+        )
+    return table
+
+
+def _volumes(snapshot: Mapping[str, Any]) -> Table:
+    from applier.cli.reporters.plan_table import cell, table_of
+
+    table = table_of("volume", "uuid", "pool", "type", "size")
+    for uuid, volume in snapshot["volumes"].items():
+        size = f"{volume['size_gb']} GB"
+        table.add_row(
+            cell(volume["name"]),
+            cell(uuid),
+            cell(volume["pool"]),
+            cell(volume["type"] or "-"),
+            size,
+        )
+    return table
+
+
+def _faults(snapshot: Mapping[str, Any]) -> Table:
+    from applier.cli.reporters.plan_table import cell, table_of
+
+    table = table_of("fault", "operation", "target", "times", "message")
+    for fault in snapshot["faults"]:
+        times = "always" if fault.get("times") is None else str(fault["times"])
+        table.add_row(
+            cell(fault["kind"]),
+            cell(fault["operation"]),
+            cell(str(fault["target"])),
+            times,
+            cell(fault.get("message") or ""),
+        )
+    return table

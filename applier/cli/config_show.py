@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from applier.cli.arguments import argument
 from applier.cli.plugins import shown as shown_value
 from applier.cli.session import configuration_of, warn
 from applier.cli.verb import REFUSED, ListVerb
@@ -30,11 +31,7 @@ class ConfigShow(ListVerb):
     """
 
     EXAMPLES = ("config show", "config show --section actionplan")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--section", metavar="NAME", help="only options of this section")
-        return parser
+    ARGUMENTS = (argument("--section", metavar="NAME", help="only options of this section"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         from applier import configuration

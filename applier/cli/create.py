@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import arguments
-from applier.cli.arguments import add_format, add_planning
+from applier.cli.arguments import ALL, PLAN, REASON, argument, format_of, planning
 from applier.cli.verb import Verb, shown_plan, write_plan
 from applier.errors import GuardRefusal
 from applier.operations import creation
@@ -22,7 +22,6 @@ from planner.plan.model import ActionPlan
 if TYPE_CHECKING:
     from planner.making.planning import ReadProblem
 
-from applier.cli.arguments import with_plan
 
 #: The orderings of the weight planner, the only one that has several.
 _ORDERINGS = {"weight": ("chunks", "slots")}
@@ -43,29 +42,26 @@ class Create(Verb):
         "create moves.yaml --facts-from simulated",
         "create deployment.yaml --node 2,3 --task netconfig --fetch-deps",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_planning(parser, metavar="FILE", help="document, or saved plan; '-': standard input")
-        arguments.add_part(parser)
-        parser.add_argument(
-            "--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"
-        )
-        parser.add_argument(
+    ARGUMENTS = (
+        planning("FILE", "document, or saved plan; '-': standard input"),
+        arguments.add_part,
+        argument("--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"),
+        argument(
             "--facts-from",
             metavar="CLOUD",
             help="plan with what this cloud holds now (simulated, openstack or a plugin); it must "
             "be the configured one, and the document must have no facts",
-        )
-        parser.add_argument("--dry-run", action="store_true", help="show the plan, do not store it")
-        parser.add_argument(
+        ),
+        argument("--dry-run", action="store_true", help="show the plan, do not store it"),
+        argument(
             "--no-check-types",
             dest="check_types",
             action="store_false",
             help="also plan action types that no plugin offers, without checking parameters",
-        )
-        add_format(parser)
-        return arguments.with_reason(parser)
+        ),
+        format_of(),
+        REASON,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         with _without_collector():
@@ -211,11 +207,7 @@ class Rollback(Verb):
     """
 
     EXAMPLES = ("rollback last", "rollback 7f3a91 --all")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
-        return parser
+    ARGUMENTS = (PLAN, ALL)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import plan_table

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from applier.assembly import now
-from applier.cli.arguments import PLAN_HELP, positive, time_or_age
+from applier.cli.arguments import PLAN_HELP, argument, one_of, positive, time_or_age
 from applier.cli.verb import ListVerb, Verb
 from applier.contracts import HistoryEntry
 from applier.notifications import lines, schema
@@ -38,6 +38,13 @@ _TABLE, _TEXT = "table", ("csv", "value")
 _EVENT = ("version", "type", "number", "at", "plan", "action", "data")
 
 
+def _event_number(text: str) -> int:
+    """Parse the number of an event, from 0, which precedes all; raises ArgumentTypeError."""
+    if not re.fullmatch("[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError(f"{shortened(repr(text))} is not the number of an event")
+    return int(text)
+
+
 class EventList(ListVerb):
     """List the events of a plan, or of any plan, latest last
 
@@ -51,23 +58,29 @@ class EventList(ListVerb):
         "event list --after 4711 --limit 1000",
         "event list --dead",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all")
-        which = parser.add_mutually_exclusive_group()
-        text = "list the events that follow this one"
-        which.add_argument("--after", metavar="NUMBER", type=_event_number, help=text)
-        text = "list the events that could not be delivered to a receiver and were given up"
-        which.add_argument("--dead", action="store_true", help=text)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all"),
+        one_of(
+            argument(
+                "--after",
+                metavar="NUMBER",
+                type=_event_number,
+                help="list the events that follow this one",
+            ),
+            argument(
+                "--dead",
+                action="store_true",
+                help="list the events that could not be delivered to a receiver and were given up",
+            ),
+        ),
+        argument(
             "--limit",
             metavar="NUMBER",
             type=positive,
             default=_LIMIT,
             help=f"list at most so many (default: {_LIMIT})",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each event; raises PlanNotFound."""
@@ -164,13 +177,6 @@ def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def _event_number(text: str) -> int:
-    """Parse the number of an event, from 0, which precedes all; raises ArgumentTypeError."""
-    if not re.fullmatch("[0-9]{1,18}", text):
-        raise argparse.ArgumentTypeError(f"{shortened(repr(text))} is not the number of an event")
-    return int(text)
-
-
 class SubscriptionList(ListVerb):
     """List who subscribes to events, and what each receiver has not got
 
@@ -202,12 +208,13 @@ class SubscriptionRemove(Verb):
         "event subscription remove 'webhook ops'",
         "event subscription remove readers",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = "name of a subscription (event subscription list shows them)"
-        parser.add_argument("name", metavar="NAME", help=text)
-        return parser
+    ARGUMENTS = (
+        argument(
+            "name",
+            metavar="NAME",
+            help="name of a subscription (event subscription list shows them)",
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Remove the subscription; raises InvalidInput for an unknown name."""
@@ -272,22 +279,20 @@ class History(ListVerb):
         "history --limit 1000",
     )
     NOTHING = "No changes are on record."
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all")
-        parser.add_argument(
+    ARGUMENTS = (
+        argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all"),
+        argument(
             "--limit",
             metavar="NUMBER",
             type=positive,
             default=_LIMIT,
             help=f"list at most so many, the latest (default: {_LIMIT})",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--since", metavar="TIME", type=time_or_age, help="only what was done at TIME or later"
-        )
-        parser.add_argument("--who", metavar="USER", help="only what USER did")
-        return parser
+        ),
+        argument("--who", metavar="USER", help="only what USER did"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each change; raises PlanNotFound."""

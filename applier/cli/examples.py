@@ -13,6 +13,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from applier.cli.arguments import argument
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import ConfigurationError
 from planner.errors import InvalidInput, Mistake, accepted
@@ -64,11 +65,7 @@ class ExampleShow(Verb):
     """Print one of the files that 'example list' lists"""
 
     EXAMPLES = ("example show host-maintenance.yaml", "example show watcher.conf.sample")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="NAME", help="example list shows them")
-        return parser
+    ARGUMENTS = (argument("name", metavar="NAME", help="example list shows them"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print the file; raises InvalidInput for a name that matches no file, or several."""
@@ -93,21 +90,19 @@ class ExampleCopy(Verb):
         "example copy host-maintenance.yaml",
         "example copy events /tmp/try",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument(
             "name", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"
-        )
-        parser.add_argument(
+        ),
+        argument(
             "folder",
             metavar="DIR",
             nargs="?",
             default=Path(),
             type=Path,
             help="where to put it; made if it is missing (default: the current folder)",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Copy the files, and list them; raises ConfigurationError if one exists."""

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from applier.cli.arguments import argument
 from applier.cli.verb import USAGE, Verb
 from planner.errors import shortened
 
@@ -122,14 +123,10 @@ class Help(Verb):
     """Explain a verb, with examples, or list the verbs that most plans need, or all"""
 
     EXAMPLES = ("help --all", "help create", "help action")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--all", action="store_true", help="list all verbs, by purpose")
-        parser.add_argument(
-            "words", metavar="VERB", nargs=argparse.REMAINDER, help="what to explain"
-        )
-        return parser
+    ARGUMENTS = (
+        argument("--all", action="store_true", help="list all verbs, by purpose"),
+        argument("words", metavar="VERB", nargs=argparse.REMAINDER, help="what to explain"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         words = [word for word in parsed_args.words if word != "--"]

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from applier.cli.arguments import positive, time_or_age
+from applier.cli.arguments import argument, one_of, positive, state_of, time_or_age
 from applier.cli.verb import ListVerb
 from applier.operations import claim
 from applier.run.plan_cloud import SIMULATED, name_of, shown_name
@@ -37,35 +37,25 @@ class List(ListVerb):
         "list --planner weight --until 2026-03-01 --all",
     )
     NOTHING = "No plans. To make one: actionplan create FILE"
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        states = [str(s) for s in PlanState]
-        parser.add_argument(
-            "--state",
-            metavar="STATE",
-            type=str.upper,
-            choices=states,
-            help=f"only these: {', '.join(states)}",
-        )
-        parser.add_argument("--planner", metavar="NAME", help="only those of this planner")
-        parser.add_argument("--creator", metavar="USER", help="only those that this user made")
-        parser.add_argument(
+    ARGUMENTS = (
+        state_of(PlanState),
+        argument("--planner", metavar="NAME", help="only those of this planner"),
+        argument("--creator", metavar="USER", help="only those that this user made"),
+        argument(
             "--since", metavar="TIME", type=time_or_age, help="only those made at TIME or later"
-        )
-        parser.add_argument(
-            "--until", metavar="TIME", type=time_or_age, help="only those made before TIME"
-        )
-        many = parser.add_mutually_exclusive_group()
-        many.add_argument(
-            "--limit",
-            type=positive,
-            metavar="N",
-            default=_NEWEST,
-            help=f"at most so many (default: {_NEWEST})",
-        )
-        many.add_argument("--all", action="store_true", help="all of them")
-        return parser
+        ),
+        argument("--until", metavar="TIME", type=time_or_age, help="only those made before TIME"),
+        one_of(
+            argument(
+                "--limit",
+                type=positive,
+                metavar="N",
+                default=_NEWEST,
+                help=f"at most so many (default: {_NEWEST})",
+            ),
+            argument("--all", action="store_true", help="all of them"),
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         limit = None if parsed_args.all else parsed_args.limit

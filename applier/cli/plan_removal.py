@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from applier.cli.arguments import age, with_plan, with_reason, with_yes
+from applier.cli.arguments import PLAN, REASON, YES, age, argument
 from applier.cli.verb import REFUSED, Verb, make_folder, write_text
 from applier.contracts import Claimant
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from applier.cli.session import Session
 
 
+OPTION = "--keep-reports"
+#: The prefix of the name of a report that is not written completely yet.
+_UNFINISHED = ".new-report-"
+
+
 class DeletePlan(Verb):
     """Remove a plan that is not running, after a question
 
@@ -33,9 +38,7 @@ class DeletePlan(Verb):
     """
 
     EXAMPLES = ("delete 7f3a91", "delete 7f3a91 --yes")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return with_yes(with_plan(super().get_parser(prog_name)))
+    ARGUMENTS = (PLAN, YES)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import removal
@@ -91,11 +94,7 @@ class UndeletePlan(Verb):
     """
 
     EXAMPLES = ("undelete 7f3a91c2-51f6-4a3e-9d0c-0d8f9d0b8a11",)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="UUID", help="the whole uuid of the plan")
-        return with_reason(parser)
+    ARGUMENTS = (argument("plan", metavar="UUID", help="the whole uuid of the plan"), REASON)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Restore the state from before the deletion; raises PlanConflict if it is not DELETED."""
@@ -120,19 +119,21 @@ class Purge(Verb):
         "purge --older-than 90d",
         "purge --older-than 52w --keep-reports reports --yes",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument(
             "--older-than",
             metavar="AGE",
             type=age,
             required=True,
             help="what ended or was deleted longer ago: 12h, 90d, 8w",
-        )
-        text = "write the report of each plan to DIR/UUID.html before it is deleted"
-        parser.add_argument(OPTION, metavar="DIR", help=text)
-        return with_yes(parser)
+        ),
+        argument(
+            OPTION,
+            metavar="DIR",
+            help="write the report of each plan to DIR/UUID.html before it is deleted",
+        ),
+        YES,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import removal
@@ -166,11 +167,6 @@ class Purge(Verb):
             left.append(uuid)
             self.note(f"Not deleted: {why}")
         return why is None
-
-
-OPTION = "--keep-reports"
-#: The prefix of the name of a report that is not written completely yet.
-_UNFINISHED = ".new-report-"
 
 
 def prepare(path: str) -> None:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from applier.assembly import now
-from applier.cli.arguments import add_format, with_plan
+from applier.cli.arguments import ALL, PLAN, argument, format_of
 from applier.cli.verb import Verb, rendered, shown_plan
 from applier.guarding import windows
 from applier.operations import approving, claim, lookup, start_times
@@ -36,13 +36,12 @@ class ShowPlan(Verb):
         "show last -f message",
         "show last --node compute-1",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
-        parser.add_argument("--node", metavar="HOST", help="show one host of the cloud instead")
-        add_format(parser, "message")
-        return parser
+    ARGUMENTS = (
+        PLAN,
+        ALL,
+        argument("--node", metavar="HOST", help="show one host of the cloud instead"),
+        format_of("message"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         store, shown_whole = self.session.plans, parsed_args.all or parsed_args.node

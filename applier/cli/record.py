@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from applier.cli import arguments
-from applier.cli.arguments import with_plan
+from applier.cli.arguments import PLAN, argument
 from applier.cli.verb import REFUSED, ListVerb, Verb, rendered
 from applier.wording import count, duration
 
@@ -22,11 +22,7 @@ class ExportPlan(Verb):
     """
 
     EXAMPLES = ("export last --out maintenance.plan.json", "export 7f3a91")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--out", metavar="FILE", help="write it to a file")
-        return parser
+    ARGUMENTS = (PLAN, argument("--out", metavar="FILE", help="write it to a file"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the document; raises PlanConflict for a plan that is under way."""
@@ -50,12 +46,9 @@ class ImportPlan(Verb):
     """
 
     EXAMPLES = ("import maintenance.plan.json",)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = "what 'export' wrote ('-': standard input)"
-        parser.add_argument("file", metavar="FILE", help=text)
-        return parser
+    ARGUMENTS = (
+        argument("file", metavar="FILE", help="what 'export' wrote ('-': standard input)"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Import the plan; raises InvalidInput, and PlanConflict if the record has it already."""
@@ -101,14 +94,10 @@ class DurationExport(Verb):
     """
 
     EXAMPLES = ("duration export --out durations.json", "duration export -f yaml")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            "-f", "--format", choices=["json", "yaml"], default="json", help="default: json"
-        )
-        parser.add_argument("--out", metavar="FILE", help="write them to a file")
-        return parser
+    ARGUMENTS = (
+        argument("-f", "--format", choices=["json", "yaml"], default="json", help="default: json"),
+        argument("--out", metavar="FILE", help="write them to a file"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import durations
@@ -127,12 +116,9 @@ class DurationImport(Verb):
     """
 
     EXAMPLES = ("duration import durations.json",)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = "what 'duration export' wrote ('-': standard input)"
-        parser.add_argument("file", metavar="FILE", help=text)
-        return parser
+    ARGUMENTS = (
+        argument("file", metavar="FILE", help="what 'duration export' wrote ('-': standard input)"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Import the durations; raises InvalidInput."""
@@ -179,11 +165,7 @@ class DbBackup(Verb):
     """
 
     EXAMPLES = ("db backup /var/backups/actionplan.sqlite",)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("file", metavar="FILE", help="a file that does not exist yet")
-        return parser
+    ARGUMENTS = (argument("file", metavar="FILE", help="a file that does not exist yet"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier import configuration

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier.assembly import now
-from applier.cli.arguments import with_yes
+from applier.cli.arguments import YES, argument
 from applier.cli.session import Session
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import ActionFailed, PlanNotFound
@@ -100,12 +100,9 @@ class WorkerDrain(Verb):
     """
 
     EXAMPLES = ("worker drain site-b-1.4711",)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = "name of a worker (worker list shows them)"
-        parser.add_argument("name", metavar="NAME", help=text)
-        return parser
+    ARGUMENTS = (
+        argument("name", metavar="NAME", help="name of a worker (worker list shows them)"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Record that the worker is to drain; it reads that itself. Raises WorkerNotFound."""
@@ -145,6 +142,12 @@ def _short(worker: Worker) -> tuple[Any, ...]:
 
 
 _HERE = "this machine"
+ADDRESSES = argument(
+    "addresses",
+    metavar="ADDRESS",
+    nargs="*",
+    help="a node to look at besides this machine: [user@]host[:port]",
+)
 
 
 #: The last attempt of an action in one of these states may still be taken over.
@@ -195,9 +198,7 @@ class JobList(ListVerb):
 
     EXAMPLES = ("job list", "job list root@10.0.0.3", "job list -f json")
     NOTHING = "No commands are left on these machines."
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return _with_addresses(super().get_parser(prog_name))
+    ARGUMENTS = (ADDRESSES,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         with closing(self.session.machines()) as machines:
@@ -216,9 +217,7 @@ class JobClean(Verb):
     """
 
     EXAMPLES = ("job clean", "job clean root@10.0.0.3 root@10.0.0.4 --yes")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return with_yes(_with_addresses(super().get_parser(prog_name)))
+    ARGUMENTS = (ADDRESSES, YES)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Remove the leftovers, and write how many were removed and kept; raises ActionFailed."""
@@ -287,16 +286,6 @@ class _Listed(NamedTuple):
         names = {a.uuid: a.label for a in self.plan.actions} if self.plan else {}
         plan = attempt.plan[:8] if short else attempt.plan
         return where, plan, names.get(attempt.action, attempt.action), attempt.attempt, state
-
-
-def _with_addresses(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument(
-        "addresses",
-        metavar="ADDRESS",
-        nargs="*",
-        help="a node to look at besides this machine: [user@]host[:port]",
-    )
-    return parser
 
 
 def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -> list[_Listed]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from applier.cli import arguments
-from applier.cli.arguments import PLAN_HELP, add_format, add_planning, positive
+from applier.cli.arguments import PLAN_HELP, Add, format_of, planning, positive
 from applier.cli.verb import Verb, rendered
 from applier.operations import creation
 from applier.operations.creation import read_settings
@@ -201,15 +201,12 @@ class Simulate(Verb):
         "simulate last --inject 'fail:migrate=5%,slow:node:compute-3=3x,hang:db-1' --seed 7",
         "simulate last --inject 'fail:node:*=10%' --set max_workers=1,2,4 --times 500",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
-        add_planning(parser, metavar="FILE|PLAN", help=text)
-        arguments.add_part(parser)
-        add_format(parser)
-        add_faults(parser)
-        return parser
+    ARGUMENTS: ClassVar[tuple[Add, ...]] = (
+        planning("FILE|PLAN", f"document or saved plan ('-': standard input); or {PLAN_HELP}"),
+        arguments.add_part,
+        format_of(),
+        add_faults,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import forecasts

@@ -8,13 +8,17 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from applier.cli.arguments import (
+    ACCEPT_DRIFT,
+    ACTION,
     ACTION_HELP,
-    add_accept_drift,
+    PLAN,
+    REASON,
+    REASON_NEEDED,
+    Add,
+    argument,
+    one_of,
     positive,
     time_or_span,
-    with_action,
-    with_plan,
-    with_reason,
 )
 from applier.cli.verb import REFUSED, Verb
 from applier.operations import claim
@@ -40,20 +44,20 @@ class SetLimits(Verb):
         "set last --limit type:migrate=1 --max-workers 2",
         "set 7f3a91 --limit 'node:*=1' --reason 'the network is slow'",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument(
+    ARGUMENTS = (
+        PLAN,
+        argument(
             "--limit",
             metavar="TOKEN=N",
             action="append",
             default=[],
             help="how many at once may hold a token (type:migrate, node:compute-1, 'node:*')",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--max-workers", type=positive, metavar="N", help="how many actions may run at once"
-        )
-        return with_reason(parser)
+        ),
+        REASON,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import plans
@@ -95,11 +99,7 @@ def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
 class ActionVerb(Verb):
     """A verb that changes one action."""
 
-    NEEDS_REASON: ClassVar[bool] = True
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_action(super().get_parser(prog_name))
-        return with_reason(parser, required=True) if self.NEEDS_REASON else parser
+    ARGUMENTS: ClassVar[tuple[Add, ...]] = (PLAN, ACTION, REASON_NEEDED)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         plan = self.session.plan(parsed_args.plan)
@@ -122,21 +122,22 @@ class StartPlan(Verb):
     """
 
     EXAMPLES = ("start last", "start 7f3a91 --at 2026-11-28T22:00+01:00", "start last --in-window")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        when = parser.add_mutually_exclusive_group()
-        when.add_argument(
-            "--at", metavar="TIME", type=time_or_span, help="start at TIME and not before"
-        )
-        when.add_argument(
-            "--in-window",
-            action="store_true",
-            help="start with the first window in which the plan is expected to end; if none is "
-            "long enough, with the next one",
-        )
-        add_accept_drift(parser)
-        return with_reason(parser)
+    ARGUMENTS = (
+        PLAN,
+        one_of(
+            argument(
+                "--at", metavar="TIME", type=time_or_span, help="start at TIME and not before"
+            ),
+            argument(
+                "--in-window",
+                action="store_true",
+                help="start with the first window in which the plan is expected to end; if none is "
+                "long enough, with the next one",
+            ),
+        ),
+        ACCEPT_DRIFT,
+        REASON,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import plans, services, start_times
@@ -178,16 +179,28 @@ class StopPlan(Verb):
         "stop 7f3a91 --cancel --now",
         "stop last --abort db-1 --reason 'it hangs'",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        how = parser.add_mutually_exclusive_group()
-        for name, text in {"pause": "let running actions end", "cancel": "stop them"}.items():
-            how.add_argument(f"--{name}", dest="how", action="store_const", const=name, help=text)
-        how.add_argument("--abort", metavar="ACTION", help=f"stop only this one: {ACTION_HELP}")
-        text = "also stop nodes of a rollout that have begun; says which are left half done"
-        parser.add_argument("--now", action="store_true", help=text)
-        return with_reason(parser)
+    ARGUMENTS = (
+        PLAN,
+        one_of(
+            argument(
+                "--pause",
+                dest="how",
+                action="store_const",
+                const="pause",
+                help="let running actions end",
+            ),
+            argument(
+                "--cancel", dest="how", action="store_const", const="cancel", help="stop them"
+            ),
+            argument("--abort", metavar="ACTION", help=f"stop only this one: {ACTION_HELP}"),
+        ),
+        argument(
+            "--now",
+            action="store_true",
+            help="also stop nodes of a rollout that have begun; says which are left half done",
+        ),
+        REASON,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Send a request to the claimant of the plan; raises PlanConflict."""
@@ -237,11 +250,11 @@ class ResumePlan(Verb):
     """
 
     EXAMPLES = ("resume last --dry-run", "resume 7f3a91 --reason 'db-1 has room again'")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-        return with_reason(parser)
+    ARGUMENTS = (
+        PLAN,
+        argument("--dry-run", action="store_true", help="only show what would be done"),
+        REASON,
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import plans
@@ -264,9 +277,7 @@ class Approve(Verb):
     """
 
     EXAMPLES = ("approve last --reason 'looked at with the network team'",)
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        return with_reason(with_plan(super().get_parser(prog_name)), required=True)
+    ARGUMENTS = (PLAN, REASON_NEEDED)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Record the approval; raises GuardRefusal if it would not count."""
@@ -303,7 +314,7 @@ class ActionForceComplete(ActionVerb):
 
     EXAMPLES = ("action force-complete last move-db-1",)
 
-    NEEDS_REASON = False
+    ARGUMENTS = (PLAN, ACTION)
 
     def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
         from applier.operations import actions
@@ -321,11 +332,10 @@ class ActionSet(ActionVerb):
         "action set last db-1 --state succeeded --reason 'looked: it is on compute-4'",
         "action set last db-1 --state failed --reason 'looked: it never moved'",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--state", choices=sorted(_SETTLED), required=True, help="what it is")
-        return parser
+    ARGUMENTS = (
+        *ActionVerb.ARGUMENTS,
+        argument("--state", choices=sorted(_SETTLED), required=True, help="what it is"),
+    )
 
     def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
         from applier.operations import actions

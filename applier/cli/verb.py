@@ -19,6 +19,7 @@ from stevedore.extension import Extension
 
 from applier import whole_files
 from applier.assembly import now
+from applier.cli.arguments import Add
 from applier.cli.session import Session
 from applier.errors import ConfigurationError
 from applier.operations import Operator
@@ -165,6 +166,8 @@ class Verb(Command):
 
     #: Example command lines, without the program's name.
     EXAMPLES: ClassVar[tuple[str, ...]] = ()
+    #: What add its arguments to the parser, in the order of the help.
+    ARGUMENTS: ClassVar[tuple[Add, ...]] = ()
     #: The exit code of a refusal.
     REFUSAL: ClassVar[int] = REFUSED
 
@@ -182,6 +185,8 @@ class Verb(Command):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         parser.example = self.EXAMPLES[0] if self.EXAMPLES else None
+        for add in self.ARGUMENTS:
+            add(parser)
         return parser
 
     @property

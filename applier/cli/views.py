@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from applier.cli import arguments
-from applier.cli.arguments import PLAN_HELP, STDIN, add_format
+from applier.cli.arguments import PLAN_HELP, STDIN, argument, format_of
 from applier.cli.verb import Verb, rendered
 from applier.operations import creation
 from applier.operations.creation import SetOptions
@@ -36,14 +36,15 @@ class Diff(Verb):
         "diff plan.json last -f json",
     )
     REFUSAL = TROUBLE
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
-        parser.add_argument("old", metavar="OLD", help=text)
-        parser.add_argument("new", metavar="NEW", help="what it is compared with, named likewise")
-        add_format(parser)
-        return parser
+    ARGUMENTS = (
+        argument(
+            "old",
+            metavar="OLD",
+            help=f"document or saved plan ('-': standard input); or {PLAN_HELP}",
+        ),
+        argument("new", metavar="NEW", help="what it is compared with, named likewise"),
+        format_of(),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import differences
@@ -55,13 +56,20 @@ class Diff(Verb):
         session = self.session
         made = differences.compared(session, old, new, session.max_workers)
         if parsed_args.format == "table":
-            from applier.cli.reporters import difference_text
-
-            difference_text.show(made, names, session.action_types, self.app.stdout)
+            self._show(differences.lines(made, names, session.action_types))
         else:
             value = differences.as_dict(made, session.action_types)
             self.app.stdout.write(rendered(value, parsed_args.format))
         return 0 if made.found.is_empty else DIFFERENT
+
+    def _show(self, lines: Iterable[str]) -> None:
+        from applier.cli.reporters.formatting import wrapped
+        from applier.cli.reporters.plan_table import console
+
+        width = console(self.app.stdout).width
+        for line in lines:
+            for part in wrapped(line, len(line) - len(line.lstrip()) + 4, width):
+                self.say(part)
 
     def _plan(self, name: str) -> ActionPlan:
         if not arguments.is_file(name):
@@ -78,6 +86,7 @@ class Diff(Verb):
 
 
 FORMATS = ("dot", "mermaid", "svg", "timeline")
+_STATES = [str(state) for state in ActionState]
 
 
 class Graph(Verb):
@@ -97,29 +106,26 @@ class Graph(Verb):
         "graph last -f dot --node '^4$' | dot -Tpdf -o node-4.pdf",
         "graph maintenance.yaml -f mermaid",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
-        parser.add_argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot")
-        states = [str(state) for state in ActionState]
-        parser.add_argument(
+    ARGUMENTS = (
+        argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}"),
+        argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot"),
+        argument(
             "--state",
             metavar="STATE",
             action="append",
             type=str.upper,
-            choices=states,
-            help=f"only actions in this state, or in one of several: {', '.join(states)}",
-        )
-        parser.add_argument(
+            choices=_STATES,
+            help=f"only actions in this state, or in one of several: {', '.join(_STATES)}",
+        ),
+        argument(
             "--lanes",
             choices=[str(kind) for kind in LaneKind],
             help="what the lanes of a timeline are; default: what suits the plan",
-        )
-        parser.add_argument("--node", metavar="RE", help="only actions of matching nodes")
-        parser.add_argument("--task", metavar="RE", help="only actions with a matching name")
-        parser.add_argument("--out", metavar="FILE", help="write to a file, not to the output")
-        return parser
+        ),
+        argument("--node", metavar="RE", help="only actions of matching nodes"),
+        argument("--task", metavar="RE", help="only actions with a matching name"),
+        argument("--out", metavar="FILE", help="write to a file, not to the output"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         wanted = _Wanted(parsed_args)
@@ -208,13 +214,10 @@ class ReportPlan(Verb):
     """
 
     EXAMPLES = ("report last -o report.html", "report maintenance.yaml -o before.html")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
-        text = "write to a file, not to the output"
-        parser.add_argument("-o", "--out", metavar="FILE", help=text)
-        return parser
+    ARGUMENTS = (
+        argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}"),
+        argument("-o", "--out", metavar="FILE", help="write to a file, not to the output"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.assembly import now

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from applier.assembly import now
 from applier.cli import foreground
-from applier.cli.arguments import with_plan
+from applier.cli.arguments import PLAN, argument
 from applier.cli.verb import PAUSED, Verb
 from applier.console_scripts import INTERRUPTED
 from applier.contracts import MAX_WORKERS, Report
@@ -151,22 +151,21 @@ class Watch(Verb):
         "watch last -f json > events.jsonl",
         "watch last --web",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument(
+    ARGUMENTS = (
+        PLAN,
+        argument(
             "-f",
             "--format",
             choices=["json"],
             help="write a line of JSON to standard output for each event of the plan, and "
             "everything else to standard error",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--web",
             action="store_true",
             help="show a page that goes on by itself, for a browser on this machine, until Ctrl-C",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         if parsed_args.web:

@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.assembly import now
 from applier.cli import actions, plan_verbs, simulate, steering, views
-from applier.cli.arguments import add_format, with_plan
+from applier.cli.arguments import ALL, PLAN, argument, defaults, format_of, one_of
 from applier.cli.verb import Verb
 from applier.errors import ActionNotFound, ApplierError, PlanConflict, StoreError
 from applier.operations import claim
@@ -55,13 +55,7 @@ class WatcherShow(plan_verbs.ShowPlan):
     """Show a plan of Watcher wave by wave, or the whole plan as JSON or YAML"""
 
     EXAMPLES = ("show last", "show last --all", "show 7f3a91c2", "show 7f3a91c2 -f json")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = with_plan(Verb.get_parser(self, prog_name))
-        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
-        parser.set_defaults(node=None)
-        add_format(parser, "message")
-        return parser
+    ARGUMENTS = (PLAN, ALL, defaults(node=None), format_of("message"))
 
     def about(self, plan: ActionPlan) -> Iterable[str]:
         return claim.claimant_lines(self.session.plans, plan, self.session.record, now())
@@ -112,26 +106,22 @@ class WatcherSimulate(simulate.Simulate):
         "simulate last --set max_workers=1..8",
         "simulate last -f json",
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = Verb.get_parser(self, prog_name)
-        parser.add_argument("file", metavar="PLAN", help=PLAN_HELP)
-        parser.add_argument(
+    ARGUMENTS = (
+        argument("file", metavar="PLAN", help=PLAN_HELP),
+        argument(
             "--set",
             metavar="max_workers=N",
             action="append",
             default=[],
             help="number of actions that run at once",
-        )
-        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
-        add_format(parser)
+        ),
+        ALL,
+        format_of(),
         # A plan of Watcher is planned already, and is no deployment.
-        parser.set_defaults(planner=None)
-        parser.set_defaults(
-            node=None, task=None, fetch_deps=False, changed_since=None, strict=False
-        )
-        parser.set_defaults(inject=None, times=None, seed=None)
-        return parser
+        defaults(planner=None),
+        defaults(node=None, task=None, fetch_deps=False, changed_since=None, strict=False),
+        defaults(inject=None, times=None, seed=None),
+    )
 
 
 class WatcherActionSet(steering.ActionSet):
@@ -164,23 +154,23 @@ class WatcherResume(OnWatcher):
     """
 
     EXAMPLES = ("resume last", "resume --all", "resume --follow")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        which = parser.add_mutually_exclusive_group(required=True)
-        which.add_argument("plan", metavar="PLAN", nargs="?", help=PLAN_HELP)
-        which.add_argument(
-            "--all", action="store_true", help="all plans whose applier has died, then end"
-        )
-        which.add_argument(
-            "--follow", action="store_true", help="all such plans, now and later, as a service"
-        )
-        parser.add_argument(
+    ARGUMENTS = (
+        one_of(
+            argument("plan", metavar="PLAN", nargs="?", help=PLAN_HELP),
+            argument(
+                "--all", action="store_true", help="all plans whose applier has died, then end"
+            ),
+            argument(
+                "--follow", action="store_true", help="all such plans, now and later, as a service"
+            ),
+            required=True,
+        ),
+        argument(
             "--not-begun",
             action="store_true",
             help="of PLAN, which this engine never ran: nobody runs it, and nothing had begun",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plans PENDING, and send them to the appliers until one has claimed each.
