@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import falcon
 
@@ -15,6 +18,12 @@ from applier.api.feed import EventFeed, LivePages
 from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
 
+#: Answers with fewer bytes are not compressed.
+LEAST_BYTES = 1000
+#: The level of compression: higher ones take more time than they save.
+_LEVEL = 3
+#: The ends of the media types that are compressed.
+_COMPRESSED = ("json", "xml", "html", "css", "javascript", "plain")
 #: The endpoints of every configuration, besides those for monitoring.
 ENDPOINTS = (*v1.ENDPOINTS, *v2.ENDPOINTS, *pages.ENDPOINTS)
 
@@ -37,13 +46,57 @@ def make(
     chosen = strategy or authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[Heads(), Access(chosen, policy, rates, public), Versions()]
+        middleware=[Heads(), Gzip(), Access(chosen, policy, rates, public), Versions()]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)
     for path, resource in resources_of(parts, endpoints).items():
         application.add_route(path, resource)
     return application if strategy else authentication.guarded(conf, application)
+
+
+class Gzip:
+    """Middleware that compresses answers of some size for clients that accept it."""
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,
+        resource: Any,  # noqa: ARG002
+        succeeded: bool,  # noqa: ARG002
+    ) -> None:
+        """Compress the body, also one that is sent in pieces, but no stream of events."""
+        kind = (response.content_type or "").partition(";")[0]
+        if kind.startswith("text/event") or not kind.endswith(_COMPRESSED):
+            return
+        response.append_header("Vary", "Accept-Encoding")
+        if not _accepts_gzip(request.get_header("Accept-Encoding") or ""):
+            return
+        if response.stream is not None:
+            response.stream = _compressed(cast("Iterable[bytes]", response.stream))
+        else:
+            body = response.render_body() or b""
+            if len(body) < LEAST_BYTES:
+                return
+            response.text, response.data = None, gzip.compress(body, _LEVEL, mtime=0)
+        response.set_header("Content-Encoding", "gzip")
+
+
+def _accepts_gzip(header: str) -> bool:
+    """Return whether a header Accept-Encoding names gzip, and does not exclude it.
+
+    >>> [_accepts_gzip(text) for text in ("deflate, GZIP;q=0.5", "gzip; q=0", "br", "")]
+    [True, False, False, False]
+    """
+    named = re.search(r"(?:^|,)\s*gzip\s*(?:;\s*q=([0-9.]+)\s*)?(?:,|$)", header, re.IGNORECASE)
+    return named is not None and (named[1] is None or named[1].strip("0.") != "")
+
+
+def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()
 
 
 class Heads:

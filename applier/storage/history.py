@@ -13,6 +13,7 @@ from applier.storage.refusals import Duplicate
 from applier.storage.state_changes import note
 from applier.storage.transactions import Kind
 from applier.store.entries import NO_PLAN, Answer
+from planner.schemas import ranges
 
 _EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
 _ENTRIES = Kind("actionplan_history", rows.history_of, "entry {number} of the history")
@@ -33,17 +34,18 @@ class Histories:
         plan: str | None = None,
         *,
         after: int = 0,
+        before: int = ranges.MOST,
         limit: int | None = None,
         since: datetime | None = None,
         who: str | None = None,
     ) -> list[HistoryEntry]:
-        """List the entries of a plan, or of all plans, with a number above ``after``, oldest first.
+        """List the entries of a plan, or of all plans, oldest first.
 
-        With ``since`` or ``who``, only those from that time, or by that user. With a ``limit``,
-        only that many of the latest entries.
+        Their numbers are above ``after`` and below ``before``. With ``since`` or ``who``, only
+        those from that time, or by that user. With a ``limit``, only that many of the latest.
         """
         statement = statements.HISTORY if plan is None else statements.HISTORY_OF_PLAN
-        asked: dict[str, Any] = {"plan_uuid": plan, "after": after}
+        asked: dict[str, Any] = {"plan_uuid": plan, "after": after, "before": before}
         if since is not None or who is not None:
             statement, asked["since"] = statements.CHOSEN_HISTORY, since or _EARLIEST
             asked["by"], asked["of"] = map(statements.exactly, (who, plan))

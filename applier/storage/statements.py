@@ -86,18 +86,19 @@ REQUESTS = """
 #: The entries of the history with numbers greater than ``after``, latest first; at most ``most``.
 HISTORY = """
     SELECT * FROM actionplan_history
-    WHERE number > :after
+    WHERE number > :after AND number < :before
     ORDER BY number DESC
     LIMIT :most"""
 #: The same of one plan; and of plans, people and times. ``of`` and ``by`` are LIKE patterns.
 HISTORY_OF_PLAN = """
     SELECT * FROM actionplan_history
-    WHERE number > :after AND plan = :plan_uuid
+    WHERE number > :after AND number < :before AND plan = :plan_uuid
     ORDER BY number DESC
     LIMIT :most"""
 CHOSEN_HISTORY = """
     SELECT * FROM actionplan_history
-    WHERE number > :after AND at >= :since AND who LIKE :by ESCAPE '/' AND plan LIKE :of ESCAPE '/'
+    WHERE number > :after AND number < :before AND at >= :since
+        AND who LIKE :by ESCAPE '/' AND plan LIKE :of ESCAPE '/'
     ORDER BY number DESC
     LIMIT :most"""
 #: Whether a plan has entries of the history with numbers greater than ``after``.

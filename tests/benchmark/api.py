@@ -113,7 +113,7 @@ def waiting_share(api: Process, readers: int, seconds: float) -> float:
     for connection in connections:
         answer = connection.getresponse()
         assert answer.status == 200
-        assert json.loads(answer.read())["events"], "it did not wait until now"
+        assert json.loads(answer.read())["items"], "it did not wait until now"
         connection.close()
     return share
 

@@ -118,10 +118,10 @@ class Round:
             expected.append(below.rpartition("/")[2] or "delete")
             if any(answer != answers[0] for answer in answers):
                 yield f"{method} {below} has several answers: {answers}"
-        history = self._insist("GET", f"{path}/history", None, "")["history"]
+        history = self._insist("GET", f"{path}/history", None, "")["items"]
         if (verbs := [entry["verb"] for entry in history]) != expected:
             yield f"the history has {verbs}, and should have {expected}"
-        approvals = self._insist("GET", f"{path}/approvals", None, "")["approvals"]
+        approvals = self._insist("GET", f"{path}/approvals", None, "")["items"]
         if len(approvals) != 1:
             yield f"it was approved {len(approvals)} times"
 

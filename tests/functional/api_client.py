@@ -18,11 +18,36 @@ import bcrypt
 import requests
 from command_line import PATIENCE_S, CommandLine
 from falcon.testing import Result, TestClient
+from jsonschema import Draft202012Validator
 
 from applier import configuration
 from applier.api import routing
+from applier.api.endpoints import Call
+from applier.api.v2.operation import Operation
 from applier.assembly import Assembly
 from applier.storage.sql import SqlStore
+
+_respond = Operation.respond
+
+
+def _checked(operation: Operation, call: Call) -> None:
+    """Answer a call, and check that the answer keeps the schema of its operation."""
+    _respond(operation, call)
+    response = call.response
+    if response.status_code >= 300 or "json" not in (response.content_type or ""):
+        return
+    if response.stream is not None:
+        pieces = list(response.stream)
+        response.stream = iter(pieces)
+        content = b"".join(pieces)
+    else:
+        content = response.render_body() or b""
+    if content:
+        Draft202012Validator(operation.answer).validate(json.loads(content))
+
+
+#: Every answer in tests is checked in this process.
+Operation.respond = _checked  # type: ignore[method-assign]
 
 PROGRAM = Path(sys.executable).with_name("actionplan-api")
 #: The name by which requests in this process ask.

@@ -49,9 +49,9 @@ def test_a_request_waits_for_the_next_event(actionplan):
             waiting = [threads.submit(api, "/v2/events?after=0&wait_s=60") for _ in range(3)]
             api("/v2/plans", json.dumps(DOCUMENT).encode())
             answers = [w.result(PATIENCE_S).json for w in waiting]
-        assert all(kinds(a["events"])[0] == ("plan.history", "create") for a in answers)
+        assert all(kinds(a["items"])[0] == ("plan.history", "create") for a in answers)
         # Nothing more happens: the answer is empty, and tells after which number to go on.
-        assert api("/v2/events?after=2&wait_s=1").json == {"events": [], "last": 2, "newest": 2}
+        assert api("/v2/events?after=2&wait_s=1").json == {"items": [], "last": 2, "newest": 2}
 
 
 @pytest.mark.long
@@ -101,4 +101,4 @@ def test_the_server_ends_while_requests_wait(actionplan):
             # Sooner than the answer for which the request waits.
             assert api.process.wait(50) == 0
             assert answer.read() is not None
-            assert json.loads(waiting.getresponse().read())["events"] == []
+            assert json.loads(waiting.getresponse().read())["items"] == []

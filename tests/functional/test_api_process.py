@@ -264,7 +264,7 @@ def test_wrong_lengths_and_chunks_are_refused_and_nothing_after_them_is_a_reques
                 answer.begin()
                 assert (answer.status, answer.read() != b"") == (status, True), request
                 assert connection.recv(1) == b"", request
-        assert api("/v2/plans").json == {"plans": [], "total": 0}
+        assert api("/v2/plans").json == {"items": [], "total": 0}
 
 
 def test_watch_serves_a_page_to_those_who_know_its_address(actionplan):

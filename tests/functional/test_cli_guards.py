@@ -186,7 +186,7 @@ def test_a_plan_is_started_at_a_time_over_http(actionplan):
     assert "starts at 2901-11-28 21:00:00 UTC" in done.json["messages"][0]
     shown = api.simulate_get(path)
     assert shown.json["start_at"] == "2901-11-28T21:00:00+00:00"
-    (row,) = api.simulate_get("/v2/plans").json["plans"]
+    (row,) = api.simulate_get("/v2/plans").json["items"]
     assert row["start_at"] == shown.json["start_at"]
     assert post(api, f"{path}/start", {"in_window": True}).status_code == 200
     later = api.simulate_get(path)

@@ -74,13 +74,13 @@ def test_a_worker_is_drained_once_and_the_history_says_by_whom(actionplan, store
 
 def test_the_same_over_http(actionplan, store):
     api = client_of(configured(actionplan))
-    first, _ = api.simulate_get("/v2/workers").json["workers"]
+    first, _ = api.simulate_get("/v2/workers").json["items"]
     assert (first["name"], first["types"][0], first["silent_s"] < 60) == ("site-b-1", "nop", True)
     answer = post(api, "/v2/workers/site-b-1/drain", {})
     assert (answer.status_code, answer.json["worker"]["draining"]) == (200, True)
     assert answer.json["messages"][-1] == "It has 2 jobs."
     assert store.report_worker(HERE)
-    [entry] = api.simulate_get("/v2/history").json["history"]
+    [entry] = api.simulate_get("/v2/history").json["items"]
     assert (entry["verb"], entry["why"], bool(entry["request_id"])) == (
         *("worker drain", "site-b-1"),
         True,

@@ -149,7 +149,7 @@ class Reader(threading.Thread):
         """Read until the end."""
         while not self.ended.is_set():
             page = self._site.insist(f"/v2/events?after={self.last}&wait_s=1")
-            self.got += page["events"]
+            self.got += page["items"]
             self.last = page["last"]
 
 

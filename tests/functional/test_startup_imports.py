@@ -200,6 +200,6 @@ def test_a_command_and_the_api(actionplan):
     actionplan.environment |= watched(actionplan.folder)
     assert actionplan("apply", str(EXAMPLE), "--yes").code == 0
     with api_process(actionplan) as api:
-        assert api("/v2/plans").json["plans"][0]["state"] == "SUCCEEDED"
+        assert api("/v2/plans").json["items"][0]["state"] == "SUCCEEDED"
     found = changes(actionplan.folder, "actionplan", "actionplan-api")
     assert [line for line in found if not line.endswith(" beside nothing")] == []

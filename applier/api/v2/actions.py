@@ -9,7 +9,7 @@ import falcon
 
 from applier.api.endpoints import Call
 from applier.api.v2 import schemas
-from applier.api.v2.operation import Operation, change
+from applier.api.v2.operation import Operation, change, next_page
 from applier.errors import ActionNotFound
 from applier.operations import actions as steering
 from applier.operations import explanation, lookup
@@ -17,26 +17,19 @@ from applier.store.pages import ActionKey, Page
 from planner.errors import InvalidInput, Mistake
 from planner.plan.states import ActionState
 
-_WITH_ATTEMPTS = {
-    "allOf": [schemas.ACTION],
-    "properties": {
-        "output": schemas.TEXT_OR_NONE,
-        "attempts_made": {"type": "array", "items": schemas.ATTEMPT},
-    },
-}
-_SELECTION = {
-    "state": schemas.ACTION_STATE,
-    "action_type": schemas.TEXT,
-    "limit": schemas.LIMIT,
-    "after": schemas.TEXT,
-}
-
 
 @Operation(
     "GET /v2/plans/{plan}/actions",
     "plan:read",
-    query=_SELECTION,
-    answer=schemas.list_of("actions", schemas.ACTION),
+    "actions.list",
+    query={
+        "state": schemas.ACTION_STATE,
+        "action_type": schemas.TEXT,
+        "limit": schemas.LIMIT,
+        "after": schemas.TEXT,
+        "fields": schemas.fields_of(schemas.ACTION),
+    },
+    answer=schemas.list_of("action", schemas.LISTED_ACTION),
 )
 def actions(call: Call) -> dict[str, Any]:
     """List the actions of a plan in schedule order.
@@ -54,15 +47,18 @@ def actions(call: Call) -> dict[str, Any]:
     except ActionNotFound as unknown:
         text = f"plan {plan[:8]} has no action {query['after']!r}"
         raise InvalidInput([Mistake(text, place="query after")]) from unknown
-    shown = [lookup.action_without(action, types).to_dict() for action in found[:most]]
-    answer: dict[str, Any] = {"actions": shown}
+    shown = (lookup.action_without(action, types).to_dict() for action in found[:most])
+    fields = schemas.chosen(schemas.ACTION, query.get("fields"))["properties"]
+    items = [{name: value for name, value in one.items() if name in fields} for one in shown]
+    answer: dict[str, Any] = {"items": items}
     if len(found) > most:
-        rest = falcon.to_query_str({**query, "after": found[most - 1].uuid})
-        answer["next"] = call.request.forwarded_prefix + call.request.path + rest
+        answer["next"] = next_page(call, after=found[most - 1].uuid)
     return answer
 
 
-@Operation("GET /v2/plans/{plan}/actions/{action}", "plan:read", answer=_WITH_ATTEMPTS)
+@Operation(
+    "GET /v2/plans/{plan}/actions/{action}", "plan:read", "actions.get", answer=schemas.SHOWN_ACTION
+)
 def action(call: Call) -> dict[str, Any]:
     """Show an action with its output and every attempt."""
     plan, one = call.part
@@ -71,13 +67,14 @@ def action(call: Call) -> dict[str, Any]:
     return {
         **shown.to_dict(),
         "output": call.store.output(plan.uuid, one.uuid),
-        "attempts_made": [schemas.fields_of(attempt, schemas.ATTEMPT) for attempt in attempts],
+        "attempts_made": [schemas.as_json(attempt, schemas.ATTEMPT) for attempt in attempts],
     }
 
 
 @Operation(
     "GET /v2/plans/{plan}/actions/{action}/output",
     "plan:read",
+    "actions.output",
     media=falcon.MEDIA_TEXT,
     answer=schemas.TEXT,
 )
@@ -90,8 +87,9 @@ def output(call: Call) -> str:
 @Operation(
     "GET /v2/plans/{plan}/actions/{action}/why",
     "plan:read",
+    "actions.why",
     query={"max_workers": schemas.WHOLE},
-    answer=schemas.mapping({"lines": schemas.LINES}),
+    answer=schemas.component("explanation", schemas.mapping({"lines": schemas.LINES})),
 )
 def why(call: Call) -> dict[str, Any]:
     """Explain when an action starts, what it waits for, or why it did not run.
@@ -103,19 +101,29 @@ def why(call: Call) -> dict[str, Any]:
     return {"lines": explanation.explained(assembly, assembly, plan, one, workers)}
 
 
-@change("POST /v2/plans/{plan}/actions/{action}/skip", "action:steer", schemas.REASON_NEEDED)
+@change(
+    "POST /v2/plans/{plan}/actions/{action}/skip",
+    "action:steer",
+    "actions.skip",
+    schemas.REASON_NEEDED,
+)
 def skip(call: Call) -> None:
     """Skip an action that has not started; it counts as done for what needs it."""
     steering.skip(call.store, call.operator, call.plan, call.action, call.body["why"])
 
 
-@change("POST /v2/plans/{plan}/actions/{action}/abort", "action:steer")
+@change("POST /v2/plans/{plan}/actions/{action}/abort", "action:steer", "actions.abort")
 def abort(call: Call) -> None:
     """Stop an action that runs."""
     steering.abort(call.store, call.operator, call.plan, call.action, call.body.get("why"))
 
 
-@change("POST /v2/plans/{plan}/actions/{action}/settle", "action:steer", schemas.SETTLE)
+@change(
+    "POST /v2/plans/{plan}/actions/{action}/settle",
+    "action:steer",
+    "actions.settle",
+    schemas.SETTLE,
+)
 def settle(call: Call) -> None:
     """Say how an action in doubt ended, after looking."""
     state, why = ActionState(call.body["state"]), call.body["why"]
@@ -123,7 +131,10 @@ def settle(call: Call) -> None:
 
 
 @change(
-    "POST /v2/plans/{plan}/actions/{action}/force-complete", "action:steer", schemas.mapping({})
+    "POST /v2/plans/{plan}/actions/{action}/force-complete",
+    "action:steer",
+    "actions.force_complete",
+    schemas.mapping({}),
 )
 def force_complete(call: Call) -> None:
     """Let the cloud complete a running migration at once."""

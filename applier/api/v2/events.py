@@ -18,12 +18,12 @@ from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation
 from applier.errors import DamagedRecord, StoreError
 from applier.notifications.lines import line
-from applier.notifications.schema import SCHEMA, Event
-from applier.store.subscriptions import EventPage, Subscription
+from applier.notifications.schema import Event
+from applier.store.subscriptions import EventPage
 from planner.errors import InvalidInput, Mistake, accepted
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    pass
 
 
 STREAM = "text/event-stream"
@@ -37,42 +37,19 @@ BEAT_S, STREAM_S = 15.0, 600.0
 #: The largest number of an event.
 _MOST = 2**53 - 1
 _NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": _MOST}
-_EVENT: schemas.Schema = {"oneOf": SCHEMA["oneOf"]}
-_TROUBLE = schemas.mapping(
-    {
-        "number": schemas.COUNT,
-        "since": schemas.MOMENT,
-        "tries": schemas.COUNT,
-        "why": schemas.TEXT,
-    }
-)
-_SUBSCRIPTION = schemas.mapping(
-    {
-        "name": schemas.TEXT,
-        "until": schemas.MOMENT,
-        "delivered": schemas.COUNT,
-        "waiting": schemas.COUNT,
-        "held_back": {"type": "object", "additionalProperties": _TROUBLE},
-        "away": {"anyOf": [_TROUBLE, {"type": "null"}]},
-    }
-)
-_DEAD = schemas.mapping(
-    {"subscription": schemas.TEXT, "at": schemas.MOMENT, "why": schemas.TEXT, "event": _EVENT}
-)
 
 
 @Operation(
     "GET /v2/events",
     "event:read",
+    "events.list",
     query={
         "after": _NUMBER,
         "plan": schemas.TEXT,
         "limit": schemas.LIMIT,
         "wait_s": {"type": "integer", "minimum": 0, "maximum": MOST_WAIT_S},
     },
-    answer=schemas.mapping(
-        {"events": {"type": "array", "items": _EVENT}, "last": _NUMBER, "newest": _NUMBER}
-    ),
+    answer=schemas.list_of("event", schemas.EVENT, last=_NUMBER, newest=_NUMBER),
 )
 def events(call: Call) -> dict[str, Any] | None:
     """Return the events after a number, oldest first, or wait for one. With the header 'Accept:
@@ -96,7 +73,7 @@ def events(call: Call) -> dict[str, Any] | None:
         return None
     if not page.events and after is not None:
         page = reader.waited(page, query.get("wait_s", WAIT_S))
-    return {"events": page.events, "last": page.last, "newest": page.newest}
+    return {"items": page.events, "last": page.last, "newest": page.newest}
 
 
 class _Reader:
@@ -183,42 +160,38 @@ def _last_id(request: falcon.Request) -> int | None:
 @Operation(
     "GET /v2/dead-events",
     "event:read",
+    "events.dead",
     query={"limit": schemas.LIMIT},
-    answer=schemas.list_of("events", _DEAD),
+    answer=schemas.list_of("dead_event", schemas.DEAD_EVENT),
 )
 def dead_events(call: Call) -> dict[str, Any]:
     """List the latest events that could not be delivered in time, oldest first."""
     limit = call.query.get("limit", LISTED)
-    return {"events": [schemas.as_json(event) for event in call.store.dead_events(limit=limit)]}
+    return {"items": [schemas.as_json(event) for event in call.store.dead_events(limit=limit)]}
 
 
 @Operation(
     "GET /v2/subscriptions",
     "event:read",
-    answer=schemas.list_of("subscriptions", _SUBSCRIPTION),
+    "subscriptions.list",
+    answer=schemas.list_of("subscription", schemas.SUBSCRIPTION),
 )
 def subscriptions(call: Call) -> dict[str, Any]:
     """List who subscribes to events, and what each receiver has not got."""
-    found = call.store.subscriptions()
-    return {"subscriptions": [_subscription(one, call.store) for one in found]}
-
-
-def _subscription(one: Subscription, store: SqlStore) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "until": schemas.as_json(one.until),
-        "delivered": one.delivered,
-        "waiting": store.events_waiting(one) if one.until is None else 0,
-        "held_back": schemas.as_json(one.held_back),
-        "away": schemas.as_json(one.away),
-    }
+    store, items = call.store, []
+    for one in store.subscriptions():
+        shown = schemas.as_json(one)
+        del shown["holder"], shown["beats"]
+        items.append({**shown, "waiting": store.events_waiting(one) if one.until is None else 0})
+    return {"items": items}
 
 
 @Operation(
     "POST /v2/subscriptions/remove",
     "event:administer",
-    body=schemas.mapping({"name": schemas.TEXT}),
-    answer=schemas.mapping({"messages": schemas.LINES}),
+    "subscriptions.remove",
+    body=schemas.component("subscription_name", schemas.mapping({"name": schemas.TEXT})),
+    answer=schemas.TOLD,
 )
 def remove_subscription(call: Call) -> dict[str, Any]:
     """Remove a subscription with what was given up for it. A receiver that is still configured

@@ -11,7 +11,7 @@ import falcon
 from applier.api.endpoints import Call
 from applier.api.errors import of_api
 from applier.api.v2 import schemas
-from applier.api.v2.operation import Operation
+from applier.api.v2.operation import Operation, next_page
 from applier.assembly import now
 from applier.configuration import plugin_options
 from applier.operations import approving, drift, lookup, predictions, rehearsals
@@ -27,48 +27,24 @@ LISTED = 100
 _SVG = "image/svg+xml"
 #: A picture needs its inline styles, and no scripts.
 _FOR_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-_APPROVAL = schemas.mapping(
-    {
-        "who": schemas.TEXT,
-        "at": schemas.TIME,
-        "why": schemas.TEXT_OR_NONE,
-        "project": schemas.TEXT_OR_NONE,
-        "counts": schemas.FLAG,
-    }
+_APPROVALS = schemas.list_of(
+    "approval",
+    schemas.APPROVAL,
+    needed=schemas.COUNT,
+    by_another=schemas.FLAG,
+    max_age_s=schemas.or_none(schemas.NUMBER),
+    missing=schemas.TEXT_OR_NONE,
 )
-_APPROVALS = schemas.mapping(
-    {
-        "needed": schemas.COUNT,
-        "by_another": schemas.FLAG,
-        "max_age_s": {"type": ["number", "null"]},
-        "missing": schemas.TEXT_OR_NONE,
-        "approvals": {"type": "array", "items": _APPROVAL},
-    },
-)
-_ENTRY = schemas.mapping(
-    {
-        "number": {"type": "integer"},
-        "at": schemas.MOMENT,
-        "plan": schemas.TEXT,
-        "verb": schemas.TEXT,
-        "action": schemas.TEXT_OR_NONE,
-        "who": schemas.TEXT,
-        "project": schemas.TEXT_OR_NONE,
-        "address": schemas.TEXT_OR_NONE,
-        "request_id": schemas.TEXT_OR_NONE,
-        "why": schemas.TEXT_OR_NONE,
-    }
-)
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": schemas.WHOLE["maximum"]}
 _OF_HISTORY: dict[str, Any] = {
-    "query": {
-        "after": {"type": "integer", "minimum": 0, "maximum": schemas.WHOLE["maximum"]},
-        "limit": schemas.LIMIT,
-    },
-    "answer": schemas.list_of("history", _ENTRY),
+    "query": {"after": _NUMBER, "before": _NUMBER, "limit": schemas.LIMIT},
+    "answer": schemas.list_of("history", schemas.ENTRY),
 }
 
 
-@Operation("GET /v2/plans/{plan}/graph.svg", "plan:read", media=_SVG, answer=schemas.TEXT)
+@Operation(
+    "GET /v2/plans/{plan}/graph.svg", "plan:read", "plans.graph", media=_SVG, answer=schemas.TEXT
+)
 def graph(call: Call) -> str:
     """Draw a plan as SVG: actions in their states, and the order between them."""
     from planner.render import svg
@@ -81,7 +57,8 @@ def graph(call: Call) -> str:
 @Operation(
     "GET /v2/plans/{plan}/timeline.svg",
     "plan:read",
-    query={"lanes": {"enum": [str(kind) for kind in LaneKind]}},
+    "plans.timeline",
+    query={"lanes": {"type": "string", "enum": [str(kind) for kind in LaneKind]}},
     media=_SVG,
     answer=schemas.TEXT,
 )
@@ -104,7 +81,11 @@ def timeline_picture(call: Call) -> str:
 
 
 @Operation(
-    "GET /v2/plans/{plan}/report.html", "plan:read", media=falcon.MEDIA_HTML, answer=schemas.TEXT
+    "GET /v2/plans/{plan}/report.html",
+    "plan:read",
+    "plans.report",
+    media=falcon.MEDIA_HTML,
+    answer=schemas.TEXT,
 )
 def report(call: Call) -> str:
     """Return the report of a plan: one HTML page to look at, to keep, or to send."""
@@ -117,7 +98,7 @@ def report(call: Call) -> str:
     return page.render(made)
 
 
-@Operation("GET /v2/plans/{plan}/diff/{new}", "plan:read", answer={"type": "object"})
+@Operation("GET /v2/plans/{plan}/diff/{new}", "plan:read", "plans.diff", answer={"type": "object"})
 def diff(call: Call) -> dict[str, Any]:
     """Compare a plan with a newer one: actions, links, limits and makespan."""
     from applier.operations import differences
@@ -131,84 +112,110 @@ def diff(call: Call) -> dict[str, Any]:
 @Operation(
     "GET /v2/plans/{plan}/requests",
     "plan:read",
-    answer=schemas.list_of("requests", schemas.REQUEST),
+    "plans.requests",
+    answer=schemas.list_of("request", schemas.REQUEST),
 )
 def requests(call: Call) -> dict[str, Any]:
     """List the requests that were sent to the runs of a plan, oldest first."""
     uuid = call.store.find_plan(call.names["plan"])
     found = call.store.requests(uuid)
-    return {"requests": [schemas.fields_of(one, schemas.REQUEST) for one in found]}
+    return {"items": [schemas.as_json(one, schemas.REQUEST) for one in found]}
 
 
-@Operation("GET /v2/plans/{plan}/approvals", "plan:read", answer=_APPROVALS)
+@Operation("GET /v2/plans/{plan}/approvals", "plan:read", "plans.approvals", answer=_APPROVALS)
 def approvals(call: Call) -> dict[str, Any]:
     """Show which approvals a plan needs, who approved it, and what is missing."""
-    shown = approving.as_dict(call.assembly, call.plan)
+    shown = {**approving.as_dict(call.assembly, call.plan)}
     missing = shown["missing"]
-    return {**shown, "missing": missing and of_api(missing)}
+    return {"items": shown.pop("approvals"), **shown, "missing": missing and of_api(missing)}
 
 
-@Operation("GET /v2/plans/{plan}/history", "plan:read", **_OF_HISTORY)
+@Operation("GET /v2/plans/{plan}/history", "plan:read", "plans.history", **_OF_HISTORY)
 def plan_history(call: Call) -> dict[str, Any]:
-    """List who changed plans, when and why: the latest changes, oldest first."""
+    """List who changed a plan, when and why: the latest changes, oldest first.
+
+    ``next`` has those before them.
+    """
     return _history(call, call.store.find_plan(call.names["plan"]))
 
 
-@Operation("GET /v2/history", "plan:read", **_OF_HISTORY)
+@Operation("GET /v2/history", "plan:read", "history.list", **_OF_HISTORY)
 def history(call: Call) -> dict[str, Any]:
-    """List who changed plans, when and why: the latest changes, oldest first."""
+    """List who changed plans, when and why: the latest changes, oldest first.
+
+    ``next`` has those before them.
+    """
     return _history(call, None)
 
 
 def _history(call: Call, plan: str | None) -> dict[str, Any]:
-    after, limit = call.query.get("after", 0), call.query.get("limit", LISTED)
-    found = call.store.history(plan, after=after, limit=limit)
-    return {"history": [schemas.fields_of(entry, _ENTRY) for entry in found]}
+    limit, numbers = call.query.get("limit", LISTED), {**call.query}
+    numbers.pop("limit", None)
+    # One more tells whether there are earlier ones.
+    found = call.store.history(plan, limit=limit + 1, **numbers)
+    answer: dict[str, Any] = {
+        "items": [schemas.as_json(entry, schemas.ENTRY) for entry in found[-limit:]]
+    }
+    if len(found) > limit:
+        answer["next"] = next_page(call, before=found[1].number)
+    return answer
 
 
 #: The maximum of rehearsals times actions of the plan in one request.
 MOST = 400_000
-_TIMES = schemas.mapping(
-    {
-        "uuid": schemas.TEXT,
-        "name": schemas.TEXT_OR_NONE,
-        "start_s": schemas.NUMBER,
-        "end_s": schemas.NUMBER,
-        "slack_s": schemas.NUMBER,
-        "critical": schemas.FLAG,
-    }
+_TIMES = schemas.component(
+    "forecast_action",
+    schemas.mapping(
+        {
+            "uuid": schemas.TEXT,
+            "name": schemas.TEXT_OR_NONE,
+            "start_s": schemas.NUMBER,
+            "end_s": schemas.NUMBER,
+            "slack_s": schemas.NUMBER,
+            "critical": schemas.FLAG,
+        }
+    ),
 )
 #: Schema of a forecast; times are seconds from the start.
-_FORECAST = schemas.mapping(
-    {
-        "uuid": schemas.TEXT,
-        "name": schemas.TEXT_OR_NONE,
-        "cloud": schemas.TEXT,
-        "makespan_s": schemas.NUMBER,
-        "cautious_makespan_s": schemas.NUMBER,
-        "lower_bound_s": schemas.NUMBER,
-        "durations": schemas.TEXT,
-        "actions": {"type": "array", "items": _TIMES},
-    }
+_FORECAST = schemas.component(
+    "forecast",
+    schemas.mapping(
+        {
+            "uuid": schemas.TEXT,
+            "name": schemas.TEXT_OR_NONE,
+            "cloud": schemas.TEXT,
+            "makespan_s": schemas.NUMBER,
+            "cautious_makespan_s": schemas.NUMBER,
+            "lower_bound_s": schemas.NUMBER,
+            "durations": schemas.TEXT,
+            "actions": {"type": "array", "items": _TIMES},
+        }
+    ),
 )
-_CHECKED = schemas.mapping(
-    {
-        "uuid": schemas.TEXT,
-        "name": schemas.TEXT_OR_NONE,
-        "found": {"enum": [str(found) for found in Precheck]},
-        "why": schemas.TEXT_OR_NONE,
-    }
+_CHECKED = schemas.component(
+    "checked_action",
+    schemas.mapping(
+        {
+            "uuid": schemas.TEXT,
+            "name": schemas.TEXT_OR_NONE,
+            "found": {"type": "string", "enum": [str(found) for found in Precheck]},
+            "why": schemas.TEXT_OR_NONE,
+        }
+    ),
 )
-_DRY_RUN = schemas.mapping(
-    {
-        "uuid": schemas.TEXT,
-        "name": schemas.TEXT_OR_NONE,
-        "cloud": schemas.TEXT,
-        "refused": schemas.FLAG,
-        "guard": schemas.TEXT_OR_NONE,
-        "moved": {"type": ["array", "null"], "items": schemas.TEXT},
-        "actions": {"type": "array", "items": _CHECKED},
-    }
+_DRY_RUN = schemas.component(
+    "dry_run",
+    schemas.mapping(
+        {
+            "uuid": schemas.TEXT,
+            "name": schemas.TEXT_OR_NONE,
+            "cloud": schemas.TEXT,
+            "refused": schemas.FLAG,
+            "guard": schemas.TEXT_OR_NONE,
+            "moved": {"type": ["array", "null"], "items": schemas.TEXT},
+            "actions": {"type": "array", "items": _CHECKED},
+        }
+    ),
 )
 _UP_TO: schemas.Schema = {"type": "integer", "minimum": 1, "maximum": 100_000}
 _FAULTS: schemas.Schema = {
@@ -221,6 +228,7 @@ _FAULTS: schemas.Schema = {
 @Operation(
     "GET /v2/plans/{plan}/simulate",
     "plan:read",
+    "plans.simulate",
     query={"max_workers": schemas.WHOLE},
     answer=_FORECAST,
 )
@@ -233,7 +241,7 @@ def simulate(call: Call) -> dict[str, Any]:
     return {**predictions.as_dict(plan, made), "durations": predictions.sentence(durations)}
 
 
-@Operation("GET /v2/plans/{plan}/dry-run", "plan:run", answer=_DRY_RUN)
+@Operation("GET /v2/plans/{plan}/dry-run", "plan:run", "plans.dry_run", answer=_DRY_RUN)
 def dry_run_of_plan(call: Call) -> dict[str, Any]:
     """Ask the cloud, as it is now, what is not needed, what would be refused, and what is not as
     planned. Nothing is changed.
@@ -246,6 +254,7 @@ def dry_run_of_plan(call: Call) -> dict[str, Any]:
 @Operation(
     "GET /v2/plans/{plan}/rehearsal",
     "plan:read",
+    "plans.rehearse",
     query={"inject": _FAULTS, "times": _UP_TO, "seed": _UP_TO, "max_workers": schemas.WHOLE},
     answer={"type": "object"},
 )

@@ -15,8 +15,10 @@ import falcon
 from applier.api.access import COMMANDS
 from applier.api.endpoints import Call
 from applier.api.v2 import schemas
-from applier.api.v2.operation import Operation, change, current_tag, moment, show, show_new
+from applier.api.v2.answers import show, show_new
+from applier.api.v2.operation import Operation, change, moment, next_page
 from applier.assembly import Assembly
+from applier.errors import PlanNotFound
 from applier.operations import approving, creation, removal, start_times
 from applier.operations import plans as steering
 from applier.operations.creation import read_settings, roll_back
@@ -38,30 +40,47 @@ TOTAL = {"type": "integer", "maximum": COUNTED, "description": f"counted up to {
 @Operation(
     "GET /v2/plans",
     "plan:read",
+    "plans.list",
     query={
         "state": schemas.PLAN_STATE,
+        "name": schemas.TEXT,
+        "search": {**schemas.TEXT, "description": "A part of the name, in capitals or not."},
         "planner": schemas.TEXT,
         "creator": schemas.TEXT,
         "since": schemas.TIME,
         "until": schemas.TIME,
         "limit": schemas.LIMIT,
+        "after": schemas.TEXT,
+        "fields": schemas.fields_of(schemas.SUMMARY),
     },
-    answer=schemas.list_of("plans", schemas.SUMMARY, total=TOTAL),
+    answer=schemas.list_of("plan", schemas.LISTED_PLAN, total=TOTAL),
 )
 def plans(call: Call) -> dict[str, Any]:
-    """List plans, the latest saved first; removed ones only with state=DELETED."""
-    filters, store = _filters(call.query), call.store
-    limit = call.query.get("limit", LISTED)
-    found = store.list_plans(limit=limit, **filters)
-    is_whole = len(found) < min(limit, COUNTED)
+    """List plans, the latest saved first; removed ones only with state=DELETED.
+
+    ``after`` is the uuid of the last one of the page before.
+    """
+    query, store = call.query, call.store
+    limit, filters = query.get("limit", LISTED), _filters(query)
+    try:
+        # One more tells whether there is a next page.
+        found = store.list_plans(limit=limit + 1, after=query.get("after"), **filters)
+    except PlanNotFound as unknown:
+        raise InvalidInput([Mistake(str(unknown), place="query after")]) from unknown
+    is_whole = "after" not in query and len(found) <= min(limit, COUNTED)
     total = len(found) if is_whole else store.count_plans(most=COUNTED, **filters)
-    shown = [schemas.fields_of(summary, schemas.SUMMARY) for summary in found]
-    return {"plans": shown, "total": total}
+    chosen = schemas.chosen(schemas.SUMMARY, query.get("fields"))
+    shown = [schemas.as_json(summary, chosen) for summary in found[:limit]]
+    answer = {"items": shown, "total": total}
+    if len(found) > limit:
+        answer["next"] = next_page(call, after=found[limit - 1].uuid)
+    return answer
 
 
 @Operation(
     "POST /v2/plans",
     "plan:create",
+    "plans.create",
     query={
         "planner": schemas.TEXT,
         "set": schemas.SETTINGS,
@@ -96,25 +115,19 @@ def create(call: Call) -> None:
     show_new(call, plan)
 
 
-@Operation("GET /v2/plans/{plan}", "plan:read", answer=schemas.PLAN)
+@Operation("GET /v2/plans/{plan}", "plan:read", "plans.get", answer=schemas.PLAN)
 def plan(call: Call) -> None:
     """Show a plan with its actions; the values of secret parameters are left out."""
-    if call.request.if_none_match:
-        tag = current_tag(call.store, call.plan)
-        if tag in (f'"{given}"' for given in call.request.if_none_match):
-            call.response.status = falcon.HTTP_304
-            call.response.set_header("ETag", tag)
-            return
     show(call, call.plan)
 
 
-@Operation("DELETE /v2/plans/{plan}", "plan:delete", status=204, if_match=True)
+@Operation("DELETE /v2/plans/{plan}", "plan:delete", "plans.delete", status=204, if_match=True)
 def delete(call: Call) -> None:
     """Remove a plan that is not running; it is marked DELETED."""
     removal.delete(call.store, call.operator, call.plan)
 
 
-@change("POST /v2/plans/{plan}/start", "plan:run", schemas.START)
+@change("POST /v2/plans/{plan}/start", "plan:run", "plans.start", schemas.START)
 def start(call: Call) -> None:
     """Queue a plan: an applier service runs it, or does at a time, or in a window."""
     assembly, operator, plan, body = call.assembly, call.operator, call.plan, call.body
@@ -125,13 +138,13 @@ def start(call: Call) -> None:
     steering.start(assembly, operator, plan, accept_drift=accepted, at=at, why=why)
 
 
-@change("POST /v2/plans/{plan}/approve", "plan:approve", schemas.REASON_NEEDED)
+@change("POST /v2/plans/{plan}/approve", "plan:approve", "plans.approve", schemas.REASON_NEEDED)
 def approve(call: Call) -> None:
     """Approve a plan as it is now; it is void when anything of the plan differs."""
     approving.approve(call.assembly, call.operator, call.plan, call.body["why"])
 
 
-@change("POST /v2/plans/{plan}/pause", "plan:run", schemas.HALT)
+@change("POST /v2/plans/{plan}/pause", "plan:run", "plans.pause", schemas.HALT)
 def pause(call: Call) -> None:
     """Start no more actions of a running plan; those that run end, and unless now is set, so do the
     nodes of a rollout that have begun.
@@ -140,13 +153,13 @@ def pause(call: Call) -> None:
     steering.pause(call.store, call.operator, call.plan, call.body.get("why"), at_once=at_once)
 
 
-@change("POST /v2/plans/{plan}/resume", "plan:run")
+@change("POST /v2/plans/{plan}/resume", "plan:run", "plans.resume")
 def resume(call: Call) -> None:
     """Go on with a plan that was paused, failed, was cancelled, or lost its applier."""
     steering.resume(call.assembly, call.operator, call.plan, call.body.get("why"))
 
 
-@change("POST /v2/plans/{plan}/cancel", "plan:run", schemas.HALT)
+@change("POST /v2/plans/{plan}/cancel", "plan:run", "plans.cancel", schemas.HALT)
 def cancel(call: Call) -> None:
     """Cancel a plan: running actions are aborted or awaited, others never start; unless now is set,
     nodes of a rollout that have begun finish first.
@@ -155,14 +168,14 @@ def cancel(call: Call) -> None:
     steering.cancel(call.assembly, call.operator, call.plan, call.body.get("why"), at_once=at_once)
 
 
-@change("POST /v2/plans/{plan}/limits", "plan:run", schemas.LIMITS_WANTED)
+@change("POST /v2/plans/{plan}/limits", "plan:run", "plans.set_limits", schemas.LIMITS)
 def set_limits(call: Call) -> None:
     """Change limits of a running plan, for actions that start from now on."""
     limits, why = call.body["limits"], call.body.get("why")
     steering.set_limits(call.assembly, call.operator, call.plan, limits, why)
 
 
-@change("POST /v2/plans/{plan}/undelete", "plan:delete")
+@change("POST /v2/plans/{plan}/undelete", "plan:delete", "plans.undelete")
 def undelete(call: Call) -> None:
     """Bring a removed plan back, with the state that it had; its whole uuid is needed."""
     removal.undelete(call.store, call.operator, call.plan, call.body.get("why"))
@@ -171,6 +184,7 @@ def undelete(call: Call) -> None:
 @Operation(
     "POST /v2/plans/{plan}/rollback",
     "plan:run",
+    "plans.roll_back",
     body=schemas.mapping({}),
     if_match=True,
     status=201,
@@ -213,6 +227,8 @@ def _filters(query: Mapping[str, Any]) -> PlanFilters:
         raise InvalidInput(mistakes)
     return PlanFilters(
         state=PlanState(query["state"]) if "state" in query else None,
+        name=query.get("name"),
+        search=query.get("search"),
         planner=query.get("planner"),
         creator=query.get("creator"),
         since=times.get("since"),

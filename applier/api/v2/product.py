@@ -11,7 +11,8 @@ from typing import Any
 from applier.api.endpoints import Call
 from applier.api.errors import Problem
 from applier.api.v2 import schemas
-from applier.api.v2.operation import Operation, moment, show_new
+from applier.api.v2.answers import show_new
+from applier.api.v2.operation import Operation, moment
 from applier.api.v2.plans import require_allowed
 from applier.notifications.schema import SCHEMA as EVENT
 from applier.operations import archiving, removal
@@ -21,22 +22,11 @@ from planner.errors import PlannerError, accepted
 from planner.making import registry, saved
 
 _RULE = "record:administer"
-_DURATION = schemas.mapping(
-    {
-        "action_type": schemas.TEXT,
-        "size": schemas.TEXT_OR_NONE,
-        "node": schemas.TEXT_OR_NONE,
-        "samples": schemas.COUNT,
-        "imported": schemas.COUNT,
-        "median_s": schemas.NUMBER,
-        "nine_in_ten_s": schemas.NUMBER,
-    }
-)
 #: The number of deleted plans after which a purge begins no further transaction, and answers.
 PURGED = 1000
 
 
-@Operation("GET /v2/plans/{plan}/export", _RULE, answer={"type": "object"})
+@Operation("GET /v2/plans/{plan}/export", _RULE, "plans.export", answer={"type": "object"})
 def exported_plan(call: Call) -> Any:
     """Return a plan that nobody runs with its attempts, requests, history and all parameters, for
     POST /v2/imports elsewhere.
@@ -44,7 +34,9 @@ def exported_plan(call: Call) -> Any:
     return archiving.exported(call.store, call.store.find_plan(call.names["plan"]))
 
 
-@Operation("POST /v2/imports", _RULE, takes_document=True, status=201, answer=schemas.PLAN)
+@Operation(
+    "POST /v2/imports", _RULE, "plans.import", takes_document=True, status=201, answer=schemas.PLAN
+)
 def imported_plan(call: Call) -> None:
     """Import a plan that was exported, with its attempts, requests and history."""
     made = archiving.import_from(
@@ -53,18 +45,24 @@ def imported_plan(call: Call) -> None:
     show_new(call, made)
 
 
-@Operation("GET /v2/durations", "plan:read", answer=schemas.list_of("durations", _DURATION))
+@Operation(
+    "GET /v2/durations",
+    "plan:read",
+    "durations.list",
+    answer=schemas.list_of("duration", schemas.DURATION),
+)
 def durations(call: Call) -> dict[str, Any]:
     """List how long actions took, by type, size and node: what forecasts expect."""
     found = recorded.listed(call.store, list(call.assembly.action_types))
-    return {"durations": [known._asdict() for known in found]}
+    return {"items": [known._asdict() for known in found]}
 
 
 @Operation(
     "POST /v2/durations",
     _RULE,
+    "durations.import",
     takes_document=True,
-    answer=schemas.mapping({"messages": schemas.LINES}),
+    answer=schemas.TOLD,
 )
 def imported_durations(call: Call) -> dict[str, Any]:
     """Let forecasts use durations of another record. They replace those imported before for the
@@ -74,7 +72,7 @@ def imported_durations(call: Call) -> dict[str, Any]:
     return {"messages": call.told}
 
 
-@Operation("GET /v2/durations/export", "plan:read", answer=recorded.SCHEMA)
+@Operation("GET /v2/durations/export", "plan:read", "durations.export", answer=recorded.SCHEMA)
 def exported_durations(call: Call) -> Any:
     """Return the durations that were measured here, for POST /v2/durations elsewhere."""
     return recorded.exported(call.store, list(call.assembly.action_types))
@@ -83,8 +81,11 @@ def exported_durations(call: Call) -> Any:
 @Operation(
     "POST /v2/purge",
     _RULE,
-    body=schemas.mapping({"before": schemas.TIME}),
-    answer=schemas.mapping({"more": schemas.FLAG, "messages": schemas.LINES}),
+    "plans.purge",
+    body=schemas.component("purge_before", schemas.mapping({"before": schemas.TIME})),
+    answer=schemas.component(
+        "purged", schemas.mapping({"more": schemas.FLAG, "messages": schemas.LINES})
+    ),
 )
 def purge(call: Call) -> dict[str, Any]:
     """Delete for good the plans that ended or were removed before a time, oldest first. After about
@@ -95,33 +96,21 @@ def purge(call: Call) -> dict[str, Any]:
     return {"more": not done, "messages": call.told}
 
 
-_PLUGIN = schemas.mapping({"name": schemas.TEXT, "summary": schemas.TEXT})
-_PLANNER = schemas.mapping(
-    {"name": schemas.TEXT, "kind": schemas.TEXT_OR_NONE, "summary": schemas.TEXT}
+_PLUGIN = schemas.component(
+    "action_type", schemas.mapping({"name": schemas.TEXT, "summary": schemas.TEXT})
 )
-_WORKER = schemas.mapping(
-    {
-        "name": schemas.TEXT,
-        "host": schemas.TEXT,
-        "pid": {"type": "integer"},
-        "user": schemas.TEXT,
-        "version": schemas.TEXT,
-        "cloud": schemas.TEXT_OR_NONE,
-        "queues": schemas.LINES,
-        "types": schemas.LINES,
-        "places": schemas.COUNT,
-        "running": schemas.COUNT,
-        "draining": schemas.FLAG,
-        "started_at": schemas.MOMENT,
-        "silent_s": schemas.NUMBER,
-    }
+_PLANNER = schemas.component(
+    "planner",
+    schemas.mapping({"name": schemas.TEXT, "kind": schemas.TEXT_OR_NONE, "summary": schemas.TEXT}),
 )
 
 
-@Operation("GET /v2/planners", "product:read", answer=schemas.list_of("planners", _PLANNER))
+@Operation(
+    "GET /v2/planners", "product:read", "planners.list", answer=schemas.list_of("planner", _PLANNER)
+)
 def planners(_call: Call) -> dict[str, Any]:
     """List the installed planners, and the kind of document that each reads."""
-    return {"planners": [_planner(name) for name in registry.names(registry.PLANNERS)]}
+    return {"items": [_planner(name) for name in registry.names(registry.PLANNERS)]}
 
 
 def _planner(name: str) -> dict[str, Any]:
@@ -136,7 +125,12 @@ def _summary(plugin: type) -> str:
     return (inspect.getdoc(plugin) or "").partition("\n")[0]
 
 
-@Operation("GET /v2/action-types", "product:read", answer=schemas.list_of("action_types", _PLUGIN))
+@Operation(
+    "GET /v2/action-types",
+    "product:read",
+    "action_types.list",
+    answer=schemas.list_of("action_type", _PLUGIN),
+)
 def action_types(call: Call) -> dict[str, Any]:
     """List the installed action types; /v2/schemas has their parameters."""
     found, types = [], call.assembly.action_types
@@ -146,13 +140,17 @@ def action_types(call: Call) -> dict[str, Any]:
         except PlannerError as reason:
             summary = str(reason)
         found.append({"name": name, "summary": summary})
-    return {"action_types": found}
+    return {"items": found}
 
 
 @Operation(
     "GET /v2/schemas",
     "product:read",
-    answer=schemas.mapping({"documents": schemas.LINES, "action_types": schemas.LINES}),
+    "schemas.list",
+    answer=schemas.component(
+        "schema_names",
+        schemas.mapping({"documents": schemas.LINES, "action_types": schemas.LINES}),
+    ),
 )
 def schema_names(call: Call) -> dict[str, Any]:
     """List the names of JSON Schemas: of documents, and of action types."""
@@ -163,6 +161,7 @@ def schema_names(call: Call) -> dict[str, Any]:
 @Operation(
     "GET /v2/schemas/{name}",
     "product:read",
+    "schemas.get",
     media="application/schema+json",
     answer={"type": "object"},
 )
@@ -190,26 +189,39 @@ def _documents() -> dict[str, Mapping[str, Any]]:
     return found
 
 
-@Operation("GET /v2/services", "service:read", answer=schemas.list_of("services", schemas.SERVICE))
+@Operation(
+    "GET /v2/services",
+    "service:read",
+    "services.list",
+    answer=schemas.list_of("service", schemas.SERVICE),
+)
 def services(call: Call) -> dict[str, Any]:
     """List the applier services that use this record, latest heartbeat first."""
     found = call.store.services()
-    return {"services": [schemas.fields_of(one, schemas.SERVICE) for one in found]}
+    return {"items": [schemas.as_json(one) for one in found]}
 
 
-@Operation("GET /v2/workers", "service:read", answer=schemas.list_of("workers", _WORKER))
+@Operation(
+    "GET /v2/workers",
+    "service:read",
+    "workers.list",
+    answer=schemas.list_of("worker", schemas.WORKER),
+)
 def workers(call: Call) -> dict[str, Any]:
     """List the workers that use this record, by name; silent_s is how many seconds ago each was
     heard of.
     """
-    return {"workers": [schemas.as_json(worker) for worker in call.store.workers()]}
+    return {"items": [schemas.as_json(worker) for worker in call.store.workers()]}
 
 
 @Operation(
     "POST /v2/workers/{worker}/drain",
     "worker:drain",
+    "workers.drain",
     body=schemas.mapping({}),
-    answer=schemas.mapping({"worker": _WORKER, "messages": schemas.LINES}),
+    answer=schemas.component(
+        "drained_worker", schemas.mapping({"worker": schemas.WORKER, "messages": schemas.LINES})
+    ),
 )
 def drain(call: Call) -> dict[str, Any]:
     """Tell a worker to take no more jobs; it ends when it has none. A repeated request changes

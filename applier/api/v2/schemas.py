@@ -1,32 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schemas of requests and responses, besides those of documents and plans."""
+"""The JSON Schemas of requests and responses, besides those of documents.
+
+Those in :data:`COMPONENTS` have a name in the description of the API, and in the clients that are
+made of it. Elsewhere they stand as they are, without references.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
+from applier.contracts import Approval, HistoryEntry, Request
+from applier.notifications.schema import SCHEMA as EVENTS
 from applier.operations.creation import POLICIES
-from planner.plan.states import ActionState, PlanState
+from applier.operations.durations import Known
+from applier.store import Attempt, PlanSummary
+from applier.store import Service as ServiceEntry
+from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.worker_jobs import Worker
+from planner.making import saved
+from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from planner.schemas import ranges
 
-Result = TypeVar("Result")
 Schema = Mapping[str, Any]
 
 TEXT: Schema = {"type": "string"}
 TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
 NUMBER: Schema = {"type": "number"}
+INTEGER: Schema = {"type": "integer"}
 WHOLE: Schema = {"type": "integer", "minimum": 1, "maximum": ranges.MOST}
 FLAG: Schema = {"type": "boolean"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 MOMENT: Schema = {"type": ["string", "null"], "format": "date-time"}
 WHY: Schema = {"type": "string", "minLength": 1, "maxLength": 2000}
 LINES: Schema = {"type": "array", "items": TEXT}
-PLAN_STATE: Schema = {"type": "string", "enum": [str(state) for state in PlanState]}
-ACTION_STATE: Schema = {"type": "string", "enum": [str(state) for state in ActionState]}
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
 COUNT: Schema = {"type": "integer", "minimum": 0}
+
+#: The schemas with a name of their own.
+COMPONENTS: dict[str, Schema] = {}
+
+
+def component(name: str, schema: Schema) -> Schema:
+    """Return a schema, which has this name in the description."""
+    COMPONENTS[name] = schema
+    return schema
 
 
 def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
@@ -40,86 +60,182 @@ def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
 
 
 def list_of(name: str, item: Schema, **more: Schema) -> Schema:
-    """Return the schema of a response with a list, which may have the URL of its next page."""
-    return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT)
+    """Return the schema of a response with ``items``, which may have the URL of its next page."""
+    required = {"items": {"type": "array", "items": item}, **more}
+    return component(f"{name}_list", mapping(required, next=TEXT))
 
 
-def fields_of(value: Any, schema: Schema) -> dict[str, Any]:
-    """Return the fields of a value that the schema of a mapping names, as JSON types."""
-    return {name: as_json(getattr(value, name)) for name in schema["properties"]}
+def or_none(schema: Schema) -> Schema:
+    """Return the schema of a value that may be null."""
+    if schema.keys() & {"enum", "properties"}:
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
 
 
-def as_json(value: Any) -> Any:
-    """Return times, mappings and named tuples as JSON types, and any other value as it is."""
+def only_uuid_required(schema: Schema) -> Schema:
+    """Return the schema of a mapping of which a request chooses ``fields``."""
+    return {**schema, "required": ["uuid"]}
+
+
+def fields_of(schema: Schema) -> Schema:
+    """Return the schema of the query parameter ``fields`` of a list with such items."""
+    return {
+        "type": "array",
+        "items": {"type": "string", "enum": sorted(schema["properties"])},
+        "description": "The fields that each item has, besides uuid; all without this parameter.",
+    }
+
+
+def chosen(schema: Schema, fields: Iterable[str] | None) -> Schema:
+    """Return the part of the schema of a mapping that the query parameter ``fields`` asks for."""
+    if fields is None:
+        return schema
+    return {"properties": {name: schema["properties"][name] for name in ("uuid", *fields)}}
+
+
+def as_json(value: Any, schema: Schema | None = None) -> Any:
+    """Return times, mappings and named tuples as JSON types, and any other value as it is.
+
+    Of a named tuple, ``schema`` names the fields.
+    """
     if isinstance(value, datetime):
         return value.isoformat()
-    if hasattr(value, "_asdict"):
+    if schema is not None:
+        value = {name: getattr(value, name) for name in schema["properties"]}
+    elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
         return {name: as_json(part) for name, part in value.items()}
     return value
 
 
-REASON = mapping({}, why=WHY)
-HALT = mapping({}, why=WHY, now=FLAG)
-REASON_NEEDED = mapping({"why": WHY})
-START = mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG, why=WHY)
-SETTLE = mapping({"state": {"enum": ["SUCCEEDED", "FAILED"]}, "why": WHY})
-LIMITS = mapping({"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}})
-LIMITS_WANTED = {**LIMITS, "properties": {**LIMITS["properties"], "why": WHY}}
+PLAN_STATE = component("plan_state", {"type": "string", "enum": list(map(str, PlanState))})
+ACTION_STATE = component("action_state", {"type": "string", "enum": list(map(str, ActionState))})
+OUTCOME = component("outcome", {"type": "string", "enum": list(map(str, Outcome))})
+STATE_REASON = component("state_reason", {"type": "string", "enum": list(map(str, StateReason))})
+#: The schema for each type of a field.
+_OF_TYPES: dict[Any, Schema] = {
+    str: TEXT,
+    int: INTEGER,
+    float: NUMBER,
+    bool: FLAG,
+    datetime: TIME,
+    PlanState: PLAN_STATE,
+    ActionState: ACTION_STATE,
+    Outcome: OUTCOME,
+}
+
+
+def of_type(kind: Any) -> Schema:
+    """Return the schema of the JSON of a type: of a value, a sequence, a mapping, or None.
+
+    >>> of_type(Sequence[int | None])
+    {'type': 'array', 'items': {'type': ['integer', 'null']}}
+    """
+    if kind in _OF_TYPES:
+        return _OF_TYPES[kind]
+    inner = get_args(kind)
+    if NoneType in inner:
+        (one,) = (other for other in inner if other is not NoneType)
+        return or_none(of_type(one))
+    if get_origin(kind) is Sequence:
+        return {"type": "array", "items": of_type(inner[0])}
+    return {"type": "object", "additionalProperties": of_type(inner[1])}
+
+
+def of_tuple(name: str, kind: Any, without: Iterable[str] = (), **more: Schema) -> Schema:
+    """Return the schema of a named tuple as JSON, as a component; ``more`` has other fields."""
+    hints = get_type_hints(kind)
+    fields = {
+        field: of_type(hints[field]) for field in kind._fields if field not in {*without, *more}
+    }
+    made = component(name, mapping({**fields, **more}))
+    _OF_TYPES.setdefault(kind, made)
+    return made
+
+
+#: A document, whose kind has a schema of its own at /v2/schemas.
+DOCUMENT = component("document", {"type": "object"})
+REASON = component("reason", mapping({}, why=WHY))
+HALT = component("halt", mapping({}, why=WHY, now=FLAG))
+REASON_NEEDED = component("needed_reason", mapping({"why": WHY}))
+START = component("start", mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG, why=WHY))
+_SETTLED: Schema = {"type": "string", "enum": ["SUCCEEDED", "FAILED"]}
+SETTLE = component("settlement", mapping({"state": _SETTLED, "why": WHY}))
+LIMITS = component(
+    "limits",
+    mapping(
+        {"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}}, why=WHY
+    ),
+)
 
 #: The response to a change: the state that the plan has now, and the messages.
-DONE = mapping({"uuid": TEXT, "state": PLAN_STATE, "messages": LINES})
-SUMMARY = mapping(
+DONE = component("change", mapping({"uuid": TEXT, "state": PLAN_STATE, "messages": LINES}))
+TOLD = component("messages", mapping({"messages": LINES}))
+SUMMARY = of_tuple("plan_summary", PlanSummary, ["digest"])
+ATTEMPT = of_tuple("attempt", Attempt, ["worker", "left_in"])
+REQUEST = of_tuple("request", Request)
+ENTRY = of_tuple("history_entry", HistoryEntry, ["once", "after"])
+SERVICE = of_tuple("service", ServiceEntry)
+WORKER = of_tuple("worker", Worker)
+DURATION = of_tuple("duration", Known)
+APPROVAL = of_tuple("approval", Approval, ["content"], counts=FLAG)
+TROUBLE = of_tuple("trouble", Trouble)
+SUBSCRIPTION = of_tuple("subscription", Subscription, ["holder", "beats"], waiting=COUNT)
+EVENT = component(
+    "event",
     {
-        "uuid": TEXT,
-        "name": TEXT_OR_NONE,
-        "planner": TEXT,
-        "state": {"enum": [*PLAN_STATE["enum"], None]},
-        "created_at": MOMENT,
-        "updated_at": MOMENT,
-        "cloud": TEXT_OR_NONE,
-        "creator": TEXT_OR_NONE,
-        "actions": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "start_at": MOMENT,
-        "damage": TEXT_OR_NONE,
-    }
+        "oneOf": [
+            component(one["properties"]["type"]["const"].replace(".", "_") + "_event", one)
+            for one in EVENTS["oneOf"]
+        ]
+    },
 )
-PLAN: Schema = {"$ref": "#/components/schemas/plan"}
-ACTION: Schema = {"$ref": "#/components/schemas/plan/properties/actions/items"}
-ATTEMPT = mapping(
-    {
-        "number": {"type": "integer"},
-        "state": {"enum": [*ACTION_STATE["enum"], None]},
-        "outcome": TEXT_OR_NONE,
-        "started_at": MOMENT,
-        "ended_at": MOMENT,
-        "message": TEXT_OR_NONE,
-        "output": TEXT_OR_NONE,
-    }
+DEAD_EVENT = of_tuple("dead_event", DeadEvent, event=EVENT)
+
+
+def _shown(schema: Schema, optional: Iterable[str], **properties: Schema) -> Schema:
+    """Return the schema of a plan or an action as it is shown: almost all fields are there."""
+    known = {**schema["properties"], **properties}
+    known.pop("limits_now", None)
+    return mapping(
+        {name: one for name, one in known.items() if name not in optional},
+        **{name: known[name] for name in optional},
+    )
+
+
+ACTION = component(
+    "action",
+    _shown(
+        saved.ACTION,
+        ("blocked_by", "places", "state_reason"),
+        state=ACTION_STATE,
+        outcome=or_none(OUTCOME),
+        state_reason=STATE_REASON,
+        started_at=MOMENT,
+        ended_at=MOMENT,
+    ),
 )
-REQUEST = mapping(
-    {
-        "number": {"type": "integer"},
-        "verb": TEXT,
-        "who": TEXT,
-        "why": TEXT_OR_NONE,
-        "action": TEXT_OR_NONE,
-        "limits": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "created_at": MOMENT,
-    }
+LISTED_ACTION = component("listed_action", only_uuid_required(ACTION))
+LISTED_PLAN = component("listed_plan", only_uuid_required(SUMMARY))
+PLAN = component(
+    "plan",
+    _shown(
+        saved.SCHEMA,
+        ("places", "facts_at", "start_at", "guards"),
+        state=PLAN_STATE,
+        **dict.fromkeys(("created_at", "updated_at", "facts_at", "start_at"), MOMENT),
+        actions={"type": "array", "items": ACTION},
+    ),
 )
-SERVICE = mapping(
-    {
-        "uuid": TEXT,
-        "host": TEXT,
-        "pid": {"type": "integer"},
-        "user": TEXT,
-        "plans": {"type": "integer"},
-        "started_at": MOMENT,
-        "heartbeat_at": MOMENT,
-        "cloud": TEXT,
-    }
+SHOWN_ACTION = component(
+    "shown_action",
+    _shown(
+        ACTION,
+        ("blocked_by", "places", "state_reason"),
+        output=TEXT_OR_NONE,
+        attempts_made={"type": "array", "items": ATTEMPT},
+    ),
 )
 #: Settings of planning in a query, as ``--set`` has them.
 SETTINGS: Schema = {

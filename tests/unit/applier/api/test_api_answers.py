@@ -152,7 +152,7 @@ def test_a_plan_goes_to_another_record_with_its_history(admin, actionplan):
     other = administrators(actionplan)
     made = post(other, "/v2/imports", exported.json)
     assert (made.status_code, made.json["uuid"]) == (201, uuid)
-    verbs = [entry["verb"] for entry in other.simulate_get("/v2/history").json["history"]]
+    verbs = [entry["verb"] for entry in other.simulate_get("/v2/history").json["items"]]
     assert sorted(verbs) == ["create", "import"]
     broken = {**exported.json, "version": "9", "more": 1}
     assert is_problem(post(other, "/v2/imports", broken), 400, "version")
@@ -162,9 +162,9 @@ def test_durations_are_listed_exported_and_imported(admin):
     document = {"durations": [{"action_type": "migrate", "seconds": [60, 90]}]}
     told = post(admin, "/v2/durations", document).json["messages"]
     assert ["2 durations" in text for text in told] == [True]
-    [entry] = admin.simulate_get("/v2/history").json["history"]
+    [entry] = admin.simulate_get("/v2/history").json["items"]
     assert (entry["verb"], "2 durations" in entry["why"]) == ("import", True)
-    [known] = admin.simulate_get("/v2/durations").json["durations"]
+    [known] = admin.simulate_get("/v2/durations").json["items"]
     assert (known["action_type"], known["imported"]) == ("migrate", 2)
     assert admin.simulate_get("/v2/durations/export").json == {"durations": []}
     wrong = post(admin, "/v2/durations", {"durations": [{"action_type": "migrate"}]})

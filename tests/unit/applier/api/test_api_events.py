@@ -16,13 +16,13 @@ from applier.notifications.schema import SCHEMA
 def test_events_are_recorded_from_the_first_request_on(api):
     stored(api)
     first = api.simulate_get("/v2/events").json
-    assert first == {"events": [], "last": 0, "newest": 0}
+    assert first == {"items": [], "last": 0, "newest": 0}
     plan = stored(api)
     found = api.simulate_get("/v2/events", params={"after": 0, "wait_s": 0}).json
-    assert kinds(found["events"]) == [("plan.history", "create"), ("plan.state", "RECOMMENDED")]
-    assert {e["plan"] for e in found["events"]} == {plan}
+    assert kinds(found["items"]) == [("plan.history", "create"), ("plan.state", "RECOMMENDED")]
+    assert {e["plan"] for e in found["items"]} == {plan}
     assert (found["last"], found["newest"]) == (2, 2)
-    for event in found["events"]:
+    for event in found["items"]:
         jsonschema.validate(event, SCHEMA)
     assert api.simulate_get("/v2/schemas/event").json == SCHEMA
 
@@ -36,7 +36,7 @@ def test_pages_follow_each_other_and_a_gap_is_told(actionplan):
     after = 0
     while after < 6:
         page = api.simulate_get("/v2/events", params={"after": after, "limit": 4}).json
-        numbers += [e["number"] for e in page["events"]]
+        numbers += [e["number"] for e in page["items"]]
         after = page["last"]
     assert numbers == [1, 2, 3, 4, 5, 6]
     for query in ("after=-1", "after=x", "wait_s=61", "limit=0", "since=1"):
@@ -57,13 +57,13 @@ def test_subscriptions_are_listed_and_removed(actionplan):
     api = client_of(configured(actionplan))
     api.simulate_get("/v2/events")
     stored(api)
-    [readers] = api.simulate_get("/v2/subscriptions").json["subscriptions"]
+    [readers] = api.simulate_get("/v2/subscriptions").json["items"]
     assert (readers["name"], readers["waiting"], readers["held_back"]) == ("readers", 0, {})
-    assert api.simulate_get("/v2/dead-events").json == {"events": []}
+    assert api.simulate_get("/v2/dead-events").json == {"items": []}
     remove = {"path": "/v2/subscriptions/remove", "headers": JSON}
     refused = api.simulate_post(**remove, body=json.dumps({"name": "readers"}))
     assert refused.status_code == 403  # without authentication, nobody is an admin
     actionplan.good("event", "subscription", "remove", "readers")
-    assert api.simulate_get("/v2/subscriptions").json == {"subscriptions": []}
-    [entry] = api.simulate_get("/v2/history").json["history"][-1:]
+    assert api.simulate_get("/v2/subscriptions").json == {"items": []}
+    [entry] = api.simulate_get("/v2/history").json["items"][-1:]
     assert (entry["verb"], entry["why"]) == ("event subscription remove", "readers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -13,7 +14,6 @@ import schemathesis
 from api_client import HOST, administrators, configured, stored
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -70,17 +70,18 @@ def api(actionplan):
 
 def test_the_description_is_valid_and_every_change_observes_an_idempotency_key(api):
     found = api.simulate_get("/v2/openapi.json").json
-    assert found["openapi"].startswith("3.1")
+    assert found["openapi"] == "3.0.3"
     operations = [(m, o) for of_path in found["paths"].values() for m, o in of_path.items()]
     for method, operation in operations:
         assert operation["summary"].endswith("."), operation
-        for parameter in operation["parameters"]:
-            Draft202012Validator.check_schema(parameter["schema"])
+        [tag] = operation["tags"]
+        assert re.fullmatch(rf"{tag}\.[a-z_]+", operation["operationId"])
         names = {parameter["name"] for parameter in operation["parameters"]}
         assert ("Idempotency-Key" in names) == (method != "get"), operation
     assert sum(method != "get" for method, _ in operations) > 15
     names = [operation["operationId"] for _, operation in operations]
     assert len(names) == len(set(names))
+    assert found["security"] == []
 
 
 @pytest.mark.slow
@@ -98,7 +99,7 @@ def test_answers_are_as_described(api):
                 case.path_parameters |= {k: KNOWN[k] for k in case.path_parameters}
             if case.path == "/v2/events":
                 case.query = {**(case.query or {}), "wait_s": 0}
-            answer = case.call(headers={"Host": HOST})
+            answer = case.call(headers={"Host": HOST, "Accept-Encoding": "identity"})
             case.validate_response(answer, checks=list(CHECKS))
 
         check()

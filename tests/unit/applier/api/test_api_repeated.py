@@ -68,7 +68,7 @@ def at_once(actionplan: CommandLine, path: str, body: Any = None, **headers: str
 
 def verbs(api: TestClient, plan: str) -> list[str]:
     """Return what the history of a plan has."""
-    history = api.simulate_get(f"/v2/plans/{plan}/history").json["history"]
+    history = api.simulate_get(f"/v2/plans/{plan}/history").json["items"]
     return [entry["verb"] for entry in history]
 
 
@@ -108,7 +108,7 @@ def _steer_at_once(actionplan: CommandLine, api: TestClient, uuid: str) -> None:
         assert (again.status_code, again.json) == (200, given[0])
         expected.append(verb)
         assert verbs(api, uuid) == expected
-    assert len(api.simulate_get(f"/v2/plans/{uuid}/approvals").json["approvals"]) == 1
+    assert len(api.simulate_get(f"/v2/plans/{uuid}/approvals").json["items"]) == 1
 
 
 @pytest.mark.usefixtures("record")

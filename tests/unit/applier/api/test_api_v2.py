@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -44,7 +45,7 @@ def test_a_plan_of_a_document_is_stored_once_and_shown_whole(api, actionplan):
     path = f"/v2/plans/{uuid}/actions?limit=149"
     while path:
         page = api.simulate_get(path).json
-        seen += [action["name"] for action in page["actions"]]
+        seen += [action["name"] for action in page["items"]]
         path = page.get("next", "").partition(HOST)[2]
     assert seen == names
 
@@ -57,7 +58,7 @@ def test_a_document_may_be_yaml_and_options_go_into_the_query(api):
     assert made.status_code == 200
     assert [action["parents"] for action in made.json["actions"]] == [[], []]
     assert made.json["on_failure"] == "pause"
-    assert api.simulate_get("/v2/plans").json == {"plans": [], "total": 0}
+    assert api.simulate_get("/v2/plans").json == {"items": [], "total": 0}
 
 
 def test_mistakes_have_their_places_and_are_told_at_once(api):
@@ -85,7 +86,7 @@ def test_who_asked_and_why_is_on_record(api):
     shown = api.simulate_get(f"/v2/plans/{uuid}/actions/second").json
     assert shown["status_message"] == "skipped by anonymous: by hand"
     post(api, f"/v2/plans/{uuid}/start", {"why": "now"})
-    changes = api.simulate_get(f"/v2/plans/{uuid}/history").json["history"]
+    changes = api.simulate_get(f"/v2/plans/{uuid}/history").json["items"]
     assert [(c["verb"], c["who"], c["why"]) for c in changes] == [
         ("create", "anonymous", "fans"),
         ("skip", "anonymous", "by hand"),
@@ -93,7 +94,7 @@ def test_who_asked_and_why_is_on_record(api):
     ]
     assert changes[1]["request_id"] == done.headers["x-openstack-request-id"]
     rest = api.simulate_get("/v2/history", params={"after": changes[0]["number"]}).json
-    assert rest == {"history": changes[1:]}
+    assert rest == {"items": changes[1:]}
 
 
 def test_a_whole_life(api, actionplan):
@@ -108,7 +109,7 @@ def test_a_whole_life(api, actionplan):
     assert is_problem(undo, 409, "nothing that it did can be undone")
     assert is_problem(post(api, f"/v2/plans/{uuid}/cancel"), 409, "nothing is left to cancel")
     assert api.simulate_delete(f"/v2/plans/{uuid}").status_code == 204
-    assert api.simulate_get("/v2/plans").json["plans"] == []
+    assert api.simulate_get("/v2/plans").json["items"] == []
     assert api.simulate_get("/v2/plans", params={"state": "DELETED"}).json["total"] == 1
     back = post(api, f"/v2/plans/{uuid}/undelete", {"why": "too early"})
     assert (back.status_code, back.json["state"]) == (200, "SUCCEEDED")
@@ -117,14 +118,14 @@ def test_a_whole_life(api, actionplan):
 
 def test_plans_are_filtered_and_counted_as_far_as_is_said(api, monkeypatch):
     uuid = stored(api)
-    (plan,) = api.simulate_get("/v2/plans").json["plans"]
+    (plan,) = api.simulate_get("/v2/plans").json["items"]
     creator, made = plan["creator"], plan["created_at"]
     assert creator
 
     def listed(**query: str) -> list[str]:
         found = api.simulate_get("/v2/plans", params=query).json
-        assert found["total"] == len(found["plans"])
-        return [plan["uuid"] for plan in found["plans"]]
+        assert found["total"] == len(found["items"])
+        return [plan["uuid"] for plan in found["items"]]
 
     assert listed(planner="weight", creator=creator, since=made) == [uuid]
     for _ in range(3):
@@ -133,7 +134,7 @@ def test_plans_are_filtered_and_counted_as_far_as_is_said(api, monkeypatch):
         patched.setattr(plans, "COUNTED", 3)
         for limit in (1, 2, 3, 9):
             found = api.simulate_get("/v2/plans", params={"limit": str(limit)}).json
-            assert (len(found["plans"]), found["total"]) == (min(limit, 4), 3), limit
+            assert (len(found["items"]), found["total"]) == (min(limit, 4), 3), limit
     assert listed(creator="nobody") == listed(until=made) == listed(planner="events") == []
     wrong = api.simulate_get("/v2/plans", params={"since": "soon", "until": "2026-02-30T00:00:00Z"})
     assert is_problem(wrong, 400, "")
@@ -141,6 +142,86 @@ def test_plans_are_filtered_and_counted_as_far_as_is_said(api, monkeypatch):
         "query since",
         "query until",
     }
+
+
+def test_a_list_has_pages_filters_and_chosen_fields(api):
+    names = ["night", "Nightly", "noon", "noon", "noon"]
+    uuids = [stored(api, {**DOCUMENT, "name": name}) for name in names][::-1]
+
+    def pages(path: str) -> list[dict[str, Any]]:
+        found = []
+        while path:
+            page = api.simulate_get(path).json
+            assert page.get("total") in (None, len(names))
+            found += page["items"]
+            path = page.get("next", "").partition(HOST)[2]
+        return found
+
+    assert [plan["uuid"] for plan in pages("/v2/plans?limit=2&creator=anonymous")] == uuids
+    fields = pages("/v2/plans?limit=2&fields=name,state&fields=planner")
+    assert fields[0].keys() == {"uuid", "name", "state", "planner"}
+    for query, found in (
+        ("name=noon", 3),
+        ("search=NIGHT", 2),
+        ("name=nigh", 0),
+        ("search=%25", 0),
+    ):
+        assert api.simulate_get(f"/v2/plans?{query}").json["total"] == found, query
+    removed = f"/v2/plans/{uuids[0]}"
+    assert api.simulate_delete(removed).status_code == 204
+    rest = api.simulate_get("/v2/plans", params={"after": uuids[0], "limit": "1"}).json
+    assert [plan["uuid"] for plan in rest["items"]] == [uuids[1]]
+    for wrong, said in (("after=x", "no plan 'x'"), ("fields=nam", "name")):
+        assert is_problem(api.simulate_get(f"/v2/plans?{wrong}"), 400, said)
+    actions = api.simulate_get(f"/v2/plans/{uuids[1]}/actions?fields=name&limit=1").json
+    assert actions["items"][0].keys() == {"uuid", "name"}
+    for path, changes in (("/v2/history", 6), (f"{removed}/history", 2)):
+        seen, numbers = f"{path}?limit=1", []
+        while seen:
+            page = api.simulate_get(seen).json
+            numbers += [entry["number"] for entry in page["items"]]
+            seen = page.get("next", "").partition(HOST)[2]
+        assert numbers == sorted(numbers, reverse=True)
+        assert len(numbers) == changes
+
+
+def test_no_list_of_plans_loads_one(api, monkeypatch):
+    for _ in range(3):
+        stored(api)
+    for load in ("load_plan", "plan_heads"):
+        monkeypatch.setattr(f"applier.storage.sql.SqlStore.{load}", None)
+    assert len(api.simulate_get("/v2/plans?limit=2").json["items"]) == 2
+
+
+def test_every_answer_has_a_tag_and_large_ones_are_compressed(actionplan):
+    api = administrators(actionplan)
+    names = [f"a{i}" for i in range(101)]
+    uuid = stored(api, {"actions": [{"name": n, "action_type": "nop"} for n in names]})
+    described = api.simulate_get("/v2/openapi.json").json["paths"]
+    values = {"plan": uuid, "new": uuid, "action": "a1", "name": "migrate"}
+    for path in (path.format(**values) for path, methods in described.items() if "get" in methods):
+        plain = api.simulate_get(path)
+        assert plain.status_code == 200, plain.text
+        tag = plain.headers["etag"]
+        if path.endswith(("report.html", "rehearsal")):
+            continue  # one says when it was made, the other takes long
+        same = api.simulate_get(path, headers={"If-None-Match": tag})
+        assert (same.status_code, same.text, same.headers["etag"]) == (304, "", tag), path
+        packed = api.simulate_get(path, headers={"Accept-Encoding": "gzip"})
+        assert packed.headers["vary"] == "Accept-Encoding"
+        if len(plain.content) < 1000:
+            assert "content-encoding" not in packed.headers
+        else:
+            assert packed.headers["content-encoding"] == "gzip", path
+            assert len(packed.content) < len(plain.content) / 2
+        whole = packed.content
+        if "content-encoding" in packed.headers:
+            whole = gzip.decompress(whole)
+        assert whole == plain.content, path
+        head = api.simulate_head(path, headers={"Accept-Encoding": "gzip"})
+        assert (head.content, head.headers["etag"]) == (b"", tag)
+    started = post(api, f"/v2/plans/{uuid}/start")
+    assert started.headers["etag"] == api.simulate_get(f"/v2/plans/{uuid}").headers["etag"]
 
 
 def test_only_the_present_strong_tag_of_a_plan_matches(api):
@@ -223,15 +304,15 @@ def test_pictures_forecasts_differences_and_reasons(api):
 
 
 def test_what_is_installed_is_listed(api):
-    planners = {p["name"]: p["kind"] for p in api.simulate_get("/v2/planners").json["planners"]}
+    planners = {p["name"]: p["kind"] for p in api.simulate_get("/v2/planners").json["items"]}
     assert planners["rolling_update"] == "rolling_update"
-    types = [t["name"] for t in api.simulate_get("/v2/action-types").json["action_types"]]
+    types = [t["name"] for t in api.simulate_get("/v2/action-types").json["items"]]
     assert "migrate" in types
     known = api.simulate_get("/v2/schemas").json
     assert {"plan", "solution"} <= set(known["documents"])
     assert api.simulate_get("/v2/schemas/migrate").json["type"] == "object"
     assert is_problem(api.simulate_get("/v2/schemas/migrat"), 404, "did you mean 'migrate'?")
-    assert api.simulate_get("/v2/services").json == {"services": []}
+    assert api.simulate_get("/v2/services").json == {"items": []}
 
 
 def test_what_is_not_there_or_may_not_be_done_is_a_problem(api):
@@ -260,7 +341,7 @@ def test_a_plan_is_approved_before_it_is_started(api):
     done = post(api, f"{path}/approve", {"why": "looked at"})
     assert (done.status_code, done.json["state"]) == (200, "RECOMMENDED")
     found = api.simulate_get(f"{path}/approvals").json
-    [approval] = found.pop("approvals")
+    [approval] = found.pop("items")
     assert found == {"needed": 1, "by_another": False, "max_age_s": None, "missing": None}
     assert (approval["why"], approval["counts"]) == ("looked at", True)
     assert post(api, f"{path}/start").json["state"] == "PENDING"
