@@ -44,6 +44,15 @@ TESTS = {
     "applier/workers": "tests/unit/applier/workers tests/contract/test_executors.py"
     " tests/unit/applier/configuration",
     "applier/rehearsal": "tests/unit/applier/rehearsal",
+    "applier/operations": "tests/unit/applier/operations tests/unit/applier/guarding"
+    " tests/unit/applier/rehearsal tests/unit/applier/api tests/unit/applier/cli",
+    "applier/service": "tests/unit/applier/service tests/unit/applier/run tests/unit/applier/cli",
+    "applier/api": "tests/unit/applier/api",
+    # The rest of what runs inside Watcher is tried there, by tests/watcher.
+    **dict.fromkeys(
+        (f"applier/watcher/{it}" for it in ("engine_options", "plans", "states")),
+        "tests/unit/applier/watcher",
+    ),
     "planner/planners/deployment": "tests/unit/planner/planners/test_deployment.py"
     " tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/unit/planner/test_deployment_graphs.py tests/property/test_deployments.py"

@@ -37,7 +37,7 @@ WRONG: dict[str, list[Any]] = {
     "plan.on_failure": NOT_WORDS,
     "plan.deleted_from": NOT_WORDS,
     "plan.limits": [*NOT_JSON, *NOT_LIMITS],
-    "plan.guards": [*NOT_JSON, "[]"],
+    "plan.guards": [*NOT_JSON, "[]", '{"windows": [5]}', '{"extent": 5}'],
     "plan.places": [*NOT_JSON, "[]", '{"a": 1}', '{"a": {"keep": 1}}'],
     "plan.overview": [*NOT_JSON, "{}", "[]", OVERVIEW.replace("1", '"1"'), f"[{OVERVIEW}]"],
     "plan.warnings": [*NOT_JSON, *NOT_TEXT_LISTS],

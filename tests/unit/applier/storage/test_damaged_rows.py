@@ -108,18 +108,13 @@ class Damage(NamedTuple):
 
 EVERYWHERE = [
     Damage("request", "limits", "'{'", "request 2 is damaged: limits '{' is not JSON"),
-    Damage("request", "limits", "'[]'", "request 2 is damaged: limits '[]' is not limits"),
     Damage("attempt", "state", "'GONE'", "state 'GONE' is none of", "id"),
-    Damage("attempt", "outcome", "'fine'", "outcome 'fine' is none of", "id"),
     Damage("event", "data", "'{'", "is damaged: data '{' is not JSON"),
-    Damage("event", "data", "'[1]'", "is damaged: data '[1]' is not a mapping"),
     Damage("event", "data", "'{}'", "is damaged: its verb None has another form"),
     Damage("subscription", "held_back", "'x'", "held_back 'x' is not JSON", "name"),
-    Damage("subscription", "held_back", "'[]'", "held_back '[]' is not a mapping", "name"),
     Damage("subscription", "away", "'{}'", "the subscription readers is damaged: 'since'", "name"),
     Damage("service", "pid", "-3", "bob is damaged: pid -3 is not the number", "uuid"),
     Damage("worker", "queues", "'{'", "worker bob is damaged: queues '{' is not JSON", "name"),
-    Damage("worker", "types", "'[1]'", "worker bob is damaged: types '[1]' is not", "name"),
 ]
 
 
@@ -147,7 +142,7 @@ ONLY_SQLITE = [
         )
         for table, column, key in (
             *(("history", "who", "number"), ("request", "why", "number")),
-            *(("attempt", "message", "id"), ("attempt", "output", "id")),
+            ("attempt", "output", "id"),
             *(("event", "type", "number"), ("subscription", "holder", "name")),
             *(("service", "host", "uuid"), ("worker", "user", "name")),
         )
@@ -157,8 +152,6 @@ ONLY_SQLITE = [
         for table, key in (("service", "uuid"), ("worker", "name"), ("subscription", "name"))
     ),
     Damage("service", "pid", "'many'", "pid 'many' is not the number of a process", "uuid"),
-    Damage("attempt", "number", "'many'", "number 'many' is not a whole number", "id"),
-    Damage("worker", "places", "1.5", "places 1.5 is not a whole number", "name"),
 ]
 
 
@@ -244,16 +237,11 @@ OF_A_PLAN = [
     ("plan", "claimant_host", "NULL", "claimant_host is missing"),
     ("plan", "heartbeat_interval_s", "-5", "heartbeat_interval_s -5.0"),
     ("plan", "claimed_at", "'x'", "claimed_at 'x' is not a time"),
-    ("plan", "created_at", "17", "created_at 17 is not a time"),
     ("plan", "requests", "'many'", "requests 'many'"),
     ("plan", "name", "x'ff'", "name b'\\xff' is not a text"),
     ("plan", "name", "CAST(x'ff41' AS TEXT)", "is not UTF-8"),
-    ("plan", "warnings", "'[1]'", "warnings"),
-    ("plan", "tolerances", """'[{"x": 1}]'""", "tolerances"),
     ("plan", "guards", """'{"windows": [5]}'""", "guards"),
-    ("plan", "guards", """'{"extent": 5}'""", "guards"),
     ("action", "input_parameters", f"'{DEEP}'", "input_parameters"),
-    ("action", "description", "x'ff'", "description"),
     ("action_state", "status_message", "x'ff'", "status_message"),
 ]
 
