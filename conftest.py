@@ -14,7 +14,7 @@ import pytest
 
 HERE = Path(__file__).parent / "applier" / "watcher"
 #: The modules that import nothing of Watcher, not even through others.
-WITHOUT_WATCHER = ("engine_options.py", "options.py", "solutions.py", "states.py")
+WITHOUT_WATCHER = ("engine_options.py", "states.py")
 
 if find_spec("watcher") is None:
     sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]

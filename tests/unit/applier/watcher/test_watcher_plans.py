@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from oslo_config import cfg
 
 from applier.actions.instance_moves import Migrate
 from applier.actions.instances import Shelve
 from applier.store import Attempt
-from applier.watcher.engine_options import TouchesTable
-from applier.watcher.plans import action_rows, plan_of
-from planner.errors import InvalidPlan
+from applier.watcher.engine_options import ENGINE_OPTIONS, SECTION, TouchesTable
+from applier.watcher.plans import action_rows, plan_of, plan_solution
+from planner.errors import InvalidInput, InvalidPlan
 from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch
 from planner.plan.states import ActionState, PlanState
 
@@ -127,6 +128,50 @@ def test_needs_stand_among_the_parents_once() -> None:
     )
     assert action_rows(made)[2]["parents"] == ["a", "b"]
     assert {row["state"] for row in action_rows(made)} == {"PENDING"}
+
+
+# A solution of a strategy, planned inside Watcher.
+
+
+RESIZE = {
+    "action_type": "resize",
+    "input_parameters": {"resource_id": INSTANCE, "flavor": "m1.small"},
+}
+SLOTS = "[watcher_planners.weight]\nordering = slots\n"
+OURS = f"{SLOTS}[watcher_applier]\nworkflow_engine = actionplan\n[{SECTION}]\nlimits = "
+
+
+@pytest.fixture
+def of_solution(tmp_path):
+    """Return a function that plans a nop and a resize: gives limits, and whose host it asked."""
+
+    def planned(planner, text=""):
+        (tmp_path / "watcher.conf").write_text(text)
+        conf, asked = cfg.ConfigOpts(), []
+        conf(["--config-file", str(tmp_path / "watcher.conf")], project="watcher")
+        conf.register_opts(ENGINE_OPTIONS, group=SECTION)
+        conf.register_opt(cfg.StrOpt("workflow_engine", default="taskflow"), "watcher_applier")
+        actions = [{"action_type": "nop"}, RESIZE]
+        found = plan_solution(actions, planner, conf, lambda uuid: asked.append(uuid) or "c1")
+        return dict(found.limits), asked
+
+    return planned
+
+
+def test_a_host_is_asked_for_by_the_planner_that_orders_by_hosts(of_solution):
+    assert of_solution("weight") == ({}, [])
+    assert of_solution("workload_stabilization") == ({}, [INSTANCE])
+
+
+def test_limits_that_no_engine_would_keep_are_refused_with_their_place(of_solution):
+    for kept in ("type:nop=1, type:resize=2", "type:*=1"):
+        limits, _ = of_solution("weight", OURS + kept)
+        assert limits == {"type:nop": 1, "type:resize": 2}
+    for text, lost in ((SLOTS, "type:nop=1, type:resize=2"), (f"{OURS}type:*=2", "type:nop=1")):
+        with pytest.raises(InvalidInput) as refused:
+            of_solution("weight", text)
+        assert f"limits = {lost} is missing" in str(refused.value)
+        assert ("workflow_engine =" in str(refused.value)) is (text == SLOTS)
 
 
 # The option ``touches`` of the engine inside Watcher.
