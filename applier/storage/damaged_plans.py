@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists plans one by one if some cannot be read, and finds the problems of a damaged plan."""
+"""Damaged plans: lists them with the others, finds their problems, and deletes one of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,32 @@ from contextlib import AbstractContextManager, suppress
 from itertools import dropwhile, islice
 from typing import Any
 
-from applier.errors import DamagedRecord, PlanNotFound
+from applier.contracts import HistoryEntry
+from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import UnreadableValue
 from applier.storage.refusals import Damaged
+from applier.storage.state_changes import note
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
 from planner.errors import short
 from planner.plan.states import PlanState
+
+#: Delete all rows of a plan but those of its events, which are deleted when they are old. Rows that
+#: refer to others come first.
+ALL_OF_A_PLAN = (
+    "DELETE FROM actionplan_worker_job WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_reservation WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_approval WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_history WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_answer WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_request WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_attempt WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_action_state WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_action WHERE plan = :plan_uuid",
+    "DELETE FROM actionplan_plan WHERE uuid = :plan_uuid",
+)
 
 
 def listed(
@@ -108,3 +125,17 @@ def explained(database: Database, uuid: str, otherwise: DamagedRecord) -> Damage
     """Return a DamagedRecord with all problems of a plan; ``otherwise`` if none is found now."""
     found = database.tried(lambda: problems(database.read, uuid))
     return DamagedRecord(f"plan {short(uuid)}", found) if found else otherwise
+
+
+def remove(database: Database, uuid: str, history: HistoryEntry | None) -> None:
+    """Delete all rows of a damaged plan except events, and write the history entry of that.
+
+    Raises PlanNotFound, PlanConflict for a sound plan.
+    """
+    if not problems(database.read, uuid):
+        raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
+    with database.write() as transaction:
+        for statement in ALL_OF_A_PLAN:
+            transaction.write(statement, {"plan_uuid": uuid})
+        if history is not None:
+            note(transaction, uuid, history, at=history.at)

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import claims, lock_holders, schema_version, statements
+from applier.storage import lock_holders, schema_version, statements, transitions
 from applier.storage.connection import Connector, SameFile, parse, shown
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import (
@@ -164,19 +164,32 @@ class Database:
         except UnreadableValue as error:
             raise DamagedRecord(shown(self._url), [str(error)]) from error
 
+    def reading(self, work: Callable[[Transaction], T], *, lost_too: bool = True) -> T:
+        """Return what ``work`` reads in a transaction, which is repeated by :meth:`tried`."""
+
+        def read() -> T:
+            with self.read() as transaction:
+                return work(transaction)
+
+        return self.tried(read, lost_too=lost_too)
+
+    def writing(self, work: Callable[[Transaction], T], *, lost_too: bool = True) -> T:
+        """Return what ``work`` returns in a transaction for writing, repeated by :meth:`tried`."""
+
+        def write() -> T:
+            with self.write() as transaction:
+                return work(transaction)
+
+        return self.tried(write, lost_too=lost_too)
+
     def listed(self, read: Callable[[Rows], T]) -> T:
         """Return what ``read`` makes of rows that it reads.
 
         Raises DamagedRows if some of the rows are damaged; it has what ``read`` makes of the
         others.
         """
-
-        def strictly() -> T:
-            with self.read() as transaction:
-                return read(Rows(transaction))
-
         try:
-            return self.tried(strictly)
+            return self.reading(lambda transaction: read(Rows(transaction)))
         except DamagedRecord as damaged:
             from applier.storage import damaged_rows
 
@@ -241,5 +254,5 @@ def plan_row(transaction: Transaction, uuid: str) -> Row:
     found = transaction.read_typed("actionplan_plan", statements.PLAN, {"plan_uuid": uuid})
     if not found:
         raise PlanNotFound(uuid)
-    claims.require_claim(found[0])
+    transitions.require_claim(found[0])
     return found[0]

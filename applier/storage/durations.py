@@ -70,25 +70,22 @@ class RecordedDurations:
             for s in found
         ]
 
-        def write() -> None:
-            with self._database.write() as transaction:
-                take_turn(transaction)  # of two imports at once, the second waits for the first
-                for name in samples:
-                    transaction.write(FORGET, {"of_type": name})
-                if rows:
-                    transaction.write(INSERT, *rows)
-                write_history(transaction, NO_PLAN, history)
+        def write(transaction: Transaction) -> None:
+            take_turn(transaction)  # of two imports at once, the second waits for the first
+            for name in samples:
+                transaction.write(FORGET, {"of_type": name})
+            if rows:
+                transaction.write(INSERT, *rows)
+            write_history(transaction, NO_PLAN, history)
 
-        self._database.tried(write, lost_too=False)
+        self._database.writing(write, lost_too=False)
 
     def imported_types(self) -> list[str]:
         """List the action types of which durations were imported."""
 
-        def read() -> list[str]:
-            with self._database.read() as transaction:
-                return [row["action_type"] for row in transaction.read(IMPORTED_TYPES)]
-
-        return self._database.tried(read)
+        return self._database.reading(
+            lambda transaction: [row["action_type"] for row in transaction.read(IMPORTED_TYPES)]
+        )
 
 
 def _readable(transaction: Transaction, asked: Mapping[str, Any]) -> list[Row]:

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from applier.storage.database import Database
 from applier.storage.dialects import Row
-from applier.storage.event_rows import needed_from, subscription_of
-from applier.storage.event_statements import RUNNING, SUBSCRIPTIONS
+from applier.storage.event_rows import RUNNING, SUBSCRIPTIONS, needed_from, subscription_of
 from applier.storage.kept_events import waiting
 from applier.storage.schema import words
 from applier.storage.statements import WAITING
@@ -71,11 +70,7 @@ class RecordFigures:
     def ping(self) -> None:
         """Return if the store answers a query, else raise StoreError without long retries."""
 
-        def read() -> None:
-            with self._database.read() as transaction:
-                transaction.read(PING)
-
-        self._database.tried(read, lost_too=False)
+        self._database.reading(lambda transaction: transaction.read(PING), lost_too=False)
 
     def figures(self) -> StoreFigures:
         """Count plans, actions, events and jobs, and list the heartbeats.
@@ -83,16 +78,15 @@ class RecordFigures:
         Raises StoreError without long retries if the store does not answer.
         """
 
-        def read() -> StoreFigures:
-            with self._database.read() as transaction:
-                states = transaction.read(PLANS)
-                actions = transaction.read(ACTIONS, {"most": MOST_ACTIONS})
-                oldest = transaction.read(OLDEST_PENDING)
-                claimants = transaction.read(CLAIMANTS, {"most": MOST_HEARTBEATS})
-                reported = transaction.read(SERVICES, {"most": MOST_HEARTBEATS})
-                outboxes = list(_outboxes(transaction))
-                registered = transaction.read(WORKERS, {"most": MOST_HEARTBEATS})
-                jobs = transaction.read(JOBS, {"most": MOST_ACTIONS})
+        def read(transaction: Transaction) -> StoreFigures:
+            states = transaction.read(PLANS)
+            actions = transaction.read(ACTIONS, {"most": MOST_ACTIONS})
+            oldest = transaction.read(OLDEST_PENDING)
+            claimants = transaction.read(CLAIMANTS, {"most": MOST_HEARTBEATS})
+            reported = transaction.read(SERVICES, {"most": MOST_HEARTBEATS})
+            outboxes = list(_outboxes(transaction))
+            registered = transaction.read(WORKERS, {"most": MOST_HEARTBEATS})
+            jobs = transaction.read(JOBS, {"most": MOST_ACTIONS})
             return StoreFigures(
                 plans={row["state"]: row["number"] for row in states},
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
@@ -105,7 +99,7 @@ class RecordFigures:
                 jobs={row["state"]: row["number"] for row in jobs},
             )
 
-        return self._database.tried(read, lost_too=False)
+        return self._database.reading(read, lost_too=False)
 
 
 def _outboxes(transaction: Transaction) -> Iterator[Outbox]:

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of plans: who made which change, when and why; and what changes were answered."""
+"""The history of plans: who made which change, when and why; answers, and approvals."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from applier.contracts import HistoryEntry, Once
-from applier.storage import rows, statements
+from applier.contracts import Approval, HistoryEntry, Once
+from applier.storage import rows, statements, transitions
 from applier.storage.database import Database, plan_row
+from applier.storage.dialects import Row
 from applier.storage.refusals import Duplicate
+from applier.storage.schema import insert_into
 from applier.storage.state_changes import note
-from applier.storage.transactions import Kind
-from applier.store.entries import NO_PLAN, Answer
+from applier.storage.transactions import Kind, Rows, Transaction
+from applier.store.entries import NO_PLAN, Answer, GivenApprovals
 from planner.schemas import ranges
 
 _EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
@@ -22,10 +24,17 @@ _READ = 'SELECT * FROM actionplan_answer WHERE "key" = :of_key'
 _KEEP = """
     UPDATE actionplan_answer SET answer = :text
     WHERE "key" = :of_key AND request_id = :by"""
+_APPROVALS_OF_PLAN = "SELECT * FROM actionplan_approval WHERE plan = :plan_uuid ORDER BY number"
+_IMPORTERS = """
+    SELECT who, number FROM actionplan_history WHERE plan = :plan_uuid AND verb = 'import'"""
+#: Remove an earlier approval of the same content by the same person.
+_FORGET_APPROVAL = """
+    DELETE FROM actionplan_approval WHERE plan = :plan_uuid AND who = :by AND content = :about"""
+_INSERT_APPROVAL = insert_into("actionplan_approval", without=("number",))
 
 
 class Histories:
-    """The methods of the store for the history of plans, and for the answers to changes."""
+    """The methods of the store for the history of plans, answers to changes, and approvals."""
 
     _database: Database
 
@@ -56,12 +65,11 @@ class Histories:
     def plan_names(self, limit: int) -> dict[str, str]:
         """Return the names of plans by uuid, of at most so many that have one, the latest."""
 
-        def read() -> dict[str, str]:
-            with self._database.read() as transaction:
-                found = transaction.read(statements.NAMES, {"most": limit})
+        def read(transaction: Transaction) -> dict[str, str]:
+            found = transaction.read(statements.NAMES, {"most": limit})
             return {row["uuid"]: row["name"] for row in found}
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def add_history(self, plan: str, history: HistoryEntry) -> None:
         """Write an entry about a change of a plan that was made elsewhere than in the store.
@@ -69,22 +77,20 @@ class Histories:
         Raises PlanNotFound.
         """
 
-        def add() -> None:
-            with self._database.write() as transaction:
-                plan_row(transaction, plan)
-                note(transaction, plan, history, at=history.at)
+        def add(transaction: Transaction) -> None:
+            plan_row(transaction, plan)
+            note(transaction, plan, history, at=history.at)
 
-        self._database.tried(add, lost_too=False)
+        self._database.writing(add, lost_too=False)
 
     def answer(self, key: str) -> Answer | None:
         """Return the change with a key; None if there is none."""
 
-        def read() -> Answer | None:
-            with self._database.read() as transaction:
-                found = transaction.read_typed("actionplan_answer", _READ, {"of_key": key})
+        def read(transaction: Transaction) -> Answer | None:
+            found = transaction.read_typed("actionplan_answer", _READ, {"of_key": key})
             return _answer(**found[0]) if found else None
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def keep_answer(self, once: Once, request_id: str, text: str, *, now: datetime) -> bool:
         """Keep the answer of a request, also if it has changed nothing.
@@ -105,6 +111,66 @@ class Histories:
 
         return self._database.tried(keep)
 
+    def approve_plan(
+        self, uuid: str, approval: Approval, *, history: HistoryEntry | None = None
+    ) -> None:
+        """Save an approval of a plan that nobody runs, and write its event.
+
+        A second approval of the same content by the same person replaces the first. Raises
+        PlanConflict for a plan that is claimed, superseded or removed; PlanNotFound.
+        """
+        states = transitions.UNCLAIMED_PLAN
+        row = _approval_row(uuid, approval)
+        same = {"plan_uuid": uuid, "by": row["who"], "about": row["content"]}
+
+        def approve(name: str) -> None:
+            hold = {"plan_uuid": uuid, "now": approval.at, "write": name}
+            with self._database.write() as transaction:
+                held = transaction.write(statements.HOLD_STATE[states], hold)
+                if held:
+                    transaction.write(_FORGET_APPROVAL, same)
+                    transaction.write(_INSERT_APPROVAL, row)
+                    note(transaction, uuid, history, approval, at=approval.at)
+            if not held:
+                head = self._database.head(uuid)
+                if head["last_write"] != name:
+                    raise transitions.not_waiting(uuid, head["state"], states)
+
+        with self._database.named(uuid, "approve", approval.who, approval.content) as name:
+            self._database.tried(lambda: approve(name))
+
+    def approvals(self, uuid: str) -> GivenApprovals:
+        """Return the approvals of a plan, including void ones; raises PlanNotFound.
+
+        An approval is void if the content of the plan has changed since.
+        """
+        where = {"plan_uuid": uuid}
+
+        def read(found: Rows) -> GivenApprovals:
+            creator = plan_row(found.transaction, uuid)["creator"]
+            given = found.of(_APPROVALS, _APPROVALS_OF_PLAN, where)
+            importers = frozenset(found.of(_IMPORTING_USERS, _IMPORTERS, where))
+            return GivenApprovals(creator, given, importers)
+
+        return self._database.listed(read)
+
 
 def _answer(*, answer: str | None, key: str, **values: object) -> Answer:  # noqa: ARG001
     return Answer(text=answer, **values)  # type: ignore[arg-type]
+
+
+def _approval(row: Row) -> Approval:
+    return Approval(**{name: row[name] for name in Approval._fields})
+
+
+def _user(row: Row) -> str:
+    return str(row["who"])
+
+
+_APPROVALS = Kind("actionplan_approval", _approval, "approval {number}")
+_IMPORTING_USERS = Kind("actionplan_history", _user, "entry {number} of the history")
+
+
+def _approval_row(plan: str, approval: Approval) -> rows.Changes:
+    names = {name: rows.line(getattr(approval, name)) for name in ("who", "content", "project")}
+    return {"plan": plan, **names, "why": rows.storable(approval.why), "at": approval.at}

@@ -9,7 +9,6 @@ from datetime import datetime
 from applier.contracts import HistoryEntry
 from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
-from applier.storage import event_statements as of_events
 from applier.storage.database import Database
 from applier.storage.state_changes import is_subscribed, write_history
 from applier.storage.transactions import Kind, Rows, Transaction
@@ -39,21 +38,20 @@ class KeptEvents:
         earlier events are deleted, because some were not recorded.
         """
 
-        def subscribe() -> None:
-            with self._database.write() as transaction:
-                # Rows of plans are locked before the counters, as by every writer.
-                transaction.write(of_events.PUBLISH, {"new_publishes": 1})
-                transaction.write(of_events.LOCK_NUMBERS, {})
-                found = transaction.read(of_events.UNTIL, {"named": name})
-                if found and found[0]["until"] is not None and found[0]["until"] < now:
-                    transaction.write(of_events.UNSUBSCRIBE, {"named": name})
-                    found = []
-                if not found:
-                    self._insert(transaction, name, now, until)
-                else:
-                    transaction.write(of_events.PROLONG, {"named": name, "new_until": until})
+        def subscribe(transaction: Transaction) -> None:
+            # Rows of plans are locked before the counters, as by every writer.
+            transaction.write(event_rows.PUBLISH, {"new_publishes": 1})
+            transaction.write(event_rows.LOCK_NUMBERS, {})
+            found = transaction.read(event_rows.UNTIL, {"named": name})
+            if found and found[0]["until"] is not None and found[0]["until"] < now:
+                transaction.write(event_rows.UNSUBSCRIBE, {"named": name})
+                found = []
+            if not found:
+                self._insert(transaction, name, now, until)
+            else:
+                transaction.write(event_rows.PROLONG, {"named": name, "new_until": until})
 
-        self._database.tried(subscribe)
+        self._database.writing(subscribe)
 
     def _insert(
         self, transaction: Transaction, name: str, now: datetime, until: datetime | None
@@ -62,12 +60,12 @@ class KeptEvents:
 
         If it is the only one at ``now``, all earlier events are deleted.
         """
-        newest = transaction.read(of_events.NUMBERS)[0]["events"]
+        newest = transaction.read(event_rows.NUMBERS)[0]["events"]
         if not is_subscribed(transaction, now):
-            transaction.write(of_events.DELETE_EVENTS, {"last": newest})
-            transaction.write(of_events.NOTE_DELETED, {"last": newest})
+            transaction.write(event_rows.DELETE_EVENTS, {"last": newest})
+            transaction.write(event_rows.NOTE_DELETED, {"last": newest})
         new = Subscription(name=name, until=until, delivered=newest)
-        transaction.write(of_events.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
+        transaction.write(event_rows.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
 
     def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """Remove a subscription with its dead events; return False if there is none.
@@ -75,21 +73,20 @@ class KeptEvents:
         The history entry has the plan :data:`applier.store.entries.NO_PLAN`.
         """
 
-        def remove() -> bool:
-            with self._database.write() as transaction:
-                transaction.write(of_events.DELETE_ALL_DEAD, {"named": name})
-                was_there = bool(transaction.write(of_events.UNSUBSCRIBE, {"named": name}))
-                if was_there and history is not None:
-                    write_history(transaction, NO_PLAN, history)
-                return was_there
+        def remove(transaction: Transaction) -> bool:
+            transaction.write(event_rows.DELETE_ALL_DEAD, {"named": name})
+            was_there = bool(transaction.write(event_rows.UNSUBSCRIBE, {"named": name}))
+            if was_there and history is not None:
+                write_history(transaction, NO_PLAN, history)
+            return was_there
 
-        return self._database.tried(remove)
+        return self._database.writing(remove)
 
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions by name."""
 
         return self._database.listed(
-            lambda found: found.of(_SUBSCRIPTIONS, of_events.SUBSCRIPTIONS, {})
+            lambda found: found.of(_SUBSCRIPTIONS, event_rows.SUBSCRIPTIONS, {})
         )
 
     def events_waiting(self, subscription: Subscription) -> int:
@@ -98,22 +95,18 @@ class KeptEvents:
         Events of joins, which are never delivered, count as well.
         """
 
-        def count() -> int:
-            with self._database.read() as transaction:
-                return waiting(transaction, subscription)
-
-        return self._database.tried(count)
+        return self._database.reading(lambda transaction: waiting(transaction, subscription))
 
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
         """List the events with numbers above ``after``, of one plan or of all, oldest first.
 
         Events of joins are left out.
         """
-        statement = of_events.EVENTS if plan is None else of_events.EVENTS_OF_PLAN
+        statement = event_rows.EVENTS if plan is None else event_rows.EVENTS_OF_PLAN
         asked = {"after": after, "most": limit, "plan_uuid": plan}
 
         def read(found: Rows) -> EventPage:
-            [counts] = found.transaction.read(of_events.NUMBERS)
+            [counts] = found.transaction.read(event_rows.NUMBERS)
             there = counts["events"] > max(after, counts["events_deleted"])
             events = found.of(EVENTS, statement, asked) if there else []
             numbers = [event["number"] for event in events]
@@ -129,7 +122,7 @@ class KeptEvents:
 
     def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
         """List the latest ``limit`` events, of one plan or of all, oldest first, without joins."""
-        statement = of_events.LATEST if plan is None else of_events.LATEST_OF_PLAN
+        statement = event_rows.LATEST if plan is None else event_rows.LATEST_OF_PLAN
         asked = {"most": limit, "plan_uuid": plan}
 
         return self._database.listed(lambda found: found.of(EVENTS, statement, asked)[::-1])
@@ -143,21 +136,20 @@ class KeptEvents:
         """
         change = {"named": name, "new_holder": holder, "seen": seen.beats if seen else -1}
 
-        def hold() -> Subscription | None:
-            with self._database.write() as transaction:
-                held = transaction.write(of_events.HOLD, change)
-                return _found(transaction, name) if held else None
+        def hold(transaction: Transaction) -> Subscription | None:
+            held = transaction.write(event_rows.HOLD, change)
+            return _found(transaction, name) if held else None
 
-        return self._database.tried(hold)
+        return self._database.writing(hold)
 
     def release(self, name: str, holder: str) -> None:
         """End the hold of a process, if it is the holder: another can deliver at once."""
 
-        def release() -> None:
-            with self._database.write() as transaction:
-                transaction.write(of_events.RELEASE, {"named": name, "held_by": holder})
-
-        self._database.tried(release)
+        self._database.writing(
+            lambda transaction: transaction.write(
+                event_rows.RELEASE, {"named": name, "held_by": holder}
+            )
+        )
 
     def record_delivery(self, delivered: Subscription, dead: Sequence[DeadEvent] = ()) -> bool:
         """Write the progress of a delivery, and new dead events; this counts as a heartbeat.
@@ -166,24 +158,23 @@ class KeptEvents:
         """
         change = event_rows.delivery_values(delivered)
 
-        def write() -> bool:
-            with self._database.write() as transaction:
-                if not transaction.write(of_events.DELIVERED, change):
-                    return False
-                for event in dead:
-                    row = event_rows.dead_row(event)
-                    again = {"named": row["subscription"], "dead_number": row["number"]}
-                    transaction.write(of_events.DELETE_DEAD, again)
-                    transaction.write(of_events.INSERT_DEAD, row)
+        def write(transaction: Transaction) -> bool:
+            if not transaction.write(event_rows.DELIVERED, change):
+                return False
+            for event in dead:
+                row = event_rows.dead_row(event)
+                again = {"named": row["subscription"], "dead_number": row["number"]}
+                transaction.write(event_rows.DELETE_DEAD, again)
+                transaction.write(event_rows.INSERT_DEAD, row)
             return True
 
-        return self._database.tried(write)
+        return self._database.writing(write)
 
     def dead_events(self, *, limit: int | None = None) -> list[DeadEvent]:
         """List the dead events, latest last; with a limit, only that many of the latest."""
         asked = {"most": statements.ALL if limit is None else limit}
 
-        return self._database.listed(lambda found: found.of(_DEAD, of_events.DEAD, asked)[::-1])
+        return self._database.listed(lambda found: found.of(_DEAD, event_rows.DEAD, asked)[::-1])
 
     def delete_events(self, *, before: datetime, now: datetime) -> int:
         """Delete the events before a time that were delivered to every receiver.
@@ -192,35 +183,34 @@ class KeptEvents:
         writing events.
         """
 
-        def delete() -> int:
-            with self._database.write() as transaction:
-                if not is_subscribed(transaction, now):
-                    transaction.write(of_events.PUBLISH, {"new_publishes": 0})
-                found = map(event_rows.subscription_of, transaction.read(of_events.SUBSCRIPTIONS))
-                needed = [event_rows.needed_from(s) for s in found if s.until is None]
-                [counts] = transaction.read(of_events.NUMBERS)
-                since = transaction.read(of_events.FIRST_SINCE, {"before": before})
-                kept_from = since[0]["number"] if since else counts["events"] + 1
-                last = {"last": min([kept_from, *needed]) - 1}
-                if last["last"] <= counts["events_deleted"]:
-                    return 0
-                transaction.write(of_events.NOTE_DELETED, last)
-                return transaction.write(of_events.DELETE_EVENTS, last)
+        def delete(transaction: Transaction) -> int:
+            if not is_subscribed(transaction, now):
+                transaction.write(event_rows.PUBLISH, {"new_publishes": 0})
+            found = map(event_rows.subscription_of, transaction.read(event_rows.SUBSCRIPTIONS))
+            needed = [event_rows.needed_from(s) for s in found if s.until is None]
+            [counts] = transaction.read(event_rows.NUMBERS)
+            since = transaction.read(event_rows.FIRST_SINCE, {"before": before})
+            kept_from = since[0]["number"] if since else counts["events"] + 1
+            last = {"last": min([kept_from, *needed]) - 1}
+            if last["last"] <= counts["events_deleted"]:
+                return 0
+            transaction.write(event_rows.NOTE_DELETED, last)
+            return transaction.write(event_rows.DELETE_EVENTS, last)
 
-        return self._database.tried(delete)
+        return self._database.writing(delete)
 
 
 def _found(transaction: Transaction, name: str) -> Subscription | None:
-    found = transaction.read(of_events.SUBSCRIPTION, {"named": name})
+    found = transaction.read(event_rows.SUBSCRIPTION, {"named": name})
     return event_rows.subscription_of(found[0]) if found else None
 
 
 def waiting(transaction: Transaction, subscription: Subscription) -> int:
     """Return how many events a receiver has not got: new ones, and those of plans held back."""
-    [counts] = transaction.read(of_events.NUMBERS)
+    [counts] = transaction.read(event_rows.NUMBERS)
     number: int = counts["events"] - subscription.delivered
     for plan, trouble in subscription.held_back.items():
         held = {"plan_uuid": plan, "first": trouble.number, "last": subscription.delivered}
-        [of_plan] = transaction.read(of_events.NUMBER_OF_PLAN, held)
+        [of_plan] = transaction.read(event_rows.NUMBER_OF_PLAN, held)
         number += of_plan["number"]
     return number

@@ -11,8 +11,7 @@ from types import EllipsisType
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.storage import (
-    claims,
-    damaged_plan_removal,
+    damaged_plans,
     rows,
     statements,
     transitions,
@@ -70,11 +69,11 @@ class PlanChanges:
         def allowed(head: Row) -> None:
             claimant = rows.claimant_of(head)
             if seen is not None:
-                claims.require_seen(uuid, head["state"], claimant, seen)
+                transitions.require_seen(uuid, head["state"], claimant, seen)
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
             if head["state"] == PlanState.DELETED:
                 raise transitions.not_moved(uuid, new)
-            claims.require_free(uuid, head["state"], claimant, seen)
+            transitions.require_free(uuid, head["state"], claimant, seen)
 
         def members(transaction: Transaction) -> Sequence[Report]:
             try:
@@ -113,7 +112,7 @@ class PlanChanges:
         def allowed(head: Row) -> None:
             if head["state"] != new or head["start_at"] == start_at:
                 check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
-            claims.require_free(uuid, head["state"], rows.claimant_of(head), None)
+            transitions.require_free(uuid, head["state"], rows.claimant_of(head), None)
 
         move = Move(uuid, new, now, None, history=history, start_at=start_at)
         move.make(self._database, allowed)
@@ -159,7 +158,7 @@ class PlanChanges:
             ]
 
         def allowed(head: Row) -> None:
-            claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+            transitions.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
             transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
 
         move = Move(uuid, PlanState.PENDING, now, message, history=history)
@@ -171,9 +170,7 @@ class PlanChanges:
         Its history is deleted as well; then ``history``, the entry of the removal, is written.
         Raises PlanConflict for a plan that is not damaged, PlanNotFound.
         """
-        self._database.tried(
-            partial(damaged_plan_removal.remove_damaged, self._database, uuid, history)
-        )
+        self._database.tried(partial(damaged_plans.remove, self._database, uuid, history))
 
     def skip_action(
         self,
@@ -189,7 +186,7 @@ class PlanChanges:
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
         """
         change = Change(plan, action, ActionState.SKIPPED, now, message, history)
-        change.make(self._database, claims.WAITING_PLAN)
+        change.make(self._database, transitions.WAITING_PLAN)
 
     def reword_skip(self, plan: str, action: str, *, message: str) -> None:
         """Replace the message of a SKIPPED action.
@@ -198,15 +195,14 @@ class PlanChanges:
         """
         where = {"plan_uuid": plan, "action_uuid": action}
 
-        def reword() -> None:
-            with self._database.write() as transaction:
-                change = {**where, "new_message": rows.storable(message)}
-                if not transaction.write(statements.REWORD_SKIP, change):
-                    state = action_row(transaction, plan, action)["state"]
-                    text = f"action {short(action)} is {state}: only a skip has such a message"
-                    raise PlanConflict(plan, state, text)
+        def reword(transaction: Transaction) -> None:
+            change = {**where, "new_message": rows.storable(message)}
+            if not transaction.write(statements.REWORD_SKIP, change):
+                state = action_row(transaction, plan, action)["state"]
+                text = f"action {short(action)} is {state}: only a skip has such a message"
+                raise PlanConflict(plan, state, text)
 
-        self._database.tried(reword)
+        self._database.writing(reword)
 
     def settle_action(
         self,
@@ -228,7 +224,7 @@ class PlanChanges:
         """
         transitions.require_settling(action, new)
         change = Change(plan, action, new, now, message, history, undoes)
-        change.make(self._database, claims.UNCLAIMED_PLAN)
+        change.make(self._database, transitions.UNCLAIMED_PLAN)
 
 
 def _left_open(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves, finds and lists plans in a database."""
+"""Saves, finds and lists plans in a database, also those of other records."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
@@ -14,7 +14,6 @@ from typing import Any, Unpack
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import (
-    claims,
     damaged_plans,
     list_statements,
     page_statements,
@@ -22,23 +21,25 @@ from applier.storage import (
     rows,
     schema,
     statements,
+    transitions,
 )
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_writes import Entered
 from applier.storage.refusals import Duplicate
-from applier.storage.state_changes import (
-    note,
-)
+from applier.storage.schema import insert_into
+from applier.storage.state_changes import note, write_history
 from applier.storage.transactions import Transaction
 from applier.store import PlanFilters, PlanSummary, given
+from applier.store.entries import PlanArchive
 from applier.store.plans import LONG, OverviewOf
 from planner.errors import InvalidPlan, Mistake
 from planner.plan.model import JOIN, ActionPlan
 from planner.safe_text import TOO_DEEP, compact_json, is_too_deep
 
 #: How many actions are inserted by one call while a plan is saved.
-AT_ONCE = 1000
+_AT_ONCE = 1000
+_INSERT_ATTEMPT = insert_into("actionplan_attempt", without=("id",))
 
 
 class Plans:
@@ -53,8 +54,8 @@ class Plans:
         Raises PlanConflict if a plan of this uuid is saved already, InvalidPlan if two of its
         actions have the same uuid.
         """
-        require_distinct(plan)
-        overview, waves = self.overview_of_new(plan)
+        _require_distinct(plan)
+        overview, waves = self._overview_of_new(plan)
         creator = history.who if history else None
         head = rows.plan_row(plan, creator=creator) | {"overview": overview}
 
@@ -65,10 +66,50 @@ class Plans:
             try:
                 with self._database.write() as transaction:
                     transaction.write(statements.INSERT_PLAN, head)
-                    while some := tuple(islice(members, AT_ONCE)):
+                    while some := tuple(islice(members, _AT_ONCE)):
                         transaction.write(statements.INSERT_ACTION, *some)
                         transaction.write(statements.INSERT_STATE, *some)
                     note(transaction, plan.uuid, history, entered, at=_made_at(plan, history))
+            except Duplicate:
+                state = self._database.head(plan.uuid)["state"]
+                text = f"plan {plan.uuid} is already in the record, {state}"
+                raise PlanConflict(plan.uuid, state, text) from None
+
+        self._database.tried(save, lost_too=False)
+
+    def import_plan(self, archive: PlanArchive, *, history: HistoryEntry) -> None:
+        """Save a plan of another record with its attempts, history and requests, all or nothing.
+
+        ``history`` is the entry of the import, which follows those of the archive. ``durations``
+        never returns the durations of imported attempts. Raises PlanConflict if a plan of this uuid
+        is saved already, InvalidPlan if two of its actions have the same uuid.
+        """
+        plan = archive.plan
+        _require_distinct(plan)
+        creator = next((one.who for one in archive.history), history.who)
+        overview, waves = self._overview_of_new(plan)
+        head = rows.plan_row(plan, creator=creator)
+        head |= {"overview": overview, "requests": len(archive.requests)}
+        asked = [
+            rows.request_row(plan.uuid, number, request, request.created_at or history.at)
+            for number, request in enumerate(archive.requests, 1)
+        ]
+
+        def save() -> None:
+            members, tried = rows.action_rows(plan, waves), _attempt_rows(archive)
+            try:
+                with self._database.write() as transaction:
+                    transaction.write(statements.INSERT_PLAN, head)
+                    while some := tuple(islice(members, _AT_ONCE)):
+                        transaction.write(statements.INSERT_ACTION, *some)
+                        transaction.write(statements.INSERT_STATE, *some)
+                    while some := tuple(islice(tried, _AT_ONCE)):
+                        transaction.write(_INSERT_ATTEMPT, *some)
+                    for row in asked:
+                        transaction.write(statements.INSERT_REQUEST, row)
+                    for entry in archive.history:
+                        write_history(transaction, plan.uuid, entry)
+                    note(transaction, plan.uuid, history, at=history.at)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 text = f"plan {plan.uuid} is already in the record, {state}"
@@ -103,7 +144,7 @@ class Plans:
         except DamagedRecord as damaged:
             raise damaged_plans.explained(self._database, uuid, damaged) from damaged
 
-    def overview_of_new(self, plan: ActionPlan) -> tuple[str | None, Mapping[str, int]]:
+    def _overview_of_new(self, plan: ActionPlan) -> tuple[str | None, Mapping[str, int]]:
         """Return what is kept of a long plan: its overview as JSON, and the waves of its actions.
 
         None and no waves for any other plan.
@@ -122,19 +163,18 @@ class Plans:
         """
         earlier = references.before_last(reference)
 
-        def find() -> str:
-            with self._database.read() as transaction:
-                if earlier is not None:
-                    found = transaction.read(statements.LAST, {"earlier": earlier})
-                    if not found:
-                        raise PlanNotFound(reference)
-                    return str(found[0]["uuid"])
-                pattern = statements.beginning(reference)
-                asked = {"reference": reference, "beginning": pattern}
-                found = transaction.read(statements.FIND, asked)
+        def find(transaction: Transaction) -> str:
+            if earlier is not None:
+                found = transaction.read(statements.LAST, {"earlier": earlier})
+                if not found:
+                    raise PlanNotFound(reference)
+                return str(found[0]["uuid"])
+            pattern = statements.beginning(reference)
+            asked = {"reference": reference, "beginning": pattern}
+            found = transaction.read(statements.FIND, asked)
             return references.choose(reference, [(row["uuid"], row["name"]) for row in found])
 
-        return self._database.tried(find)
+        return self._database.reading(find)
 
     def list_plans(
         self,
@@ -168,7 +208,7 @@ class Plans:
                 heads = transaction.read_typed("actionplan_plan", statement, asked)
                 counts = transaction.read(list_statements.counts(chosen, is_rest=is_rest), asked)
             for head in heads:
-                claims.require_claim(head)
+                transitions.require_claim(head)
             actions = rows.counts_of(counts)
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
@@ -184,21 +224,18 @@ class Plans:
         wanted = given(filters)
         asked = {**_searched(wanted), "most": statements.ALL if most is None else most}
 
-        def count() -> int:
-            with self._database.read() as transaction:
-                found = transaction.read(list_statements.number(tuple(wanted)), asked)
-                return int(found[0]["number"])
+        def count(transaction: Transaction) -> int:
+            found = transaction.read(list_statements.number(tuple(wanted)), asked)
+            return int(found[0]["number"])
 
-        return self._database.tried(count)
+        return self._database.reading(count)
 
     def pending_plans(self) -> list[str]:
         """List the uuids of PENDING plans that may start now, the longest wait first."""
 
-        def read() -> list[str]:
-            with self._database.read() as transaction:
-                return [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
-
-        return self._database.tried(read)
+        return self._database.reading(
+            lambda transaction: [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
+        )
 
 
 def _searched(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,7 +250,7 @@ def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:
     return history.at if history else plan.created_at or datetime.now(UTC)
 
 
-def require_distinct(plan: ActionPlan) -> None:
+def _require_distinct(plan: ActionPlan) -> None:
     """Raise InvalidPlan if two actions of a plan have the same uuid, which is their key."""
     counts = Counter(action.uuid for action in plan.actions)
     if len(counts) != len(plan.actions):
@@ -269,3 +306,20 @@ def _require_usable(plan: ActionPlan) -> None:
         raise UnreadableValue("its warnings or tolerances have another form")
     if any(is_too_deep(a.input_parameters) for a in plan.actions):
         raise UnreadableValue(TOO_DEEP)
+
+
+def _attempt_rows(archive: PlanArchive) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all attempts, in the order in which they ended."""
+    known = [(uuid, one) for uuid, tried in archive.attempts.items() for one in tried]
+    for uuid, one in sorted(known, key=lambda pair: pair[1].ended_at or pair[1].started_at):
+        yield {
+            **one._asdict(),
+            "plan": archive.plan.uuid,
+            "action": uuid,
+            "ended_at": one.ended_at or one.started_at,
+            "state": str(one.state),
+            "outcome": None if one.outcome is None else str(one.outcome),
+            "message": rows.storable(one.message),
+            "output": rows.storable(one.output),
+            "measures": None,
+        }

@@ -10,9 +10,8 @@ from functools import partial
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.notifications.schema import ACTION_STATE
-from applier.storage import event_statements as of_events
-from applier.storage import rows, statements, transitions
-from applier.storage.damaged_plan_removal import ALL_OF_A_PLAN
+from applier.storage import event_rows, rows, statements, transitions
+from applier.storage.damaged_plans import ALL_OF_A_PLAN
 from applier.storage.damaged_rows import SoundRows
 from applier.storage.database import Database
 from applier.storage.dialects import Row
@@ -81,11 +80,9 @@ class Retention:
         asked = {"before": before, "after": after}
         asked["most"] = statements.ALL if limit is None else limit
 
-        def read() -> list[EndedPlan]:
-            with self._database.read() as transaction:
-                return [EndedPlan(**row) for row in transaction.read(_LIST, asked)]
-
-        return self._database.tried(read)
+        return self._database.reading(
+            lambda transaction: [EndedPlan(**row) for row in transaction.read(_LIST, asked)]
+        )
 
     def purge_plans(
         self, uuids: Sequence[str], before: datetime, *, history: HistoryEntry | None = None
@@ -152,7 +149,7 @@ def complete_events(transaction: Transaction, plan: str) -> None:
     """
     asked = {"after": 0, "most": statements.ALL, "plan_uuid": plan}
     rows = SoundRows(transaction)
-    found = rows.of(EVENTS, of_events.EVENTS_OF_PLAN, asked)
+    found = rows.of(EVENTS, event_rows.EVENTS_OF_PLAN, asked)
     if not (found or rows.damaged):
         return
     told = [
@@ -161,5 +158,5 @@ def complete_events(transaction: Transaction, plan: str) -> None:
         if event["type"] == ACTION_STATE
     ]
     if told:
-        transaction.write(of_events.SET_DATA, *told)
-    transaction.write(of_events.DELETE_OF_JOINS, {"plan_uuid": plan})
+        transaction.write(event_rows.SET_DATA, *told)
+    transaction.write(event_rows.DELETE_OF_JOINS, {"plan_uuid": plan})

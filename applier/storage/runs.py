@@ -10,10 +10,10 @@ from typing import Any
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
 from applier.storage import (
-    claims,
     event_writes,
     rows,
     statements,
+    transitions,
 )
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row
@@ -27,7 +27,7 @@ from applier.storage.state_changes import (
     take_turn,
     writes_of,
 )
-from applier.storage.transactions import Kind, Rows, Unexpected, Write
+from applier.storage.transactions import Kind, Rows, Transaction, Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
 from planner.errors import short
@@ -47,13 +47,12 @@ class Runs:
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
         """See :meth:`applier.store.runs.RunStore.refresh_plan`."""
 
-        def read() -> ActionPlan:
-            with self._database.read() as transaction:
-                head = plan_row(transaction, plan.uuid)
-                states = transaction.read(statements.STATES, {"plan_uuid": plan.uuid})
+        def read(transaction: Transaction) -> ActionPlan:
+            head = plan_row(transaction, plan.uuid)
+            states = transaction.read(statements.STATES, {"plan_uuid": plan.uuid})
             return rows.refreshed(plan, head, states)
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """See :meth:`applier.store.runs.RunStore.claim_plan`."""
@@ -67,7 +66,7 @@ class Runs:
                 head = self._database.head(uuid)
                 # The claim is ours if an earlier try was written, but its answer was lost.
                 if head["claim"] != token:
-                    raise claims.cannot_claim(uuid, head["state"], head["start_at"])
+                    raise transitions.cannot_claim(uuid, head["state"], head["start_at"])
 
         entered = Entered(PlanState.ONGOING, None)
         with self._database.named(uuid, "claim", claimant) as token:
@@ -94,7 +93,7 @@ class Runs:
                 held = {"plan_uuid": uuid, "held": claim, "now": now}
                 lives = transaction.write(statements.BEAT, held)
             if not lives:
-                raise claims.lost_claim(uuid, self._database.head(uuid)["state"])
+                raise transitions.lost_claim(uuid, self._database.head(uuid)["state"])
 
         self._database.tried(beat)
 
@@ -133,7 +132,7 @@ class Runs:
             if head["last_write"] == name:
                 return True
             if head["claim"] != claim:
-                raise claims.lost_claim(uuid, head["state"])
+                raise transitions.lost_claim(uuid, head["state"])
             if head["publishes"] and uuid not in self._publishing:
                 self._publishing.add(uuid)
                 return False
@@ -162,14 +161,14 @@ class Runs:
 
         def allowed(head: Row) -> None:
             if head["claim"] != claim:
-                raise claims.lost_claim(uuid, head["state"])
+                raise transitions.lost_claim(uuid, head["state"])
             check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
             if read is not None and head["requests"] > read:
                 text = f"plan {short(uuid)} has a request that its claimant has not read"
                 raise RequestsUnread(uuid, head["state"], text)
 
         Move(uuid, new, now, message, read, history).make(self._database, allowed, key=claim)
-        if claims.ends_claim(new):
+        if transitions.ends_claim(new):
             self._publishing.discard(uuid)
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
@@ -191,7 +190,7 @@ class Runs:
                     turn = {"plan_uuid": uuid, "new_number": number}
                     transaction.write(statements.QUEUE_RESERVED, turn)
             if not held:
-                raise claims.lost_claim(uuid, self._database.head(uuid)["state"])
+                raise transitions.lost_claim(uuid, self._database.head(uuid)["state"])
 
         self._database.tried(reserve)
 
@@ -226,7 +225,7 @@ class Runs:
                     transaction.write(statements.INSERT_REQUEST, row)
                     note(transaction, plan, history, at=now)
                     return
-            raise claims.not_claimed(plan, self._database.head(plan)["state"])
+            raise transitions.not_claimed(plan, self._database.head(plan)["state"])
 
         self._database.tried(add, lost_too=False)
 

@@ -12,8 +12,6 @@ from uuid import uuid4
 
 from applier.contracts import HistoryEntry
 from applier.storage import rows, schema, statements
-from applier.storage.approvals import Approvals
-from applier.storage.archives import Archives
 from applier.storage.database import Database
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.durations import RecordedDurations
@@ -22,10 +20,11 @@ from applier.storage.history import Histories
 from applier.storage.kept_events import KeptEvents
 from applier.storage.pages import Pages
 from applier.storage.plan_changes import PlanChanges
+from applier.storage.plans import Plans
 from applier.storage.retention import Retention
 from applier.storage.runs import Runs
 from applier.storage.state_changes import write_history
-from applier.storage.transactions import Kind
+from applier.storage.transactions import Kind, Transaction
 from applier.storage.worker_job_statements import DRAIN, DRAINING
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
@@ -34,6 +33,7 @@ from applier.store.plans import OverviewOf
 
 
 class SqlStore(
+    Plans,
     PlanChanges,
     Pages,
     Runs,
@@ -42,8 +42,6 @@ class SqlStore(
     Histories,
     KeptEvents,
     Retention,
-    Approvals,
-    Archives,
     WorkerJobs,
 ):
     """Keeps plans in the database of a URL; may be used from several threads.
@@ -96,21 +94,18 @@ class SqlStore(
         """Register a service, or record a heartbeat of it."""
         row = service._asdict()
 
-        def report() -> None:
-            with self._database.write() as transaction:
-                transaction.write(statements.FORGET_SERVICE, {"service_uuid": service.uuid})
-                transaction.write(statements.INSERT_SERVICE, row)
+        def report(transaction: Transaction) -> None:
+            transaction.write(statements.FORGET_SERVICE, {"service_uuid": service.uuid})
+            transaction.write(statements.INSERT_SERVICE, row)
 
-        self._database.tried(report)
+        self._database.writing(report)
 
     def remove_service(self, uuid: str) -> None:
         """Remove a service that has ended."""
 
-        def remove() -> None:
-            with self._database.write() as transaction:
-                transaction.write(statements.FORGET_SERVICE, {"service_uuid": uuid})
-
-        self._database.tried(remove)
+        self._database.writing(
+            lambda transaction: transaction.write(statements.FORGET_SERVICE, {"service_uuid": uuid})
+        )
 
     def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """Mark a worker as draining, which it reads at its next report.
@@ -121,13 +116,12 @@ class SqlStore(
         """
         which = {"by_worker": rows.line(name)}
 
-        def drain() -> bool:
-            with self._database.write() as transaction:
-                if transaction.write(DRAIN, which) and history is not None:
-                    write_history(transaction, NO_PLAN, history)
-                return bool(transaction.read(DRAINING, which))
+        def drain(transaction: Transaction) -> bool:
+            if transaction.write(DRAIN, which) and history is not None:
+                write_history(transaction, NO_PLAN, history)
+            return bool(transaction.read(DRAINING, which))
 
-        return self._database.tried(drain)
+        return self._database.writing(drain)
 
     def services(self) -> list[Service]:
         """List the registered services, latest heartbeat first."""

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanChanged
 from applier.storage import (
-    claims,
     event_writes,
     rows,
     statements,
@@ -112,7 +111,7 @@ class Move(NamedTuple):
         return {
             "new_state": str(self.new),
             "deleted_from": head["state"] if is_deleted else None,
-            "new_claim": None if claims.ends_claim(self.new) else head["claim"],
+            "new_claim": None if transitions.ends_claim(self.new) else head["claim"],
             "new_message": rows.storable(self.message),
             "now": self.now,
             "start_at": self.start_at,
@@ -122,7 +121,7 @@ class Move(NamedTuple):
 
     def _queue(self, transaction: Transaction) -> None:
         row = {"plan_uuid": self.plan}
-        if claims.ends_claim(self.new):
+        if transitions.ends_claim(self.new):
             give_back(transaction, self.plan)
         if self.new in _OVER:
             transaction.write(statements.REMOVE_JOBS, row)
@@ -163,7 +162,7 @@ class Change(NamedTuple):
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != name:
-                raise claims.not_waiting(self.plan, head["state"], states)
+                raise transitions.not_waiting(self.plan, head["state"], states)
 
     def _settle(self, transaction: Transaction, at_once: int) -> Report:
         old = ActionState(action_row(transaction, self.plan, self.action)["state"])

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from applier.storage.claims import UNCLAIMED_PLAN, WAITING_PLAN
 from applier.storage.schema import insert_into, words
 from applier.storage.transactions import Write
-from applier.storage.transitions import UNDOABLE
+from applier.storage.transitions import UNCLAIMED_PLAN, UNDOABLE, WAITING_PLAN
 from planner.plan.states import PlanState
 
 #: The row of one plan.

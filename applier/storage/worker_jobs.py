@@ -12,7 +12,7 @@ from applier.storage import rows, schema
 from applier.storage import worker_job_statements as statements
 from applier.storage.database import Database
 from applier.storage.dialects import Row
-from applier.storage.transactions import Kind, Rows, Write
+from applier.storage.transactions import Kind, Rows, Transaction, Write
 from applier.store.worker_jobs import (
     OVER,
     SILENT_S,
@@ -100,12 +100,11 @@ class WorkerJobs:
         Each with the name of the worker that was lost.
         """
 
-        def read() -> dict[AttemptKey, str]:
-            with self._database.read() as transaction:
-                found = transaction.read(statements.TO_FIND, _on_machine_of(worker))
+        def read(transaction: Transaction) -> dict[AttemptKey, str]:
+            found = transaction.read(statements.TO_FIND, _on_machine_of(worker))
             return {_key_of(row): row["worker"] for row in found if row["queue"] in queues}
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def take_job(
         self, key: AttemptKey, *, worker: str, token: str, lease_s: float
@@ -123,13 +122,12 @@ class WorkerJobs:
             "lease_s": lease_s,
         }
 
-        def take() -> TakenJob | None:
-            with self._database.write() as transaction:
-                if not transaction.write(statements.TAKE, taking):
-                    return None
-                return _taken(transaction.read(statements.TAKEN, held)[0])
+        def take(transaction: Transaction) -> TakenJob | None:
+            if not transaction.write(statements.TAKE, taking):
+                return None
+            return _taken(transaction.read(statements.TAKEN, held)[0])
 
-        return self._database.tried(take)
+        return self._database.writing(take)
 
     def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
         """Renew the leases of jobs that are still held with their tokens."""
@@ -140,12 +138,11 @@ class WorkerJobs:
     def held_jobs(self, worker: str) -> list[HeldJob]:
         """List the jobs that a worker was the last to take, including lost and ended ones."""
 
-        def read() -> list[HeldJob]:
-            with self._database.read() as transaction:
-                found = transaction.read(statements.HELD, {"by_worker": rows.line(worker)})
+        def read(transaction: Transaction) -> list[HeldJob]:
+            found = transaction.read(statements.HELD, {"by_worker": rows.line(worker)})
             return [HeldJob(_key_of(row), row["token"], _stop(row)) for row in found]
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
         """Write the result of a job, if it is held with this token; return whether it was written.
@@ -165,20 +162,19 @@ class WorkerJobs:
 
         which = {"by_worker": row["name"]}
 
-        def report() -> bool:
-            with self._database.write() as transaction:
-                transaction.write(statements.HEARD, heard)
-                [known] = transaction.read(statements.DRAINING, which) or [_NEW]
-                drains = bool(known["draining"]) or worker.draining
-                if known is _NEW or drains != bool(known["draining"]):
-                    # The row is replaced, because the database account of a worker may insert and
-                    # delete its row, but not update this column.
-                    transaction.write(statements.FORGET_WORKER, which)
-                    own = {"draining": int(drains), "started": known["started_at"]}
-                    transaction.write(statements.REGISTER, {**row, **own})
+        def report(transaction: Transaction) -> bool:
+            transaction.write(statements.HEARD, heard)
+            [known] = transaction.read(statements.DRAINING, which) or [_NEW]
+            drains = bool(known["draining"]) or worker.draining
+            if known is _NEW or drains != bool(known["draining"]):
+                # The row is replaced, because the database account of a worker may insert and
+                # delete its row, but not update this column.
+                transaction.write(statements.FORGET_WORKER, which)
+                own = {"draining": int(drains), "started": known["started_at"]}
+                transaction.write(statements.REGISTER, {**row, **own})
             return drains
 
-        return self._database.tried(report)
+        return self._database.writing(report)
 
     def remove_worker(self, name: str) -> None:
         """Remove a worker that has ended."""
@@ -195,20 +191,14 @@ class WorkerJobs:
         A worker is silent if it has sent no report for :data:`SILENT_S` seconds.
         """
 
-        def read() -> Mapping[str, Served]:
-            with self._database.read() as transaction:
-                return _served(transaction.read(statements.SERVED, {"silent_s": SILENT_S}))
-
-        return self._database.tried(read)
+        return self._database.reading(
+            lambda transaction: _served(transaction.read(statements.SERVED, {"silent_s": SILENT_S}))
+        )
 
     def _write(self, statement: str, *changes: Mapping[str, Any]) -> int:
         """Run one statement in a transaction; return how many rows it changed."""
 
-        def write() -> int:
-            with self._database.write() as transaction:
-                return transaction.write(statement, *changes)
-
-        return self._database.tried(write)
+        return self._database.writing(lambda transaction: transaction.write(statement, *changes))
 
 
 def job_writes(plan: str, report: Report, offer: JobOffer) -> Iterator[Write]:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from applier.contracts import ActionPlugin, Claimant, HistoryEntry, Report, Request, RequestVerb
 from applier.errors import ActionNotFound, ApplierError, RequestsUnread
 from applier.storage import references
-from applier.storage.claims import ends_claim
+from applier.storage.transitions import ends_claim
 from applier.store import Attempt, PlanStore, Reservation, RunStore
 from applier.store.samples import MOST, Sample
 from applier.watcher import claims, database
