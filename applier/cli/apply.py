@@ -11,15 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from applier.cli import arguments, foreground
-from applier.cli.arguments import (
-    ACCEPT_DRIFT,
-    PLAN_HELP,
-    REASON,
-    YES,
-    add_part,
-    argument,
-    planning,
-)
+from applier.cli.arguments import ACCEPT_DRIFT, PLAN_HELP, REASON, YES, add_part, argument, planning
 from applier.cli.terminal import lasting
 from applier.cli.verb import OUT_OF_DATE, REFUSED, Verb
 from applier.errors import (
@@ -120,10 +112,6 @@ class Apply(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make the plan if FILE is a document, ask for confirmation, run it, show a recap.
-
-        With ``--dry-run``, only call the prechecks of its actions.
-        """
         settings = read_settings(parsed_args.set)
         if parsed_args.dry_run:
             return self._look(parsed_args, settings)

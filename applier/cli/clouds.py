@@ -193,7 +193,6 @@ class SimulatorReset(Verb):
     ARGUMENTS = (argument("--from", dest="source", metavar="FILE", help="cloud to start with"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Replace the state of the simulated cloud; raises ConfigurationError for a wrong file."""
         from applier import configuration
         from applier.clouds.simulated import SimulatedCloud
 

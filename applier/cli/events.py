@@ -83,7 +83,6 @@ class EventList(ListVerb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Return a row for each event; raises PlanNotFound."""
         plan = self.session.store.find_plan(parsed_args.plan) if parsed_args.plan else None
         if parsed_args.dead:
             return _dead_rows(self._dead(plan, parsed_args.limit), parsed_args.formatter)
@@ -217,7 +216,6 @@ class SubscriptionRemove(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Remove the subscription; raises InvalidInput for an unknown name."""
         from planner.errors import InvalidInput, Mistake, accepted
 
         store, name = self.session.store, parsed_args.name
@@ -295,7 +293,6 @@ class History(ListVerb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Return a row for each change; raises PlanNotFound."""
         store, whole = self.session.store, parsed_args.formatter != "table"
         uuid = store.find_plan(parsed_args.plan) if parsed_args.plan else None
         entries = store.history(

@@ -68,7 +68,6 @@ class ExampleShow(Verb):
     ARGUMENTS = (argument("name", metavar="NAME", help="example list shows them"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Print the file; raises InvalidInput for a name that matches no file, or several."""
         chosen = _chosen(parsed_args.name)
         if len(chosen) > 1:
             text = f"one file is shown at a time; choose from {', '.join(chosen)}"
@@ -105,7 +104,6 @@ class ExampleCopy(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Copy the files, and list them; raises ConfigurationError if one exists."""
         chosen, folder = _chosen(parsed_args.name), parsed_args.folder
         existing = [str(folder / n) for n in chosen if os.path.lexists(folder / n)]
         if existing:

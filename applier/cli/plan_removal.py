@@ -97,7 +97,6 @@ class UndeletePlan(Verb):
     ARGUMENTS = (argument("plan", metavar="UUID", help="the whole uuid of the plan"), REASON)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Restore the state from before the deletion; raises PlanConflict if it is not DELETED."""
         from applier.operations import removal
 
         plan = self.session.plan(parsed_args.plan)

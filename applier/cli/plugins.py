@@ -275,7 +275,6 @@ class PluginNew(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the files; raises InvalidInput for a name that is none, or that is taken."""
         name, folder = parsed_args.name, Path(parsed_args.name)
         if not _NAME.fullmatch(name) or keyword.iskeyword(name):
             text = "expected the name of a Python package: a-z, 0-9 and _, first a letter"

@@ -25,7 +25,6 @@ class ExportPlan(Verb):
     ARGUMENTS = (PLAN, argument("--out", metavar="FILE", help="write it to a file"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the document; raises PlanConflict for a plan that is under way."""
         from applier.operations import archiving
 
         store = self.session.store
@@ -51,7 +50,6 @@ class ImportPlan(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Import the plan; raises InvalidInput, and PlanConflict if the record has it already."""
         from applier.operations import archiving
 
         archiving.import_from(self.session.store, arguments.opened(parsed_args.file), self.operator)
@@ -121,7 +119,6 @@ class DurationImport(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Import the durations; raises InvalidInput."""
         from applier.operations import durations
 
         document = arguments.opened(parsed_args.file)

@@ -105,7 +105,6 @@ class WorkerDrain(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Record that the worker is to drain; it reads that itself. Raises WorkerNotFound."""
         from applier.operations import services
 
         services.drain(self.session.store, self.operator, parsed_args.name)
@@ -220,7 +219,6 @@ class JobClean(Verb):
     ARGUMENTS = (ADDRESSES, YES)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Remove the leftovers, and write how many were removed and kept; raises ActionFailed."""
         addresses = parsed_args.addresses
         with closing(self.session.machines()) as machines:
             found = _found(self.session, machines, addresses)

@@ -203,7 +203,6 @@ class StopPlan(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Send a request to the claimant of the plan; raises PlanConflict."""
         from applier.operations import plans
 
         plan, store = self.session.plan(parsed_args.plan), self.session.store
@@ -280,7 +279,6 @@ class Approve(Verb):
     ARGUMENTS = (PLAN, REASON_NEEDED)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Record the approval; raises GuardRefusal if it would not count."""
         from applier.operations import approving
 
         plan = self.session.plan(parsed_args.plan)

@@ -15,13 +15,13 @@ from uuid import uuid4
 from oslo_config import cfg
 
 from applier.assembly import Assembly
+from applier.backoff import opened
 from applier.delivery.delivery import EventDelivery
 from applier.delivery.receivers import EventFile, Receiver
 from applier.delivery.webhook import Webhook
 from applier.errors import ConfigurationError, DamagedRecord, StoreError
 from applier.extras import MissingExtra
 from applier.run.this_process import this_host
-from applier.service.opening import opened
 from applier.service.process import ServiceProcess
 from planner.making.configuration_files import place_of
 

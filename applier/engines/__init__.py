@@ -10,7 +10,7 @@ import queue
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from applier.contracts import JobOffer, Report, Request
 from applier.engines.recorder import Recorder
@@ -84,7 +84,7 @@ class Executor(Protocol):
     def replace(self) -> None:
         """Allow one place more, because an attempt hangs and its place will not become free."""
 
-    def __enter__(self) -> Executor: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from applier.contracts import Report
 from applier.engines import Executor
@@ -103,7 +103,7 @@ class ThreadPool:
         """Queue work for the next free thread."""
         self._work.put(work)
 
-    def __enter__(self) -> ThreadPool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -134,24 +134,11 @@ def answers(
     return found
 
 
-class Threads(Executor):
+class Threads(ThreadPool, Executor):
     """Executes each attempt in one thread of this process."""
 
     away_s = 0.0
-
-    def __init__(self, maximum: int, done: Callable[[Report], None]) -> None:
-        self._pool = ThreadPool(maximum, done)
-        self._waits = False
-
-    @property
-    def maximum(self) -> int:
-        """The number of threads that may run at once; lowering it ends none."""
-        return self._pool.maximum
-
-    @maximum.setter
-    def maximum(self, number: int) -> None:
-        """Change it."""
-        self._pool.maximum = number
+    _waits = False
 
     def offer(self, task: Any) -> None:
         task.permit()
@@ -159,7 +146,7 @@ class Threads(Executor):
     def grow(self, number: int, extra: int = 0) -> None:
         """See :meth:`ThreadPool.grow`; without any thread, work waits."""
         try:
-            self._pool.grow(number, extra)
+            super().grow(number, extra)
         except RuntimeError as reason:
             if not self._waits:
                 LOG.warning("Actions wait until a thread can be started: %s", reason)
@@ -167,11 +154,8 @@ class Threads(Executor):
         else:
             self._waits = False
 
-    def replace(self) -> None:
-        self._pool.replace()
-
     def submit(self, task: Any) -> None:
-        self._pool.submit(task.execute)
+        super().submit(task.execute)
 
     def adopt(self, task: Any) -> None:
         self.submit(task)  # a thread follows its commands
@@ -183,12 +167,6 @@ class Threads(Executor):
     def let_go(self, task: Any) -> bool:
         task.let_go()
         return False
-
-    def __enter__(self) -> Threads:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._pool.__exit__(*error)
 
 
 def start_abort(task: Any) -> None:

@@ -18,13 +18,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from applier.contracts import CANCELS, MAX_WORKERS, Report, Request, RequestVerb
-from applier.scheduling.decisions import (
-    Decisions,
-    Halt,
-    HaltReason,
-    Holding,
-    WaitReason,
-)
+from applier.scheduling.decisions import Decisions, Halt, HaltReason, Holding, WaitReason
 from applier.scheduling.gates import Gates
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import (

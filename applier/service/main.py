@@ -29,12 +29,12 @@ from oslo_log import log
 
 from applier import configuration
 from applier.assembly import Assembly
+from applier.backoff import opened
 from applier.delivery import delivery_service
 from applier.errors import ConfigurationError, shortage_in
 from applier.run import rolling_back
-from applier.service import log_file, signals
-from applier.service.opening import opened
-from applier.service.process import ServiceProcess
+from applier.service import log_file
+from applier.service.process import Interrupted, ServiceProcess, end_at_once, relay
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from planner.errors import PlannerError
@@ -199,14 +199,14 @@ def _end_without_processes(
         otherwise(died)
         return
     LOG.critical("A process of the service cannot be started: %s", died.exc_value)
-    signals.end_at_once()
+    end_at_once()
 
 
 def _serve(conf: cfg.ConfigOpts, listener: socket.socket | None, *, delivers: bool) -> None:
     """Run all processes of the service until a signal ends them."""
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     threading.excepthook = partial(_end_without_processes, os.getpid(), threading.excepthook)
-    signals.relay(signals.Interrupted(signals.end_at_once))
+    relay(Interrupted(end_at_once))
     manager.add(ApplierService, workers=1, args=(conf, listener))
     if delivers:
         manager.add(delivery_service.DeliveryService, workers=1, args=(conf,))

@@ -10,20 +10,10 @@ from types import EllipsisType
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
-from applier.storage import (
-    damaged_plans,
-    rows,
-    statements,
-    transitions,
-)
+from applier.storage import damaged_plans, rows, statements, transitions
 from applier.storage.database import Database
 from applier.storage.dialects import Row
-from applier.storage.state_changes import (
-    Change,
-    Move,
-    action_row,
-    writes_of,
-)
+from applier.storage.state_changes import Change, Move, action_row, writes_of
 from applier.storage.statements import AGAIN, writes
 from applier.storage.transactions import Transaction, Unexpected
 from planner.errors import short

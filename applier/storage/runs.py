@@ -9,12 +9,7 @@ from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
-from applier.storage import (
-    event_writes,
-    rows,
-    statements,
-    transitions,
-)
+from applier.storage import event_writes, rows, statements, transitions
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row
 from applier.storage.event_writes import Entered

@@ -15,12 +15,7 @@ from typing import Any, NamedTuple
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanChanged
-from applier.storage import (
-    event_writes,
-    rows,
-    statements,
-    transitions,
-)
+from applier.storage import event_writes, rows, statements, transitions
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_writes import Entered, Fact

@@ -70,7 +70,6 @@ class WatcherWhy(actions.Why):
     EXAMPLES = ("why last 2f0c4711", "why last 2f0c4711 --set max_workers=8")
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Explain one action; raises ApplierError for one that is not in the plan."""
         with _named_here():
             return super().take_action(parsed_args)
 
@@ -173,10 +172,6 @@ class WatcherResume(OnWatcher):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make the plans PENDING, and send them to the appliers until one has claimed each.
-
-        With --follow, it ends only after SIGTERM.
-        """
         if parsed_args.not_begun and not parsed_args.plan:
             raise ApplierError("--not-begun is said of one PLAN, not of all")
         self.session.open()
