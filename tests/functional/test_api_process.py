@@ -12,10 +12,8 @@ import ssl
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
@@ -186,49 +184,6 @@ def test_the_applier_service_answers_as_well(actionplan):
         wait_until(lambda: api(path).json["state"] == "SUCCEEDED")
         api.process.send_signal(signal.SIGTERM)
         assert api.process.wait(PATIENCE_S) == 0
-
-
-class Maintenance(BaseHTTPRequestHandler):
-    """Answers all requests with a page, as a server in front of Keystone may."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"<html>Back soon</html>")
-
-    do_POST = do_GET  # noqa: N815
-
-
-@contextmanager
-def maintenance():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Maintenance) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(actionplan):
-    actionplan.environment["PYTHONWARNINGS"] = "ignore"
-    configured(actionplan, port=0, auth_strategy="keystone")
-    settings = actionplan.configuration.read_text()
-    with (
-        closing(ReservedPort()) as refusing,
-        closing(socket.create_server(("127.0.0.1", 0))) as silent,
-        maintenance() as answering_pages,
-    ):
-        for port in (refusing.port, silent.getsockname()[1], answering_pages):
-            keystone = f"http://127.0.0.1:{port}/v3"
-            actionplan.configuration.write_text(
-                f"{settings}\n[keystone_authtoken]\nauth_type = password\nauth_url = {keystone}\n"
-                f"www_authenticate_uri = {keystone}\nhttp_request_max_retries = 0\n"
-                "username = a\npassword = x\nproject_name = service\n"
-                "user_domain_id = default\nproject_domain_id = default\n"
-            )
-            with api_process(actionplan) as api:
-                away = api("/v2/plans", headers={"X-Auth-Token": "a"})
-                assert (away.status, away.headers["Retry-After"]) == (503, "5"), away.body
-                assert b"Keystone does not answer" in away.body
-                assert api("/v1/action_plans").status == 401
 
 
 HEAD = b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -6,15 +6,26 @@ from __future__ import annotations
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from threading import Barrier
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Barrier, Thread
 
 import bcrypt
 import pytest
-from api_client import HOST, JSON, basic, client_of, configured, users_of
+from api_client import (
+    HOST,
+    JSON,
+    basic,
+    client_of,
+    configured,
+    is_problem,
+    users_of,
+)
+from falcon.testing import TestClient
+from reserved_port import ReservedPort
 
 from applier import configuration
-from applier.api import routing
+from applier.api import keystone, routing
 from applier.api.access import Caller, Policy
 from applier.api.server import Server
 from applier.assembly import Assembly
@@ -63,6 +74,57 @@ def test_with_keystone_only_those_read_who_are_named(actionplan):
         callers = (Caller(user="u", roles=frozenset(r), address="", request_id="r") for r in roles)
         allowed = [policy.allows(caller, "plan:read") for caller in callers]
         assert allowed == [False, True, True, seen]
+
+
+class Maintenance(BaseHTTPRequestHandler):
+    """Answers all requests with a page, as a server in front of Keystone may."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>Back soon</html>")
+
+    do_POST = do_GET  # noqa: N815
+
+
+@contextmanager
+def maintenance():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Maintenance) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def plain_client(application):
+    """Return a client of what has a signature that falcon cannot tell."""
+    return TestClient(lambda environ, start_response: application(environ, start_response))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_token_that_keystone_does_not_answer_about_is_not_called_invalid(actionplan, monkeypatch):
+    monkeypatch.setattr(keystone, "ANSWER_S", 0.2)
+    with (
+        closing(ReservedPort()) as refusing,
+        closing(socket.create_server(("127.0.0.1", 0))) as silent,
+        maintenance() as answering_pages,
+    ):
+        for port in (refusing.port, silent.getsockname()[1], answering_pages):
+            configured(actionplan, auth_strategy="keystone")
+            url = f"http://127.0.0.1:{port}/v3"
+            with actionplan.configuration.open("a") as file:
+                file.write(
+                    f"[keystone_authtoken]\nauth_type = password\nauth_url = {url}\n"
+                    f"www_authenticate_uri = {url}\nhttp_request_max_retries = 0\n"
+                    "username = a\npassword = x\nproject_name = service\n"
+                    "user_domain_id = default\nproject_domain_id = default\n"
+                )
+            conf = configuration.load([str(actionplan.configuration)])
+            with closing(Assembly(conf)) as assembly:
+                api = plain_client(routing.make(assembly))
+                away = api.simulate_get("/v2/plans", headers={"Host": HOST, "X-Auth-Token": "a"})
+                assert is_problem(away, 503, "Keystone does not answer")
+                assert away.headers["Retry-After"] == "5"
+                assert api.simulate_get("/v1/action_plans", host="localhost").status_code == 401
 
 
 def test_pages_of_other_sites_change_nothing_and_too_many_requests_wait(actionplan):
