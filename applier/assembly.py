@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from applier.engines import Engine
     from applier.engines.environment import ActionEnvironment
     from applier.guarding.guard import Guard
-    from applier.guarding.node_work import NodeWork
     from applier.guarding.open_times import OpenTimes
+    from applier.guarding.windows import NodeWork
     from applier.machines import OpenMachines
     from applier.run.runner import Pause, Runner
     from applier.scheduling.decisions import Breaker, Holding
@@ -169,7 +169,7 @@ class Assembly:
         times, probe = self.open_times(plan), self.conf.watcher_applier.health_probe
         if times is None and not probe:
             return None
-        from applier.guarding.window_holding import WindowHolding
+        from applier.guarding.windows import WindowHolding
         from applier.run.holdings import CombinedHolding, HealthProbe, asked
 
         held: list[Holding] = [HealthProbe(partial(asked, probe), pause)] if probe else []

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from applier.configuration import plugin_options, shared_file, watcher_options
+from applier.configuration import plugin_options, shared_file
 from applier.configuration.option_types import explained
 from applier.errors import ConfigurationError
 from planner import safe_text
 from planner.errors import Mistake, PlannerError, UnknownPlugin, accepted
 from planner.making import registry
 from planner.making.configuration_files import entries, files_of
-from planner.making.options import IN_WATCHER, SECTION_IN_WATCHER, LimitsType
+from planner.making.options import IN_WATCHER, LIMITS, SECTION_IN_WATCHER
 from planner.planners.numbers import NumberByType
 
 Sections = Mapping[str, Sequence[cfg.Opt]]
@@ -115,7 +115,7 @@ def _options_of(
         return section, own[section]
     if namespace := _NAMESPACES.get(group):
         known, cutoff = registry.names(namespace), _SIMILAR_NAME
-    elif section == "DEFAULT" or watcher_options.has_section(section):
+    elif section == "DEFAULT" or shared_file.has_section(section):
         return None
     else:
         namespace, name, cutoff = registry.CLOUDS, section, _SIMILAR
@@ -160,7 +160,7 @@ def _option(setting: Setting, known: Iterable[cfg.Opt], conf: cfg.ConfigOpts) ->
         older = {d.name for d in opt.deprecated_opts if d.group in (None, section)}
         if name == opt.dest or name in older:
             return opt
-    if name in watcher_options.options(section) or (section == "DEFAULT" and name in conf):
+    if name in shared_file.options_of(section) or (section == "DEFAULT" and name in conf):
         return None
     raise ValueError(f"no such option; {accepted(name, names)}")
 
@@ -210,7 +210,7 @@ def _without_effect(opt: cfg.Opt, value: Any) -> Iterator[str]:
     """Yield a warning for each action type in a value that no plugin offers."""
     if isinstance(opt.type, NumberByType):
         names = list(value or ())
-    elif isinstance(opt.type, LimitsType):
+    elif opt.type is LIMITS:
         names = [t.removeprefix("type:") for t in value or () if t.startswith("type:")]
     else:
         return

@@ -3,116 +3,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from oslo_config import cfg, types
+from oslo_config import cfg
 
 from applier.configuration import option_types
 from applier.configuration.option_types import CheckedText
 from planner import guards
 from planner.guards import blast_radius, failure_budget, windows
 from planner.guards.blast_radius import Bounds
+from planner.making.options import ReadBy, pairs_text
 from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.guarding.guard import Guard
 
 
-class ApprovalsFor(types.ConfigType):
-    """Option type: numbers of approvals by planner, size and label."""
-
-    def __init__(self) -> None:
-        super().__init__(type_name="approvals of some plans")
-
-    def __call__(self, value: str | Mapping[str, object]) -> dict[str, int]:
-        """Read pairs such as ``size:100=2``; raises ValueError that names each wrong pair."""
-        return guards.approvals_for(value)
-
-    def _formatter(self, value: Mapping[str, int]) -> str:
-        return ", ".join(f"{what}={number}" for what, number in value.items())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ApprovalsFor)
-
-    def __hash__(self) -> int:
-        return hash(ApprovalsFor)
-
-    def __repr__(self) -> str:
-        return "ApprovalsFor"
+def _bounds(value: str | Bounds) -> Bounds:
+    return value if isinstance(value, tuple) else blast_radius.bounds(value)
 
 
-class Windows(types.ConfigType):
-    """Option type: windows of time."""
-
-    def __init__(self) -> None:
-        super().__init__(type_name="windows")
-
-    def __call__(self, value: str | Sequence[str]) -> tuple[str, ...]:
-        """Read windows; raises ValueError that names each wrong one."""
-        return windows.windows(value)
-
-    def _formatter(self, value: Sequence[str]) -> str:
-        return ", ".join(value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Windows)
-
-    def __hash__(self) -> int:
-        return hash(Windows)
-
-    def __repr__(self) -> str:
-        return "Windows"
+def _bounds_text(value: Bounds) -> str:
+    pairs = blast_radius.to_dict(value).items()
+    return ", ".join(
+        f"{kind}={one}" for kind, n in pairs for one in (n if isinstance(n, list) else [n])
+    )
 
 
-class Budgets(types.ConfigType):
-    """Option type: failure budgets."""
-
-    def __init__(self) -> None:
-        super().__init__(type_name="failure budgets")
-
-    def __call__(self, value: str | Sequence[str]) -> tuple[str, ...]:
-        """Read budgets; raises ValueError that names each wrong one."""
-        return failure_budget.budgets(value)
-
-    def _formatter(self, value: Sequence[str]) -> str:
-        return ", ".join(value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Budgets)
-
-    def __hash__(self) -> int:
-        return hash(Budgets)
-
-    def __repr__(self) -> str:
-        return "Budgets"
-
-
-class BlastRadius(types.ConfigType):
-    """Option type: bounds on hosts, instances, members of a group, hosts with the same label."""
-
-    def __init__(self) -> None:
-        super().__init__(type_name="bounds")
-
-    def __call__(self, value: str | Bounds) -> Bounds:
-        """Read ``hosts=2, rack=50%`` and the like; raises ValueError that names each wrong pair."""
-        return value if isinstance(value, tuple) else blast_radius.bounds(value)
-
-    def _formatter(self, value: Bounds) -> str:
-        pairs = blast_radius.to_dict(value).items()
-        return ", ".join(
-            f"{kind}={one}" for kind, n in pairs for one in (n if isinstance(n, list) else [n])
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BlastRadius)
-
-    def __hash__(self) -> int:
-        return hash(BlastRadius)
-
-    def __repr__(self) -> str:
-        return "BlastRadius"
-
+_APPROVALS_FOR = ReadBy("approvals of some plans", guards.approvals_for, pairs_text)
+_BLAST_RADIUS = ReadBy("bounds", _bounds, _bounds_text)
+_WINDOWS = ReadBy("windows", windows.windows, ", ".join)
+_BUDGETS = ReadBy("failure budgets", failure_budget.budgets, ", ".join)
 
 GUARD_OPTIONS = (
     cfg.IntOpt(
@@ -125,7 +46,7 @@ GUARD_OPTIONS = (
     ),
     cfg.Opt(
         "approvals_for",
-        type=ApprovalsFor(),
+        type=_APPROVALS_FOR,
         sample_default="planner:events=1, size:100=2, label:prod=1",
         help="More approvals of some plans: planner:NAME=N for those of a planner, size:ACTIONS=N "
         "for those of so many actions or more, label:LABEL=N for those whose document has this "
@@ -146,7 +67,7 @@ GUARD_OPTIONS = (
     ),
     cfg.Opt(
         "blast_radius",
-        type=BlastRadius(),
+        type=_BLAST_RADIUS,
         sample_default="hosts=20%, instances=50, rack=50%, group=1",
         help="How much of the cloud one plan may touch: so many hosts or instances, so many "
         "members of each server group (group), or so many of the hosts whose facts have the same "
@@ -155,14 +76,14 @@ GUARD_OPTIONS = (
     ),
     cfg.Opt(
         "blast_radius_at_once",
-        type=BlastRadius(),
+        type=_BLAST_RADIUS,
         sample_default="hosts=2, rack=1",
         help="How much of the cloud the running actions of one plan may touch at the same time, "
         "written as blast_radius. It becomes limits of new plans; a plan without them is refused.",
     ),
     cfg.Opt(
         "windows",
-        type=Windows(),
+        type=_WINDOWS,
         sample_default="sat,sun 22:00-04:00 Europe/Prague, mon-fri 01:00-05:00 Europe/Prague",
         help="When actions may start: DAYS FROM-TO ZONE, of which one has to be open. DAYS is "
         "daily, or days and ranges such as mon-thu,sat; the times are those of the clocks in the "
@@ -171,7 +92,7 @@ GUARD_OPTIONS = (
     ),
     cfg.Opt(
         "failure_budget",
-        type=Budgets(),
+        type=_BUDGETS,
         sample_default="3 in 1h, migrate=10%",
         help="How many actions of a plan may fail: N of all, TYPE=N or TYPE=N% of those of a type, "
         "with 'in TIME' (30m, 2h) within that time. If more fail, nothing new starts, and the "

@@ -31,15 +31,6 @@ class CheckedText(types.String):
             self.require(text)
         return text
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CheckedText) and other.require is self.require
-
-    def __hash__(self) -> int:
-        return hash(self.require)
-
-    def __repr__(self) -> str:
-        return "String"
-
 
 class Webhooks(types.Dict):
     """Option type: addresses by name, ``NAME:URL``. A refused address is named, not shown."""

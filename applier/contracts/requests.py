@@ -135,7 +135,7 @@ class Approval(NamedTuple):
     """The consent of a person to the run of a plan.
 
     ``content`` is the digest of the approved content, by
-    :func:`applier.guarding.approved_content.approvable`. It is void once the plan has another one.
+    :func:`applier.guarding.approval.approvable`. It is void once the plan has another one.
     """
 
     who: str

@@ -1,18 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides whether a plan is approved: by enough people, as it is now, on fresh facts. Pure."""
+"""Decides whether a plan is approved: by enough people, as it is now, on fresh facts. Pure.
+
+An approval is bound to the content of the plan.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
 
 from applier.contracts import Approval
-from applier.guarding import approved_content
 from applier.store.entries import GivenApprovals
 from applier.wording import count, duration, one_line
 from planner.errors import short
 from planner.guards import Guards
-from planner.plan.model import ActionPlan
+from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState, StateReason
+
+#: Separates the digest of a plan from that of the actions that are left out.
+_BETWEEN = "+"
+
+
+def approvable(plan: ActionPlan) -> str:
+    """Return the digest of a plan and that of the actions that operators skipped before its start.
+
+    An approval is bound to this text.
+
+    >>> approvable(ActionPlan(uuid="u", planner="weight", actions=()))[:11]
+    'sha256:ad0c'
+    """
+    left_out = _left_out(plan)
+    return f"{plan.digest}{_BETWEEN}{left_out}" if left_out else plan.digest
+
+
+def _left_out(plan: ActionPlan) -> str:
+    """Return the digest of the actions that are left out; an empty text if there are none."""
+    skipped = [str(i) for i, action in enumerate(plan.actions) if is_left_out(action)]
+    return hashlib.sha256(",".join(skipped).encode()).hexdigest()[:32] if skipped else ""
+
+
+def is_left_out(action: Action) -> bool:
+    """Return whether an operator has skipped an action that was never started."""
+    by_operator = action.state_reason is StateReason.OPERATOR
+    return action.state is ActionState.SKIPPED and by_operator and not action.attempts
+
+
+def is_same(plan: ActionPlan, approved: str) -> bool:
+    """Return whether an approval is about a plan as it is now.
+
+    Once an action of the plan was started, skipping others does not make an approval void.
+    """
+    digest, _, left_out = approved.partition(_BETWEEN)
+    if not has_begun(plan) and left_out != _left_out(plan):
+        return False
+    return digest == plan.digest
+
+
+def has_begun(plan: ActionPlan) -> bool:
+    """Return whether an action of a plan was ever started."""
+    return any(action.attempts for action in plan.actions)
+
+
+def facts_age_s(plan: ActionPlan, now: datetime) -> float | None:
+    """Return the seconds since the facts of a plan were read, or else since it was made.
+
+    None if neither time is known. Negative for a time later than ``now``.
+    """
+    read = plan.aged_from
+    return None if read is None else (now - read).total_seconds()
+
 
 #: By so much the clocks of two machines may differ, in seconds.
 CLOCKS_DIFFER_S = 300.0
@@ -44,14 +101,14 @@ def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[
     return [
         one
         for one in given.approvals
-        if approved_content.is_same(plan, one.content)
+        if is_same(plan, one.content)
         and not (demanded.approval_by_another and one.who in given.makers)
     ]
 
 
 def voided(plan: ActionPlan, given: GivenApprovals) -> Iterator[Approval]:
     """Yield the approvals of an earlier content of the plan."""
-    return (one for one in given.approvals if not approved_content.is_same(plan, one.content))
+    return (one for one in given.approvals if not is_same(plan, one.content))
 
 
 def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
@@ -59,8 +116,8 @@ def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
 
     Facts whose time is later than now by more than CLOCKS_DIFFER_S are refused, too.
     """
-    most_s, age_s = demanded.approval_max_age_s, approved_content.age_s(plan, now)
-    if most_s is None or approved_content.has_begun(plan):
+    most_s, age_s = demanded.approval_max_age_s, facts_age_s(plan, now)
+    if most_s is None or has_begun(plan):
         return None
     if age_s is not None and age_s < -CLOCKS_DIFFER_S:
         return (

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from applier.contracts import Report
-from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes, OpenWindow
+from applier.guarding.windows import NodeWork
 from applier.scheduling import waiting
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency

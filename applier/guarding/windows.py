@@ -1,22 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses a plan that does not fit into its windows, and describes what waits for one. Pure."""
+"""Holds back what does not end while a window is open, refuses what fits into none. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from applier.errors import GuardRefusal
-from applier.guarding.node_work import NodeWork
-from applier.guarding.window_holding import awaited
-from applier.wording import duration, one_line
+from applier.wording import count, duration, one_line
 from planner.errors import short
 from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.place_rules import HeldPlace
 from planner.plan.states import OPEN, ActionState, PlanState
 
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes
+
+
+class NodeWork:
+    """The seconds that an action needs, or what is left on a whole node for the first on it.
+
+    ``actions`` are those of a plan; of a node that holds a place, an action starts the work on the
+    node, which must not be left half done when a window closes. ``expected_s`` returns the seconds
+    within which 9 in 10 such actions end.
+    """
+
+    def __init__(self, actions: Iterable[Action], expected_s: Callable[[Action], float]) -> None:
+        self._expected_s = expected_s
+        self._left: Counter[HeldPlace] = Counter()
+        self._begun: set[HeldPlace] = set()
+        for action in actions:
+            if action.places and action.state in OPEN:
+                self._left.update(dict.fromkeys(action.places, expected_s(action)))
+            if action.attempts or action.state is ActionState.ONGOING:
+                self._begun.update(action.places)
+
+    def needed_s(self, action: Action) -> float:
+        """Return for how many seconds a window must be open when an action starts."""
+        if not action.places:
+            return self._expected_s(action)
+        return 0.0 if self.goes_on(action) else max(self._left[place] for place in action.places)
+
+    def goes_on(self, action: Action) -> bool:
+        """Return whether its node has begun: no window holds it back."""
+        return not self._begun.isdisjoint(action.places)
 
 
 def require(
@@ -97,3 +126,89 @@ def _left(plan: ActionPlan) -> Iterator[Action]:
     for action in plan.actions:
         if action.action_type != JOIN and action.state is ActionState.PENDING:
             yield action
+
+
+#: The most seconds between two comparisons with the clock, which may be set meanwhile.
+LONGEST_WAIT_S = 60.0
+_SHORTEST_S = 0.05
+
+
+class WindowHolding:
+    """Lets an action start only if 9 in 10 such actions would end before the windows close.
+
+    The first action on a node that holds a place starts only if all that is left there would; what
+    follows on that node starts at any time. ``tell`` is called with messages for the user. With
+    ``hands_back``, a plan of which nothing runs becomes PENDING again when each action that could
+    start waits for a window.
+    """
+
+    def __init__(
+        self,
+        times: OpenTimes,
+        work: NodeWork,
+        clock: Callable[[], datetime],
+        *,
+        tell: Callable[[str], None] = lambda _: None,
+        hands_back: bool = False,
+    ) -> None:
+        self._times, self._work, self._clock = times, work, clock
+        self._tell, self._hands_back = tell, hands_back
+        self._told: str | None = None
+        #: The actions that were held back here, and how many are held back in all.
+        self._held: set[str] = set()
+        self._number = 0
+
+    def holds(self, action: Action, *, begins: bool) -> bool:
+        """Return whether the windows are closed, or an action would end after they close."""
+        if not begins:
+            return False
+        now = self._clock()
+        found = self._times.at(now)
+        held = found is None or now + timedelta(seconds=self._work.needed_s(action)) > found.end
+        if held:
+            self._held.add(action.uuid)
+        else:
+            self._held.discard(action.uuid)
+        return held
+
+    def again_s(self) -> float | None:
+        """Return the seconds until the windows open next, but not more than LONGEST_WAIT_S.
+
+        None to hand the plan back: each action that could start waits for a window.
+        """
+        if self._hands_back and self._held and len(self._held) >= self._number:
+            return None
+        now = self._clock()
+        opens = self._times.opens_after(now)
+        if opens is None:
+            return LONGEST_WAIT_S
+        return min(LONGEST_WAIT_S, max(_SHORTEST_S, (opens - now).total_seconds()))
+
+    def ended(self) -> None:
+        """Do nothing: the clock alone decides."""
+
+    def tell(self, number: int) -> None:
+        """Report how many actions wait and for which window, or that it is open.
+
+        The report is left out if it is the same as the last one.
+        """
+        self._number = number
+        if not number:
+            if self._told:
+                self._tell("The window is open.")
+            self._told = None
+            self._held.clear()
+            return
+        if not self._held:
+            return
+        window = awaited(self._times, self._times.opens_after(self._clock()))
+        text = f"{count(number, 'action')} waiting for {window}"
+        if text != self._told:
+            self._tell(text)
+        self._told = text
+
+
+def awaited(times: OpenTimes, opens: datetime | None) -> str:
+    """Return a text with the windows and the time at which they open; with None, never."""
+    when = f", which opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else ", which never opens"
+    return f"the window {times.words}{when}"

@@ -11,7 +11,7 @@ from applier.assembly import Assembly, now
 from applier.contracts import Approval
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding import approval as approved
-from applier.guarding.approved_content import approvable, is_left_out
+from applier.guarding.approval import approvable, is_left_out
 from applier.operations import Operator, claim
 from applier.wording import one_line, some
 from planner.plan.model import ActionPlan

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request, RequestVerb
 from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
-from applier.guarding import limits as raised_limits
+from applier.guarding import guard
 from applier.operations import Operator, claim, drift, services, start_times
 from applier.run import plan_cloud
 from applier.scheduling.resumption import TO_VERIFY
@@ -209,7 +209,7 @@ def set_limits(
             "before that: apply --set max_workers=N, or limits in the document"
         )
         raise PlanConflict(plan.uuid, plan.state, text)
-    refused = raised_limits.refusal(plan, assembly.guard.demanded(plan), limits)
+    refused = guard.raise_refused(plan, assembly.guard.demanded(plan), limits)
     if refused:
         raise GuardRefusal(plan.uuid, refused)
     request = Request(verb="limit", who=operator.name, why=why, limits=limits)

@@ -18,7 +18,7 @@ from functools import partial
 from http.client import HTTPException
 
 from applier.configuration.option_types import shown_probe
-from applier.guarding.node_work import NodeWork
+from applier.guarding.windows import NodeWork
 from applier.run.durations import CAUTIOUS, PastDurations, estimates
 from applier.scheduling.decisions import Holding
 from applier.scheduling.verdict import TypePolicy

@@ -137,6 +137,6 @@ def can_follow(plan: ActionPlan, request: Request) -> bool:
 
 
 def _touches_more_at_once(plan: ActionPlan, wanted: Mapping[str, int]) -> bool:
-    from applier.guarding import limits
+    from applier.guarding import guard
 
-    return limits.touches_more_at_once(plan, wanted)
+    return guard.touches_more_at_once(plan, wanted)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg, types
 
 from planner.making import options as planning_options
-from planner.making.options import LimitsType
+from planner.making.options import LIMITS
 from planner.plan.model import Touch
 from planner.schemas import ranges
 
@@ -108,7 +108,7 @@ ENGINE_OPTIONS: Sequence[cfg.Opt] = (
     ),
     cfg.Opt(
         "limits",
-        type=LimitsType(),
+        type=LIMITS,
         default={},
         sample_default="node:*=2, type:migrate=4",
         help="How many actions of a plan may hold a resource at once. token=number, such as "

@@ -29,28 +29,33 @@ _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
 }
 
 
-class LimitsType(types.ConfigType):
-    """Option type: limits as text (``node:*=2, type:migrate=4``) or as a mapping."""
+class ReadBy(types.ConfigType):
+    """Option type: ``read`` makes a value of a text or of a value of JSON, ``write`` a text of it.
 
-    def __init__(self) -> None:
-        super().__init__(type_name="limits")
+    ``read`` raises a ValueError that names each wrong part.
+    """
 
-    def __call__(self, value: str | Mapping[str, object]) -> dict[str, int]:
-        """Read token=number pairs; raises ValueError that names each wrong pair."""
-        expected = "KIND:NAME=N or KIND:*=N with N of 1 or more, at most nine digits"
-        return dict(ranges.pairs(value, _limit, expected))
+    def __init__(
+        self, type_name: str, read: Callable[[Any], Any], write: Callable[[Any], str]
+    ) -> None:
+        super().__init__(type_name=type_name)
+        self.read, self.write = read, write
 
-    def _formatter(self, value: Mapping[str, int]) -> str:
-        return ", ".join(f"{token}={number}" for token, number in value.items())
+    def __call__(self, value: Any) -> Any:
+        return self.read(value)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LimitsType)
+    def _formatter(self, value: Any) -> str:
+        return self.write(value)
 
-    def __hash__(self) -> int:
-        return hash(LimitsType)
 
-    def __repr__(self) -> str:
-        return "Limits"
+def pairs_text(value: Mapping[str, object]) -> str:
+    """Return a mapping as ``KEY=VALUE, KEY=VALUE``."""
+    return ", ".join(f"{key}={one}" for key, one in value.items())
+
+
+def _limits(value: str | Mapping[str, object]) -> dict[str, int]:
+    expected = "KIND:NAME=N or KIND:*=N with N of 1 or more, at most nine digits"
+    return dict(ranges.pairs(value, _limit, expected))
 
 
 def _limit(token: str, number: str) -> tuple[str, int] | None:
@@ -58,6 +63,8 @@ def _limit(token: str, number: str) -> tuple[str, int] | None:
     return (token, int(number)) if named and re.fullmatch("0*[1-9][0-9]{,8}", number) else None
 
 
+#: Limits as text (``node:*=2, type:migrate=4``) or as a mapping.
+LIMITS = ReadBy("limits", _limits, pairs_text)
 #: Options of ``[watcher_planner]``.
 OPTIONS = (
     cfg.StrOpt(
@@ -69,7 +76,7 @@ OPTIONS = (
     ),
     cfg.Opt(
         "limits",
-        type=LimitsType(),
+        type=LIMITS,
         default={},
         help="Limits for all plans: how many actions may hold a resource at once. "
         "token=number, such as node:compute-1=1, or KIND:*=number for each resource of a kind, "

@@ -63,7 +63,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "weights": (numbers.finite, "{}"),
     "weights decimal": (numbers.finite, "1.{}"),
     "parallelization": (numbers.at_least_one, "{}"),
-    "limits": (options.LimitsType(), "node:*={}"),
+    "limits": (options.LIMITS, "node:*={}"),
     "retries": (lambda text: task_fields.number(text, whole=True), "{}"),
     "version": (task_fields.major, "2.{}"),
     "tolerance": (lambda text: planner.allowed(text, 10), "{}"),

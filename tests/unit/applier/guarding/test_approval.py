@@ -10,7 +10,7 @@ import pytest
 from sample_plans import MADE, new_plan
 
 from applier.contracts import Approval
-from applier.guarding import approval, approved_content
+from applier.guarding import approval
 from applier.guarding.guard import Guard
 from applier.store.entries import GivenApprovals
 from planner.guards import Guards
@@ -21,7 +21,7 @@ ONE, TWO = Guards(approvals=1), Guards(approvals=2)
 
 
 def given(*people, plan=PLAN, creator="ada"):
-    about = approved_content.approvable(plan)
+    about = approval.approvable(plan)
     return GivenApprovals(creator, [Approval(who=p, at=MADE, content=about) for p in people])
 
 
@@ -46,9 +46,9 @@ def test_as_many_people_as_demanded_have_to_approve():
 
 def test_an_approval_holds_if_other_actions_are_left_out_once_the_plan_has_begun():
     for plan in (PLAN, skipped(PLAN), skipped(PLAN, attempts=1)):
-        assert approved_content.is_same(plan, approved_content.approvable(plan))
+        assert approval.is_same(plan, approval.approvable(plan))
         others = f"{plan.digest}+0a1b"
-        assert approved_content.is_same(plan, others) is approved_content.has_begun(plan)
+        assert approval.is_same(plan, others) is approval.has_begun(plan)
 
 
 def test_the_creator_does_not_count_where_that_is_asked():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sample_plans import new_plan
 
-from applier.guarding import guard, limits
+from applier.guarding import guard
 from applier.guarding.guard import Guard
 from planner.guards import NO_GUARDS, Guards
 from planner.guards.blast_radius import Share, bounds
@@ -91,12 +91,12 @@ APPROVED = Guards(approvals=1)
 
 @pytest.mark.parametrize("demanded", [NO_GUARDS, APPROVED])
 def test_what_is_touched_at_once_is_never_raised(demanded):
-    told = limits.refusal(PLAN, demanded, {"at-once:hosts": 3})
+    told = guard.raise_refused(PLAN, demanded, {"at-once:hosts": 3})
     assert "at-once:hosts in plan 6a1f0000 is 2" in told
     assert told.endswith("raised to 3")
-    assert limits.refusal(PLAN, demanded, {"type:nop": 1, "at-once:hosts": 9})
+    assert guard.raise_refused(PLAN, demanded, {"type:nop": 1, "at-once:hosts": 9})
     for number in (1, 2):
-        assert limits.refusal(PLAN, demanded, {"at-once:hosts": number}) is None
+        assert guard.raise_refused(PLAN, demanded, {"at-once:hosts": number}) is None
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,6 @@ def test_what_is_touched_at_once_is_never_raised(demanded):
     ],
 )
 def test_a_plan_that_needs_approvals_keeps_the_limits_of_what_was_approved(wanted, told):
-    found = limits.refusal(PLAN, APPROVED, wanted)
+    found = guard.raise_refused(PLAN, APPROVED, wanted)
     assert told in found if told else found is None
-    assert limits.refusal(PLAN, NO_GUARDS, wanted) is None
+    assert guard.raise_refused(PLAN, NO_GUARDS, wanted) is None

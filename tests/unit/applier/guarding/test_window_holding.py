@@ -13,9 +13,8 @@ from trials import Trial
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import GuardRefusal
 from applier.guarding import nights, windows
-from applier.guarding.node_work import NodeWork
 from applier.guarding.open_times import OpenTimes
-from applier.guarding.window_holding import WindowHolding
+from applier.guarding.windows import NodeWork, WindowHolding
 from applier.scheduling.submissions import Concurrency
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, PlanState

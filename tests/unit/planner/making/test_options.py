@@ -14,7 +14,7 @@ from oslo_config import cfg
 from planner import make_plan
 from planner.errors import InvalidInput, Mistake
 from planner.making import options as planning_options
-from planner.making.options import LimitsType
+from planner.making.options import LIMITS
 from planner.planners.weight import PARALLELIZATION, WEIGHTS, WeightPlanner
 
 Configure = Callable[..., cfg.ConfigOpts]
@@ -213,7 +213,7 @@ def test_the_last_file_that_has_a_key_is_the_one_to_mend(configure: Configure) -
     ],
 )
 def test_limits_are_tokens_with_numbers(text: Any, expected: dict[str, int]) -> None:
-    assert LimitsType()(text) == expected
+    assert LIMITS(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_limits_are_tokens_with_numbers(text: Any, expected: dict[str, int]) -> 
 )
 def test_a_limit_that_is_none_is_refused_with_what_is_accepted(text: str) -> None:
     with pytest.raises(ValueError, match=r"KIND:\*=N with N of 1 or more"):
-        LimitsType()(text)
+        LIMITS(text)
 
 
 def test_limits_of_a_file_hold_for_every_plan(configure: Configure) -> None:
@@ -237,8 +237,8 @@ def test_wrong_limits_of_a_file_are_named_with_their_place(configure: Configure)
 
 def test_the_text_of_limits_reads_back() -> None:
     limits = {"node:*": 2, "type:migrate": 4}
-    (written,) = LimitsType().format_defaults(limits)
-    assert LimitsType()(written) == limits
+    (written,) = LIMITS.format_defaults(limits)
+    assert LIMITS(written) == limits
 
 
 def test_without_a_configuration_nothing_from_outside_has_a_say(
