@@ -58,7 +58,7 @@ class _HostVerb(Verb):
 
     def hosts(self, parsed_args: argparse.Namespace, facts: Mapping[str, Any]) -> list[str]:
         """Return the hosts that are named, and those with the labels."""
-        from planner.problems.drain import with_labels
+        from planner.drain import with_labels
 
         labels = dict(text.partition("=")[::2] for text in parsed_args.label)
         if wrong := [text for text in parsed_args.label if not all(text.partition("="))]:
@@ -129,7 +129,7 @@ class Drain(_HostVerb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from planner.problems import drain
+        from planner import drain
 
         facts = self.session.facts()
         document, stays = drain.drain(
@@ -155,7 +155,7 @@ class Undrain(_HostVerb):
     EXAMPLES = ("undrain compute-1 --apply", "undrain compute-1 --out back.yaml")
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from planner.problems import drain
+        from planner import drain
 
         facts = self.session.facts()
         return self.finish(drain.undrain(facts, self.hosts(parsed_args, facts)), parsed_args)

@@ -13,16 +13,19 @@ from applier.errors import DamagedRecord, PlanNotFound
 from applier.operations import lookup
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.wording import count, duration, one_line, some
-from planner.differences import fields
-from planner.differences.links import LinkSet
-from planner.differences.plans import (
+from planner.differences import (
     ChangedAction,
     MovedAction,
     PlanDifference,
+    action_fields,
+    at,
     difference,
+    has,
     label,
+    plan_fields,
     wave_numbers,
 )
+from planner.differences.links import LinkSet
 from planner.errors import MOST_SHOWN, Path, path_text
 from planner.guards import NO_GUARDS
 from planner.making.guarding import with_facts_of
@@ -146,22 +149,22 @@ class FieldChange:
 def of_action(changed: ChangedAction, types: ActionTypes) -> list[FieldChange]:
     """Return the fields of an action that differ; values that its type hides are replaced."""
     shown = (lookup.action_without(action, types) for action in (changed.old, changed.new))
-    return _changes(changed.paths, *map(fields.of_action, shown))
+    return _changes(changed.paths, *map(action_fields, shown))
 
 
 def of_plan(made: Comparison) -> list[FieldChange]:
     """Return the fields of the plans that differ."""
-    return _changes(made.found.paths, fields.of_plan(made.old), fields.of_plan(made.new))
+    return _changes(made.found.paths, plan_fields(made.old), plan_fields(made.new))
 
 
 def _changes(paths: Iterable[Path], old: Any, new: Any) -> list[FieldChange]:
     return [
         FieldChange(
             path=path,
-            old=fields.at(old, path),
-            new=fields.at(new, path),
-            is_in_old=fields.has(old, path),
-            is_in_new=fields.has(new, path),
+            old=at(old, path),
+            new=at(new, path),
+            is_in_old=has(old, path),
+            is_in_new=has(new, path),
         )
         for path in paths
     ]

@@ -9,38 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from planner.plan.graph_algorithms import once
 from planner.safe_text import sorted_json
 
+if TYPE_CHECKING:
+    from planner.plan.model import Action
+
 #: The first characters of a digest.
 PREFIX = "sha256:"
-#: The names of the ``values`` of a CoveredAction.
-COVERED = (
-    *("name", "action_type", "resource_id", "input_parameters"),
-    *("tokens", "estimate_s", "timeout_s", "retries"),
-)
 
 
-class CoveredAction(NamedTuple):
-    """The parts of an action that a digest covers; links name other actions by uuid.
-
-    ``values`` are the other fields that a run uses, named by COVERED. A trigger or a blocker is a
-    uuid and outcomes.
-    """
-
-    uuid: str
-    values: Sequence[Any]
-    parents: tuple[str, ...]
-    needs: tuple[str, ...]
-    needs_any: Sequence[tuple[str, ...]]
-    triggers: Sequence[tuple[str, Sequence[str]]]
-    blocked_by: Sequence[tuple[str, Sequence[str]]]
-    places: Sequence[tuple[str, str]] = ()
-
-
-def of(actions: Sequence[CoveredAction], head: Mapping[str, Any]) -> str:
+def of(actions: Sequence[Action], head: Mapping[str, Any]) -> str:
     """Return the digest of a plan with these actions; ``head`` are its own values, as JSON types.
 
     The time is linear in actions and edges: a tuple of uuids that many actions share is read once.
@@ -51,7 +32,25 @@ def of(actions: Sequence[CoveredAction], head: Mapping[str, Any]) -> str:
     return PREFIX + total.hexdigest()
 
 
-def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
+def covered(action: Action) -> dict[str, Any]:
+    """Return the covered fields of an action, as JSON types, without its links and places.
+
+    The same number of seconds has the same digest, whether it is written 5 or 5.0.
+    """
+    estimate_s, timeout_s = action.estimate_s, action.timeout_s
+    return {
+        "name": action.name,
+        "action_type": action.action_type,
+        "resource_id": action.resource_id,
+        "input_parameters": action.input_parameters,
+        "tokens": action.tokens,
+        "estimate_s": None if estimate_s is None else float(estimate_s),
+        "timeout_s": None if timeout_s is None else float(timeout_s),
+        "retries": action.retries,
+    }
+
+
+def _lines(actions: Sequence[Action]) -> Iterator[str]:
     """Yield the covered parts of each action as JSON, with links as positions in the plan."""
     position = {action.uuid: i for i, action in enumerate(actions)}
 
@@ -63,9 +62,11 @@ def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
     def events(pairs: Iterable[tuple[str, Sequence[str]]]) -> list[Any]:
         return [[position.get(uuid, uuid), outcomes] for uuid, outcomes in pairs]
 
-    # Few actions have groups, triggers or blockers.
-    for _, values, parents, needs, needs_any, triggers, blocked_by, places in actions:
-        groups = [links(group) for group in needs_any] if needs_any else ()
-        after = links(parents) if parents else "", links(needs) if needs else "", groups
-        of_others = events(triggers) if triggers else (), events(blocked_by) if blocked_by else ()
-        yield sorted_json([values, after, of_others, *([places] if places else [])])
+    # Few actions have groups, triggers, blockers or places.
+    for a in actions:
+        groups = [links(group) for group in a.needs_any] if a.needs_any else ()
+        after = links(a.parents) if a.parents else "", links(a.needs) if a.needs else "", groups
+        triggers = events(a.triggers) if a.triggers else ()
+        blockers = events(a.blocked_by) if a.blocked_by else ()
+        places = [a.places] if a.places else []
+        yield sorted_json([[*covered(a).values()], after, (triggers, blockers), *places])

@@ -194,17 +194,6 @@ class Action:
         triggers = [trigger.action for trigger in self.triggers]
         return tuple(dict.fromkeys((*self.parents, *self.needs, *triggers)))
 
-    def covered(self) -> digest.CoveredAction:
-        """Return the fields that a digest covers: those that a run uses."""
-        # The same number of seconds has the same digest, whether it is written 5 or 5.0.
-        estimate_s = None if self.estimate_s is None else float(self.estimate_s)
-        timeout_s = None if self.timeout_s is None else float(self.timeout_s)
-        what = (self.name, self.action_type, self.resource_id, self.input_parameters)
-        values = (*what, self.tokens, estimate_s, timeout_s, self.retries)
-        links = self.parents, self.needs, self.needs_any
-        events = self.triggers, self.blocked_by
-        return digest.CoveredAction(self.uuid, values, *links, *events, self.places)
-
     def to_dict(self) -> dict[str, Any]:
         """Convert the action to JSON types: texts, numbers, lists and mappings."""
         return {
@@ -331,7 +320,7 @@ class ActionPlan:
             # Few plans have places: an empty field is left out.
             **({"places": place_rules.to_dict(self.places)} if self.places else {}),
         }
-        return digest.of([action.covered() for action in self.actions], head)
+        return digest.of(self.actions, head)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the plan to format 2.0, to be written as JSON or YAML."""

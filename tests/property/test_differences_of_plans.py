@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from random_plans import random_plan
 from sample_plans import plans
 
+from planner.differences import PlanDifference, difference
 from planner.differences.links import LinkSet, is_join
-from planner.differences.plans import PlanDifference, difference
 from planner.plan.model import Action, ActionPlan
 
 OFTEN = settings(max_examples=examples(150))

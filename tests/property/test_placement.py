@@ -12,8 +12,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.problems.drain import drain
-from planner.problems.placement import ROOM, need_of, place
+from planner.drain import ROOM, drain, need_of, place
 
 pytestmark = pytest.mark.slow
 often = settings(max_examples=examples(300))
