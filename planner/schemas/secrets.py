@@ -13,7 +13,7 @@ value that this schema is for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.errors import Path
@@ -85,11 +85,18 @@ def has_reference(value: Any) -> bool:
     >>> has_reference({"argv": ["a", {"secret": "env B"}]}), has_reference({"secret": 1})
     (True, False)
     """
-    if isinstance(value, str):
-        return False
-    if isinstance(value, Mapping):
-        return reference(value) is not None or any(map(has_reference, value.values()))
-    return isinstance(value, (list, tuple)) and any(map(has_reference, value))
+    return any(reference(part) is not None for part in _parts(value))
+
+
+def _parts(value: Any) -> list[Any]:
+    """List a value and all that is in it, at any depth."""
+    found = [value]
+    for part in found:  # the list grows meanwhile
+        if isinstance(part, Mapping):
+            found += part.values()
+        elif isinstance(part, (list, tuple)):
+            found += part
+    return found
 
 
 def _replaced(value: Any, make: Callable[[Path, str], Any], path: Path) -> Any:
@@ -152,15 +159,9 @@ def has_keyword(schema: Any, *keywords: str) -> bool:
     >>> has_keyword({"properties": {"a": {"writeOnly": True}}}, "writeOnly", "$ref")
     True
     """
-    wanted, parts = frozenset(keywords), [schema]
-    for part in parts:  # the list grows meanwhile
-        if isinstance(part, Mapping):
-            if not wanted.isdisjoint(part):
-                return True
-            parts += part.values()
-        elif isinstance(part, list | tuple):
-            parts += part
-    return False
+    wanted = frozenset(keywords)
+    mappings = (part for part in _parts(schema) if isinstance(part, Mapping))
+    return not all(wanted.isdisjoint(part) for part in mappings)
 
 
 def hidden(schema: Any, value: Any, note: Callable[[Any], object] = lambda _: None) -> Any:
@@ -199,26 +200,17 @@ def masked(value: Any, note: Callable[[Any], object] = lambda _: None) -> Any:
 
 def has_hidden(value: Any) -> bool:
     """Return whether HIDDEN is in a value."""
-    if isinstance(value, Mapping):
-        return value == HIDDEN or any(map(has_hidden, value.values()))
-    return isinstance(value, list | tuple) and any(map(has_hidden, value))
+    return HIDDEN in _parts(value)
 
 
 def hidden_texts(schema: Any, value: Any) -> list[str]:
-    """List the texts in a value that :func:`hidden` replaces."""
+    """List the texts in a value that :func:`hidden` replaces, the keys of mappings, too."""
     replaced_parts: list[Any] = []
     hidden(schema, value, replaced_parts.append)
-    return [text for part in replaced_parts for text in _texts(part)]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a value, the keys of mappings, too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from value
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _texts(part)
+    return [
+        text
+        for whole in replaced_parts
+        for part in _parts(whole)
+        for text in (part if isinstance(part, Mapping) else [part])
+        if isinstance(text, str)
+    ]

@@ -29,7 +29,7 @@ from planner.making import registry, saved
 from planner.plan import effects
 from planner.plan.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS
 from planner.planners import solution_schema
-from planner.planners.events import schema as events_schema
+from planner.planners.events import document as events_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(p for p in (ROOT / "doc").rglob("*.rst") if "_build" not in p.parts)

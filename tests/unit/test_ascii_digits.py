@@ -19,7 +19,7 @@ from planner.errors import InvalidInput
 from planner.making import options
 from planner.planners import numbers
 from planner.planners.deployment import conditions, planner, task_fields
-from planner.planners.events import schema as events_schema
+from planner.planners.events import document as events_schema
 from planner.planners.rolling_update import functions, update_policy
 from planner.schemas import ranges
 from planner.schemas.ranges import whole_number

@@ -17,9 +17,8 @@ from planner.errors import InvalidInput
 from planner.plan.model import Action, ActionPlan, Blocker, Trigger
 from planner.plan.states import Outcome
 from planner.planners.draft import action_of
-from planner.planners.events.document import EventsProblem, Outcomes, read_problem
+from planner.planners.events.document import SCHEMA, EventsProblem, Outcomes, read_problem
 from planner.planners.events.event_graph import cycle_mistakes, event_graph
-from planner.planners.events.schema import SCHEMA
 from planner.planners.events.unroll import Run, UnbreakableCycles, selected, unroll
 
 _FAILURES = (Outcome.FAILED, Outcome.ERROR)
