@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.plan.graph_algorithms import once
 from planner.safe_text import sorted_json
 
-if TYPE_CHECKING:
-    from planner.plan.model import Action
-
+#: An action of :mod:`planner.plan.model`, which imports this module.
+Action = Any
 #: The first characters of a digest.
 PREFIX = "sha256:"
 
