@@ -1,20 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a document that describes wanted changes into an action plan.
 
-The way of a document, from the file to the recorded results, in ten steps:
-
-1. ``planner.documents`` reads the document.
-2. :func:`planner.making.planning.make_plan` finds the planner through ``planner.making.registry``.
-3. ``Planner.parse`` parses the document, ``Planner.plan`` returns an :class:`ActionPlan`.
-4. ``planner.plan.graph.validate`` checks that the links between the actions have no cycle;
-   :func:`planner.plan.graph.order_graph` gives the order of a plan as a ``networkx.DiGraph``.
-5. ``applier.storage.plans`` stores the plan, which is RECOMMENDED.
-6. An operator starts it: it is PENDING. ``applier.run.runner`` claims it: it is ONGOING.
-7. ``applier.engines.taskflow_engine`` makes a ``taskflow.patterns.graph_flow.Flow`` of that order
-   and runs it by ``applier.engines.linear``, up to ``max_workers`` actions at once.
-8. ``applier.scheduling`` decides which actions may start, which end without running, and why.
-9. ``applier.engines.recorder`` commits that; then ``applier.engines.tasks`` calls the plugins.
-10. ``applier.scheduling.decisions`` computes the final state of the plan from its actions.
+The page "Architecture" (doc/architecture/index.rst) follows a document in ten hops, from its file
+through this package and :mod:`applier` to the recorded results.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -276,8 +276,8 @@ def check_planner(
         _require(back.digest == first.digest, "read back from JSON, the plan has another digest")
 
 
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
+def _require(is_so: bool, otherwise: str) -> None:
+    if not is_so:
         raise AssertionError(otherwise)
 
 

@@ -42,7 +42,7 @@ class LinkSets(NamedTuple):
 class LinkSet:
     """A link of each action in ``after`` to each one in ``before``, all by their labels.
 
-    ``kind`` is the field of an action that holds them. With ``needs_any`` they are one link to a
+    ``kind`` is the field of an action that has them. With ``needs_any`` they are one link to a
     group, of which one must succeed. ``outcomes`` are those of ``triggers`` and ``blocked_by``.
     """
 

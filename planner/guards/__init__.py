@@ -150,7 +150,7 @@ def of(value: Mapping[str, Any]) -> Guards:
     True
     """
     return Guards(
-        **{name: _READERS[name](held) if name in _READERS else held for name, held in value.items()}
+        **{name: _READERS[name](one) if name in _READERS else one for name, one in value.items()}
     )
 
 
@@ -209,8 +209,8 @@ def approvals_for(text: str | Mapping[str, object]) -> dict[str, int]:
 def _rule(what: str, number: str) -> tuple[str, int] | None:
     kind, _, name = what.partition(":")
     is_size = kind == SIZE and ranges.whole_number(name) is not None
-    named = bool(name) and (kind in (PLANNER, LABEL) or is_size)
-    if not (named and re.fullmatch("[0-9]{1,3}", number)) or int(number) > MOST_APPROVALS:
+    has_kind = bool(name) and (kind in (PLANNER, LABEL) or is_size)
+    if not (has_kind and re.fullmatch("[0-9]{1,3}", number)) or int(number) > MOST_APPROVALS:
         return None
     return what, int(number)
 

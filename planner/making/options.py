@@ -59,8 +59,8 @@ def _limits(value: str | Mapping[str, object]) -> dict[str, int]:
 
 
 def _limit(token: str, number: str) -> tuple[str, int] | None:
-    named = all(token.partition(":"))
-    return (token, int(number)) if named and re.fullmatch("0*[1-9][0-9]{,8}", number) else None
+    is_token = all(token.partition(":"))
+    return (token, int(number)) if is_token and re.fullmatch("0*[1-9][0-9]{,8}", number) else None
 
 
 #: Limits as text (``node:*=2, type:migrate=4``) or as a mapping.

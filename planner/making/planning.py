@@ -191,7 +191,7 @@ def _completed(
     """
     value = document.value
     own, facts = value.get("limits") or {}, value.get("facts")
-    named = facts.get("cloud") if isinstance(facts, Mapping) else None
+    of_facts = facts.get("cloud") if isinstance(facts, Mapping) else None
     # The smaller of the configured limit and the planner's holds. A limit of the document replaces
     # both.
     both = {
@@ -200,7 +200,7 @@ def _completed(
     return replace(
         plan,
         name=plan.name or value.get("name"),
-        cloud=plan.cloud or named or cloud,
+        cloud=plan.cloud or of_facts or cloud,
         limits={**limits, **plan.limits, **both, **own},
         warnings=tuple(
             dict.fromkeys((*map(str, document.warnings), *plan.warnings, *_idle_limits(own, plan)))
@@ -230,25 +230,25 @@ def choose(
     kind = value.get("kind", "solution")
     if not isinstance(kind, str):
         raise InvalidInput([Mistake(f"{kind!r} is not a kind of document", ("kind",))])
-    named, place = planner or value.get("planner"), None
-    if named is None:
-        named, place = planning_options.configured_planner(conf)
-        named = named if kind == "solution" else kind
+    name, place = planner or value.get("planner"), None
+    if name is None:
+        name, place = planning_options.configured_planner(conf)
+        name = name if kind == "solution" else kind
         if kind not in ("solution", *registry.names(registry.PLANNERS)):
             kinds = (registry.planner(n).KIND for n in registry.names(registry.PLANNERS))
             known = {"solution", *kinds}
             raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])
-    if not isinstance(named, str):
-        raise InvalidInput([Mistake(f"{named!r} is not the name of a planner", ("planner",))])
+    if not isinstance(name, str):
+        raise InvalidInput([Mistake(f"{name!r} is not the name of a planner", ("planner",))])
     try:
-        found = registry.planner(named)
+        found = registry.planner(name)
     except UnknownPlugin as unknown:
         if planner:
             raise
         path = () if place else ("planner",)
         raise InvalidInput([Mistake(str(unknown), path, place)]) from unknown
     if kind != found.KIND:
-        text = f"planner {named!r} reads documents of kind {found.KIND!r}, this is {kind!r}"
+        text = f"planner {name!r} reads documents of kind {found.KIND!r}, this is {kind!r}"
         raise InvalidInput([Mistake(text, ("kind",) if "kind" in value else ())])
     return found
 

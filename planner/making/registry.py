@@ -168,10 +168,10 @@ def declared_options(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
     options = getattr(plugin, "OPTIONS", ())
     # Several callers read it, and a generator has its options only once.
     is_list = isinstance(options, Sequence)
-    named = [o.dest for o in options if isinstance(o, cfg.Opt)] if is_list else []
-    if not is_list or len(named) != len(options):
+    dests = [o.dest for o in options if isinstance(o, cfg.Opt)] if is_list else []
+    if not is_list or len(dests) != len(options):
         raise BrokenPlugin(what, name, "its OPTIONS are not a list of oslo.config options")
-    for option, number in Counter(named).items():
+    for option, number in Counter(dests).items():
         if number > 1:
             raise BrokenPlugin(what, name, f"it declares two options {option!r}")
     return tuple(options)

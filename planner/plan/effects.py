@@ -2,7 +2,7 @@
 """Finds which actions need which others, by one rule for each pair of effects on a resource.
 
 ``parents`` express the order that a planner chose. ``needs`` are actions that must have succeeded
-before an action may start. The table ``PAIRS`` holds all rules, the most important first: if two
+before an action may start. The table ``PAIRS`` has all rules, the most important first: if two
 needs contradict each other, the one from the upper row is kept.
 """
 

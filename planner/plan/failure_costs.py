@@ -94,9 +94,9 @@ class FailureCosts:
             return  # planner.plan.graph.validate reports it
         one_of = once(self._one_of)
         for i in order:
-            self._note(i, self._left[i], one_of(self._left[i].needs))
+            self._find(i, self._left[i], one_of(self._left[i].needs))
 
-    def _note(self, place: int, action: Action, bad: int) -> None:
+    def _find(self, place: int, action: Action, bad: int) -> None:
         """Compute the failures after which an action does not end well, from its predecessors.
 
         ``bad`` are those after which one of its needs does not.

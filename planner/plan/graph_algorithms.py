@@ -54,7 +54,7 @@ class CycleError(Exception):
 def topological_order(before: Sequence[Predecessors]) -> list[int]:
     """Order the nodes 0 to n-1 so that each follows its predecessors, the smallest possible first.
 
-    ``before[i]`` holds the predecessors of node ``i`` in groups, which several nodes may share. If
+    ``before[i]`` has the predecessors of node ``i`` in groups, which several nodes may share. If
     all predecessors have smaller numbers, the order is 0 to n-1, and each shared group is read only
     once; otherwise it takes O(n log n + edges). Raises :class:`CycleError`. In the example, 0
     follows 2, and 2 follows 1:

@@ -37,7 +37,7 @@ HIDDEN: Mapping[str, str] = {KEY: "hidden"}
 #: The keyword of JSON Schema for a secret, and those through which it is followed.
 MARK = "writeOnly"
 _FOLLOWED = frozenset(("properties", "additionalProperties", "items"))
-#: Keywords of JSON Schema that hold one schema, several by name, and several in a list. ``not`` and
+#: Keywords of JSON Schema that take one schema, several by name, and several in a list. ``not`` and
 #: ``if`` are left out, because a value that they accept may still be wrong.
 _ONE = (
     *("additionalProperties", "items", "then", "else", "contains"),
@@ -80,7 +80,7 @@ def replaced(value: Any, make: Callable[[Path, str], Any]) -> Any:
 
 
 def has_reference(value: Any) -> bool:
-    """Return whether a value is a reference, or holds one at any depth.
+    """Return whether a value is a reference, or has one in it, at any depth.
 
     >>> has_reference({"argv": ["a", {"secret": "env B"}]}), has_reference({"secret": 1})
     (True, False)
@@ -137,13 +137,13 @@ def accepting(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     found = dict(schema)
-    for keyword, held in schema.items():
+    for keyword, inner in schema.items():
         if keyword in _ONE:
-            found[keyword] = accepting(held)
-        elif keyword in _NAMED and isinstance(held, Mapping):
-            found[keyword] = {name: accepting(part) for name, part in held.items()}
-        elif keyword in _LISTED and isinstance(held, list | tuple):
-            found[keyword] = [accepting(part) for part in held]
+            found[keyword] = accepting(inner)
+        elif keyword in _NAMED and isinstance(inner, Mapping):
+            found[keyword] = {name: accepting(part) for name, part in inner.items()}
+        elif keyword in _LISTED and isinstance(inner, list | tuple):
+            found[keyword] = [accepting(part) for part in inner]
     kinds = schema.get("type")
     kinds = kinds if isinstance(kinds, list | tuple) else [kinds]
     if "string" not in kinds or "object" in kinds:
@@ -164,37 +164,37 @@ def has_keyword(schema: Any, *keywords: str) -> bool:
     return not all(wanted.isdisjoint(part) for part in mappings)
 
 
-def hidden(schema: Any, value: Any, note: Callable[[Any], object] = lambda _: None) -> Any:
+def hidden(schema: Any, value: Any, tell: Callable[[Any], object] = lambda _: None) -> Any:
     """Return a value with HIDDEN in place of each part that its schema marks as ``writeOnly``.
 
     References to secrets stay, and so do None and the keys of mappings, unless the mark is under a
-    keyword that is not followed. Without marks, the value itself is returned, not a copy. ``note``
+    keyword that is not followed. Without marks, the value itself is returned, not a copy. ``tell``
     is called with each part that is replaced.
     """
     if value is None or not has_keyword(schema, MARK):
         return value
-    if has_keyword([held for keyword, held in schema.items() if keyword not in _FOLLOWED], MARK):
-        note(value)
+    if has_keyword([inner for keyword, inner in schema.items() if keyword not in _FOLLOWED], MARK):
+        tell(value)
         return HIDDEN
     if schema.get(MARK) is True:
-        return masked(value, note)
+        return masked(value, tell)
     if isinstance(value, Mapping):
         named, others = schema.get("properties") or {}, schema.get("additionalProperties")
-        return {key: hidden(named.get(key, others), part, note) for key, part in value.items()}
+        return {key: hidden(named.get(key, others), part, tell) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [hidden(schema.get("items"), part, note) for part in value]
+        return [hidden(schema.get("items"), part, tell) for part in value]
     return value
 
 
-def masked(value: Any, note: Callable[[Any], object] = lambda _: None) -> Any:
+def masked(value: Any, tell: Callable[[Any], object] = lambda _: None) -> Any:
     """Return a value with HIDDEN in place of all that is in it, except references and None."""
     if reference(value) is not None or value is None:
         return value
     if isinstance(value, Mapping):
-        return {k: masked(v, note) for k, v in value.items()}
+        return {k: masked(v, tell) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [masked(v, note) for v in value]
-    note(value)
+        return [masked(v, tell) for v in value]
+    tell(value)
     return HIDDEN
 
 

@@ -48,8 +48,8 @@ def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Itera
     >>> cut(2, [(1, 0)], [(0, 1)], [0]).left
     [frozenset({0, 1})]
     """
-    held = set(fixed)
-    near = _edges_near_cycles(count, [*held, *loose])
+    kept = set(fixed)
+    near = _edges_near_cycles(count, [*kept, *loose])
     if not near:
         return Cut([], [], [])
     components = _Components(count, near)
@@ -59,7 +59,7 @@ def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Itera
         gone = [
             other
             for other in sorted(components.after[one])
-            if (one, other) not in held and ways.spare(one, other)
+            if (one, other) not in kept and ways.spare(one, other)
         ]
         if gone:
             components.cut(one, gone)
@@ -193,7 +193,7 @@ NONE = -1
 def dominators(after: Sequence[Iterable[int]], root: int) -> list[int]:
     """Return the immediate dominator of each node; NONE for the root and for unreachable nodes.
 
-    ``after`` holds the successors of each node. Source: Lengauer and Tarjan, "A fast algorithm for
+    ``after`` has the successors of each node. Source: Lengauer and Tarjan, "A fast algorithm for
     finding dominators in a flowgraph", 1979, the simple version: O(edges x log(nodes)). The
     algorithm in networkx takes quadratic time in deep graphs.
 

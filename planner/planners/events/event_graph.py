@@ -74,7 +74,7 @@ def reachable_pairs(
 class SpanningTree:
     """A spanning tree of the nodes reachable from the roots, updated when edges are removed.
 
-    ``into`` holds the predecessors of each node; the caller removes edges from it. If a node has
+    ``into`` has the predecessors of each node; the caller removes edges from it. If a node has
     several predecessors, the largest is its parent in the tree. Callers remove the edges of small
     nodes first, so they seldom remove an edge of the tree.
     """
@@ -85,7 +85,7 @@ class SpanningTree:
         self.parent = [UNREACHED] * len(into)
 
     def grow(self, after: Sequence[Collection[int]], roots: Iterable[int]) -> None:
-        """Add the nodes that are reachable from ``roots``; ``after`` holds the successors."""
+        """Add the nodes that are reachable from ``roots``; ``after`` has the successors."""
         parent = self.parent
         ahead = []
         for root in roots:
@@ -102,7 +102,7 @@ class SpanningTree:
     def repair(self, after: Sequence[Collection[int]], node: int) -> set[int]:
         """Reconnect the subtree of a node whose edge was removed; return the unreachable nodes.
 
-        ``after`` holds the successors of each node. It may lack edges to nodes from which this one
+        ``after`` has the successors of each node. It may lack edges to nodes from which this one
         is not reachable, and may still hold edges that were removed from ``into``.
         """
         branch = self._branch(after, node)
