@@ -37,6 +37,7 @@ _MODE: schemas.Schema = {
     "pattern": "^0?[0-7]{3,4}$",
     "examples": ["0644"],
 }
+_FOLDER_MODE = {**_MODE, "title": "permissions of the file's folder, if it is made"}
 #: Options of rsync: compare content and permissions, but not times; print a line for each change.
 _RSYNC = ["rsync", "-rlpc", "--delete", "--itemize-changes", "--protect-args"]
 _ITEM = re.compile(r"(\*deleting|[<>ch.][fdLDS]\S+) .+")
@@ -61,7 +62,8 @@ class NodeFiles(nodes.NodeAction):
         """Yield path, content and permissions of each; None leaves them, and is 0644 if new."""
 
     def _work(self, machine: Machine, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        written = [_put(machine, *file) for file in self._files()]
+        folder_mode = self._mode("dir_mode")
+        written = [_put(machine, *file, folder_mode) for file in self._files()]
         return Outcome.CHANGED if any(written) else Outcome.OK
 
     def _look(self, machine: Machine) -> Verified:
@@ -69,8 +71,8 @@ class NodeFiles(nodes.NodeAction):
         same = all(_is_same(machine.read(path), data, mode) for path, data, mode in self._files())
         return Verified.DONE if same else Verified.NOT_DONE
 
-    def _mode(self) -> int | None:
-        mode = self.parameters.get("mode")
+    def _mode(self, name: str = "mode") -> int | None:
+        mode = self.parameters.get(name)
         return None if mode is None else int(mode, 8)
 
 
@@ -84,7 +86,7 @@ class UploadFile(NodeFiles):
     TYPE, NEEDS = "upload_file", ("path", "data")
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
         {"path": schemas.TEXT, "data": {"type": "string", "maxLength": _MOST}},
-        {"mode": _MODE},
+        {"mode": _MODE, "dir_mode": _FOLDER_MODE},
         {"path": "/etc/motd", "data": "node 3", "mode": "0644"},
     )
 
@@ -108,7 +110,7 @@ class CopyFiles(NodeFiles):
     TYPE, NEEDS = "copy_files", ("files",)
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
         {"files": {"type": "array", "items": _FILE, "minItems": 1}},
-        {"mode": _MODE},
+        {"mode": _MODE, "dir_mode": _FOLDER_MODE},
         {
             "files": [{"src": "/var/lib/keys/nova.pub", "dst": "/etc/nova/nova.pub"}],
             "mode": "0600",
@@ -242,12 +244,14 @@ def _is_same(found: Content | None, data: bytes, mode: int | None) -> bool:
     return found is not None and found.data == data and mode in (None, found.mode)
 
 
-def _put(machine: Machine, path: str, data: bytes, mode: int | None) -> bool:
+def _put(
+    machine: Machine, path: str, data: bytes, mode: int | None, folder_mode: int | None = None
+) -> bool:
     """Write a file unless it is equal already; return whether it was written."""
     found = machine.read(path)
     if _is_same(found, data, mode):
         return False
     if mode is None:
         mode = _NEW if found is None else found.mode
-    machine.write(path, data, mode)
+    machine.write(path, data, mode, folder_mode)
     return True

@@ -60,8 +60,11 @@ class Machine(Protocol):
     def read(self, path: str) -> Content | None:
         """Return content and permissions of a file; None if it does not exist."""
 
-    def write(self, path: str, data: bytes, mode: int) -> None:
-        """Replace a file, so that no reader sees half of it; create missing folders above it."""
+    def write(self, path: str, data: bytes, mode: int, folder_mode: int | None = None) -> None:
+        """Replace a file, so that no reader sees half of it; create missing folders above it.
+
+        If the folder of the file is created, it gets ``folder_mode``.
+        """
 
     def files(self, folder: str) -> list[str]:
         """Return sorted relative paths of files and links below a folder; [] if it is missing."""

@@ -55,10 +55,14 @@ class Local(Machine):
         except OSError as reason:
             raise _refused(path, reason) from reason
 
-    def write(self, path: str, data: bytes, mode: int) -> None:
+    def write(self, path: str, data: bytes, mode: int, folder_mode: int | None = None) -> None:
         self._jobs.begin()
         try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            folder = Path(path).parent
+            if not folder.exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                if folder_mode is not None:
+                    folder.chmod(folder_mode)
             whole_files.write(path, data, mode)
         except OSError as reason:
             raise _refused(path, reason) from reason

@@ -70,9 +70,9 @@ class Remote(Machine):
     def read(self, path: str) -> Content | None:
         return self._files(partial(_read, path), path)
 
-    def write(self, path: str, data: bytes, mode: int) -> None:
+    def write(self, path: str, data: bytes, mode: int, folder_mode: int | None = None) -> None:
         self._jobs.begin()
-        self._files(partial(_write, path, data, mode), path)
+        self._files(partial(_write, path, data, mode, folder_mode), path)
 
     def files(self, folder: str) -> list[str]:
         return self._files(partial(_list, folder), folder)
@@ -129,10 +129,14 @@ async def _read(path: str, client: asyncssh.SFTPClient) -> Content | None:
     return Content(data, stat.S_IMODE(attributes.permissions or 0))
 
 
-async def _write(path: str, data: bytes, mode: int, client: asyncssh.SFTPClient) -> None:
+async def _write(
+    path: str, data: bytes, mode: int, folder_mode: int | None, client: asyncssh.SFTPClient
+) -> None:
     folder = posixpath.dirname(path)
-    if folder:
+    if folder and not await client.exists(folder):
         await client.makedirs(folder, exist_ok=True)
+        if folder_mode is not None:
+            await client.chmod(folder, folder_mode)
     # As in applier.whole_files: a link is followed, and what is no regular file is not replaced.
     path = str(await client.realpath(path))
     if await client.exists(path) and not await client.isfile(path):

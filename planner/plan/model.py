@@ -93,7 +93,7 @@ class ProposedAction:
     """An action that is wanted and not scheduled yet.
 
     The document says by name what must end well before it, ``needs``, and what must have ended
-    before it, ``after``.
+    before it, ``after``. ``because`` gives the rule of each need that the document does not say.
     """
 
     name: str
@@ -104,6 +104,7 @@ class ProposedAction:
     touches: tuple[Touch, ...] = ()
     needs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    because: Mapping[str, str] = field(default_factory=dict)
     estimate_s: float | None = None
     timeout_s: float | None = None
     retries: int = 0

@@ -16,6 +16,9 @@ from planner.errors import Mistake, Path, accepted
 from planner.plan.graph_algorithms import CycleError, topological_order
 from planner.plan.model import Effect, ProposedAction
 
+#: Why an action comes after what the document names.
+SAID = "the document says so"
+
 
 class DocumentLinks(NamedTuple):
     """The links of actions by position: ``needs[i]`` and ``after[i]`` come before action ``i``."""
@@ -106,13 +109,16 @@ def _cycle(
     steps = [*steps[first + 1 :], *steps[: first + 1]]
     names = [actions[steps[0][0]].name]
     for one, other in steps:
-        rule = None if one in links.before(other) else because[one, other]
+        known = one in links.before(other)
+        rule = actions[other].because.get(actions[one].name) if known else because[one, other]
         names.append(f"{actions[other].name} ({rule})" if rule else actions[other].name)
     last, closing = steps[-1]
-    action = actions[closing]
-    field = "needs" if last in links.needs[closing] else "after"
-    place = getattr(action, field).index(actions[last].name)
-    return Mistake("a cycle: " + " -> ".join(names), ("actions", closing, field, place))
+    action, name = actions[closing], actions[last].name
+    place: Path = ("actions", closing)
+    if name not in action.because:
+        field = "needs" if last in links.needs[closing] else "after"
+        place = (*place, field, getattr(action, field).index(name))
+    return Mistake("a cycle: " + " -> ".join(names), place)
 
 
 def in_order(

@@ -79,7 +79,7 @@ class Draft:
         parents = [self._and_after(i, said, before) for i in range(len(order))]
         # What the document says is more important than any rule.
         asked = [
-            effects.Need(needed, (i,), "the document says so", row=-1)
+            effects.Need(needed, (i,), document_links.SAID, row=-1)
             for i, needed in enumerate(said.needs)
             if needed
         ]
@@ -184,10 +184,11 @@ class Draft:
 
 
 def _reason(reason: str, proposed: ProposedAction) -> str:
-    names = dict.fromkeys((*proposed.needs, *proposed.after))
-    return (
-        f"{reason}, after {', '.join(shown([*names]))}: the document says so" if names else reason
-    )
+    rules: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*proposed.needs, *proposed.after)):
+        rules.setdefault(proposed.because.get(name, document_links.SAID), []).append(name)
+    after = (f", after {', '.join(shown(names))}: {rule}" for rule, names in rules.items())
+    return "".join((reason, *after))
 
 
 def action_of(proposed: ProposedAction, uuid: str, **fields: Any) -> Action:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.plan.model import JOIN, ProposedAction, Solution, Touch
-from planner.planners import document_links
+from planner.planners import document_links, server_groups
 from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
 from planner.schemas import ranges, secrets
@@ -37,16 +37,22 @@ class SolutionPlanner(Planner[Solution]):
         ``resource_id`` is stored both outside and inside ``input_parameters``, as in Watcher.
         Raises InvalidInput with all mistakes.
         """
-        actions, warnings = read_actions(self, document)
+        read, warnings = read_actions(self, document)
+        facts = _tables(document.get("facts") or {})
+        actions, of_groups = server_groups.ordered(read, facts)
         return Solution(
             actions=actions,
             name=document.get("name"),
-            facts=_tables(document.get("facts") or {}),
+            facts=facts,
             audit_uuid=document.get("audit_uuid"),
             strategy_name=document.get("strategy_name"),
             efficacy_indicators=document.get("efficacy_indicators") or (),
             global_efficacy=document.get("global_efficacy") or (),
-            warnings=(*warnings, *document_links.unordered_on_a_machine(actions, self._is_local)),
+            warnings=(
+                *warnings,
+                *of_groups,
+                *document_links.unordered_on_a_machine(actions, self._is_local),
+            ),
         )
 
     def _is_local(self, action: ProposedAction) -> bool:

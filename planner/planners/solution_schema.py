@@ -108,7 +108,15 @@ SCHEMA: dict[str, Any] = {
                 "services": _known(host=_NAME),
                 "volumes": _known(instance=ranges.NAME_OR_NULL),
                 "flavors": _known(),
-                "server_groups": _known(),
+                "server_groups": _known(
+                    name=_NAME,
+                    policy=_NAME,
+                    members={"type": "array", "items": ranges.NAME},
+                    max_server_per_host={
+                        **ranges.COUNT_OF_ONE_OR_MORE,
+                        "type": ["integer", "null"],
+                    },
+                ),
             },
         },
         "audit_uuid": ranges.NAME_OR_NULL,

@@ -125,10 +125,12 @@ def test_a_shell_that_never_returns_is_ended_there_as_it_is_here(make, printed, 
 
 def test_a_file_is_uploaded_once_and_keeps_its_mode_unless_one_is_given(make, tmp_path):
     path = tmp_path / "etc" / "motd"
-    work = make(UploadFile, path=str(path), data="Größe\n", mode="0640")
+    work = make(UploadFile, path=str(path), data="Größe\n", mode="0640", dir_mode="2750")
     assert work.verify() is Verified.NOT_DONE
     assert done(work) is Outcome.CHANGED
     assert work.verify() is Verified.DONE
+    assert path.parent.stat().st_mode & 0o7777 == 0o2750
+    path.parent.chmod(0o700)
     before = path.stat()
     assert done(work) is Outcome.OK
     # It was read, but neither written nor replaced.
@@ -141,6 +143,7 @@ def test_a_file_is_uploaded_once_and_keeps_its_mode_unless_one_is_given(make, tm
     for file, mode in ((path, 0o640), (tmp_path / "new", 0o644)):
         assert done(make(UploadFile, path=str(file), data="two")) is Outcome.CHANGED
         assert (file.read_text(), file.stat().st_mode & 0o777) == ("two", mode)
+    assert path.parent.stat().st_mode & 0o7777 == 0o700
 
 
 def test_a_file_that_cannot_be_written_fails_and_leaves_nothing(make, tmp_path):

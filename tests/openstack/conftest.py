@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import environments
@@ -40,21 +40,34 @@ def cloud(lab: NovaLab) -> Iterator[OpenStackCloud]:
 
 
 @pytest.fixture
-def on_lab(lab: NovaLab, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """Return a command line whose cloud is the lab."""
-    made = RealCommandLine(tmp_path, tmp_path_factory.getbasetemp() / "cache")
-    made.environment |= {
-        "OS_CLIENT_CONFIG_FILE": str(lab.clouds_yaml),
+def command_line_on(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Path], CommandLine]:
+    """Return a function that makes a command line whose cloud is the one of a clouds.yaml."""
+
+    def made(clouds_yaml: Path) -> CommandLine:
+        command = RealCommandLine(tmp_path, tmp_path_factory.getbasetemp() / "cache")
         # openstacksdk deprecates some of what it calls itself.
-        "PYTHONWARNINGS": made.environment["PYTHONWARNINGS"] + ",ignore::PendingDeprecationWarning",
-    }
-    made.configure(
-        actionplan={"cloud": "openstack"},
-        openstack={"cloud": lab.NAME},
-        watcher_applier={"heartbeat_interval_s": 0.5},
-        watcher_workflow_engines__taskflow={"max_workers": 3},
-    )
+        warnings = command.environment["PYTHONWARNINGS"] + ",ignore::PendingDeprecationWarning"
+        command.environment |= {
+            "OS_CLIENT_CONFIG_FILE": str(clouds_yaml),
+            "PYTHONWARNINGS": warnings,
+        }
+        command.configure(
+            actionplan={"cloud": "openstack"},
+            openstack={"cloud": NovaLab.NAME},
+            watcher_applier={"heartbeat_interval_s": 0.5},
+            watcher_workflow_engines__taskflow={"max_workers": 3},
+        )
+        return command
+
     return made
+
+
+@pytest.fixture
+def on_lab(lab: NovaLab, command_line_on: Callable[[Path], CommandLine]) -> CommandLine:
+    """Return a command line whose cloud is the lab."""
+    return command_line_on(lab.clouds_yaml)
 
 
 @pytest.fixture

@@ -72,8 +72,13 @@ class NovaLab:
             if service.status != "enabled":
                 self.nova.enable_service(service)
 
-    def boot(self, name: str, host: str | None = None, **metadata: str) -> str:
-        """Boot a server, on a host or wherever it fits; return its id when it is ACTIVE."""
+    def boot(
+        self, name: str, host: str | None = None, group: str | None = None, **metadata: str
+    ) -> str:
+        """Boot a server, on a host or wherever it fits; return its id when it is ACTIVE.
+
+        ``group`` is the id of its server group.
+        """
         made = self.nova.create_server(
             name=name,
             flavor_id=self.nova.find_flavor(_FLAVOR).id,
@@ -81,6 +86,7 @@ class NovaLab:
             networks="none",
             metadata=metadata,
             **({"host": host} if host else {}),
+            **({"scheduler_hints": {"group": group}} if group else {}),
         )
         self.until(lambda: self.server(made.id).status == "ACTIVE", f"{name} ACTIVE")
         return str(made.id)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host of a real Nova is emptied by the command line, and the applier is killed halfway."""
+"""Servers of a real Nova are moved by the command line."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -109,3 +110,36 @@ def test_what_is_moved_after_planning_needs_a_new_plan(lab: NovaLab, on_lab: Com
 
 def drained(on_lab: CommandLine) -> str:
     return (on_lab.folder / "solution.yaml").read_text(encoding="utf-8")
+
+
+def test_members_of_a_server_group_change_places_in_the_order_that_nova_demands(
+    lab: NovaLab, on_lab: CommandLine, tmp_path: Path
+) -> None:
+    group = lab.nova.create_server_group(name="apart", policy="anti-affinity")
+    servers = [lab.boot(f"db-{i}", f"cmp{i}", group.id) for i in (1, 2)]
+    moves = [
+        {
+            "name": f"move-{i}",
+            "action_type": "migrate",
+            "resource_id": server,
+            "input_parameters": {
+                "migration_type": "live",
+                "source_node": f"cmp{i}",
+                "destination_node": f"cmp{i + 1}",
+            },
+        }
+        for i, server in enumerate(servers, 1)
+    ]
+    (tmp_path / "moves.json").write_text(json.dumps({"actions": moves}))
+    created = on_lab("create", "moves.json", "--facts-from", "openstack")
+    assert created.code == 0, created
+    [reason] = [action.reason for action in on_lab.plan().actions if action.name == "move-1"]
+    rule = "server group apart has at most 1 of its instances on a host"
+    assert reason == f"weight 30, set 2 of 2, after move-2: {rule}"
+    ended = on_lab("apply", "last", "--yes")
+    assert ended.code == 0, ended
+    assert [lab.moves(server)[-1][1:] for server in servers] == [
+        ("cmp2", "completed"),
+        ("cmp3", "completed"),
+    ]
+    lab.nova.delete_server_group(group)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import environments
@@ -47,28 +49,97 @@ def lab(volumes, tmp_path_factory):
         yield running
 
 
-def ended(lab, plan: str) -> tuple[str, dict[str, Any]]:
-    """Run a plan; return its state, and how many of its actions are in each state, by type."""
-    lab.optimize.start(plan)
-    state = lab.optimize.wait("action_plans", plan)["state"]
-    found: dict[str, Any] = {}
-    for action in lab.optimize.actions(plan):
-        found.setdefault(action["action_type"], []).append(action["state"])
-    return state, found
+#: Runs a test once more, with our own commands in place of Watcher.
+BOTH = pytest.mark.parametrize("carried_out", ["Watcher", "our own commands"], indirect=True)
 
 
-def test_zone_migration_moves_servers_and_volumes(lab, volumes):
-    servers = Servers(lab)
-    servers.reset()
+@pytest.fixture
+def carried_out(request, lab, command_line_on, tmp_path) -> Callable[..., Counter[str]]:
+    """Return a function that runs what a strategy proposes; it counts the actions by type.
+
+    Our planner plans it and our engine runs it, in Watcher or by our own commands. All parameters
+    are in the plan as the strategy has said them, and all actions have succeeded.
+    """
+
+    def in_watcher(plan: str, _: Any) -> list[Any]:
+        lab.optimize.start(plan)
+        ended = lab.optimize.wait("action_plans", plan)
+        return [ended["state"], *lab.optimize.actions(plan)]
+
+    def by_our_own_commands(_: str, proposed: Any) -> list[Any]:
+        (tmp_path / "solution.json").write_text(json.dumps({"actions": proposed}))
+        command_line = command_line_on(lab.folder / "nova" / "clouds.yaml")
+        ended = command_line("apply", "solution.json", "--yes")
+        assert ended.code == 0, ended
+        plan = command_line.plan().to_dict()
+        return [plan["state"], *plan["actions"]]
+
+    def run(strategy: str, goal: str, **parameters: str) -> Counter[str]:
+        plan = lab.optimize.plan(goal, f"planned_{strategy}", **parameters)
+        proposed = json.loads((lab.folder / f"{strategy}.json").read_text(encoding="utf-8"))
+        state, *actions = runs[getattr(request, "param", "Watcher")](plan, proposed)
+        assert (state, in_any_order(actions)) == ("SUCCEEDED", in_any_order(proposed))
+        return Counter(action["action_type"] for action in actions)
+
+    runs = {"Watcher": in_watcher, "our own commands": by_our_own_commands}
+    return run
+
+
+def in_any_order(actions: list[dict[str, Any]]) -> list[str]:
+    """Return types and parameters of actions as sorted texts."""
+    return sorted(
+        json.dumps([a["action_type"], a["input_parameters"]], sort_keys=True) for a in actions
+    )
+
+
+@pytest.fixture
+def servers(lab: WatcherLab) -> Servers:
+    """Return the servers of the lab's Nova; there is none yet, and all hosts are enabled."""
+    made = Servers(lab)
+    made.reset()
+    return made
+
+
+@BOTH
+def test_zone_migration_moves_servers_and_volumes(carried_out, servers, volumes):
     servers.boot("cmp1", 2)
     made = [volumes.create("t1", pool=B1P1) for _ in range(2)]
-    plan = lab.optimize.plan(
-        "hardware_maintenance",
+    done = carried_out(
         "zone_migration",
+        "hardware_maintenance",
         compute_nodes=json.dumps([{"src_node": "cmp1", "dst_node": "cmp2"}]),
         storage_pools=json.dumps([{"src_pool": B1P1, "dst_pool": B1P2}]),
     )
-    done = ["SUCCEEDED"] * 2
-    assert ended(lab, plan) == ("SUCCEEDED", {"migrate": done, "volume_migrate": done})
+    assert done == {"migrate": 2, "volume_migrate": 2}
     assert {server["host"] for server in servers.show()["servers"]} == {"cmp2"}
     assert {volumes.place(volume)[0] for volume in made} == {B1P2}
+
+
+def test_host_maintenance_empties_a_host(carried_out, servers):
+    servers.boot("cmp1", 2)
+    nodes = {"maintenance_node": "cmp1", "backup_node": "cmp2"}
+    done = carried_out("host_maintenance", "cluster_maintaining", **nodes)
+    assert done == {"change_nova_service_state": 1, "migrate": 2}
+    now = servers.show()
+    assert {server["host"] for server in now["servers"]} == {"cmp2"}
+    assert now["hosts"]["cmp1"]["status"] == "disabled"
+
+
+def test_vm_workload_consolidation_frees_hosts(carried_out, servers):
+    for host in ("cmp1", "cmp2", "cmp3"):
+        servers.boot(host, 1)
+    done = carried_out("vm_workload_consolidation", "server_consolidation")
+    assert done == {"change_nova_service_state": 2, "migrate": 2}
+    now = servers.show()
+    [host] = {server["host"] for server in now["servers"]}
+    assert [name for name, state in now["hosts"].items() if state["status"] == "enabled"] == [host]
+
+
+@BOTH
+def test_storage_capacity_balance_moves_volumes_off_a_full_pool(carried_out, volumes):
+    volumes.reset()
+    made = [volumes.create(pool=B1P1) for _ in range(4)]
+    volumes.until(lambda: volumes.free_gb()[B1P1] == 896, f"less room in {B1P1}")
+    done = carried_out("storage_capacity_balance", "workload_balancing", volume_threshold="10.25")
+    assert done == {"volume_migrate": 2}
+    assert len([volume for volume in made if volumes.place(volume)[0] == B1P1]) == 2

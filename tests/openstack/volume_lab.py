@@ -42,6 +42,18 @@ class VolumeLab(ServiceProcess):
             self.until(lambda: self.volume(made).migration_status == "success", f"{name} moved")
         return self.volume(made)
 
+    def reset(self) -> None:
+        """Delete all volumes; the scheduler of Cinder knows the room that is free then."""
+        for volume in self.cinder.volumes():
+            self.cinder.delete_volume(volume)
+        self.until(lambda: not list(self.cinder.volumes()), "all volumes deleted")
+        self.until(lambda: set(self.free_gb().values()) == {900}, "free pools")
+
+    def free_gb(self) -> dict[str, int]:
+        """Return how much Cinder's scheduler believes to be free in each pool, of 1000 GB."""
+        pools = self.cinder.backend_pools()
+        return {pool.name: pool.capabilities["free_capacity_gb"] for pool in pools}
+
     def volume(self, volume: Any) -> Any:
         """Return a volume as Cinder shows it now."""
         return self.cinder.get_volume(volume.id)

@@ -86,7 +86,7 @@ def test_the_sample_configuration_of_watcher_is_written(
 def actionplan(watcher_environment: Environment, tmp_path: Path) -> Any:
     """Run our command with a watcher.conf as Watcher's services have it; its JSON is returned."""
     sections = watcher_configuration.base(
-        tmp_path, "mysql://root@127.0.0.1/watcher", "rabbit://", "http://127.0.0.1:5000"
+        tmp_path, "mysql://root@127.0.0.1/watcher", "rabbit://", "http://127.0.0.1:5000", 9090
     )
     own = {"actionplan": {"simulator_speed": "1000"}}
     path = tmp_path / "watcher.conf"

@@ -13,8 +13,11 @@ Sections = Mapping[str, Mapping[str, str]]
 _DRIVERS = {"mysql": "mysql+pymysql", "postgresql": "postgresql+psycopg2"}
 
 
-def base(folder: Path, database: str, transport: str, keystone: str) -> Sections:
-    """Return the configuration of all services of a lab; ``database`` is a URL without a driver."""
+def base(folder: Path, database: str, transport: str, keystone: str, prometheus: int) -> Sections:
+    """Return the configuration of all services of a lab.
+
+    ``database`` is a URL without a driver, ``prometheus`` a port of the loopback.
+    """
     backend, _, rest = database.partition("://")
     client = {
         "auth_type": "password",
@@ -45,6 +48,8 @@ def base(folder: Path, database: str, transport: str, keystone: str) -> Sections
         # A move may take 240 s, in looks at it.
         "nova": {**region, "api_version": "2.96", **looks},
         "placement": region,
+        "watcher_datasources": {"datasources": "prometheus"},
+        "prometheus_client": {"host": "127.0.0.1", "port": str(prometheus)},
         "collector": {"collector_plugins": "compute"},
         # No notification of Nova's leaves its process, so its state is read again and again.
         "watcher_cluster_data_model_collectors.compute": {"period": "5"},

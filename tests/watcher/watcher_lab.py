@@ -45,7 +45,8 @@ class WatcherLab:
     """One Watcher with a Nova of its own; ``database`` is the URL of an empty database.
 
     Hosts of Nova are cmp1, cmp2, ... ``cinder`` is the URL of a Cinder; without it there are no
-    volumes. A context manager: all processes are killed at its end.
+    volumes. The strategies ``planned_NAME`` have our planner, and leave their solutions in
+    ``folder``. A context manager: all processes are killed at its end.
     """
 
     def __init__(
@@ -55,12 +56,18 @@ class WatcherLab:
         self._cinder = cinder
         self.broker = Broker(folder / "broker")
         (folder / "nova").mkdir()
-        self._port = free_block(7)
+        self._port = free_block(8)
         self.keystone = f"http://127.0.0.1:{self._port}"
-        self.url = f"http://127.0.0.1:{self._port + 6}"
-        self._base = watcher_configuration.base(folder, database, self.broker.url, self.keystone)
+        self.url = f"http://127.0.0.1:{self._port + 7}"
+        self._base = watcher_configuration.base(
+            folder, database, self.broker.url, self.keystone, self._port + 6
+        )
         self._processes: dict[tuple[str, str], GuardedProcess] = {}
-        self.environment = client_environment(folder)
+        self.environment = {
+            **client_environment(folder),
+            "PYTHONPATH": str(PROGRAMS / "planned_strategies"),
+            "LAB_SOLUTIONS": str(folder),
+        }
         self.optimize = Optimize(self.environment, self.keystone, self.url)
 
     def start(self) -> None:
@@ -97,7 +104,7 @@ class WatcherLab:
         _, *options = self._command(API, HOST, self._settings)
         program = str(PROGRAMS / "watcher_api.py")
         self._guard(
-            API, HOST, [environments.WATCHER.python, program, str(self._port + 6), *options]
+            API, HOST, [environments.WATCHER.python, program, str(self._port + 7), *options]
         )
 
     def start_service(

@@ -196,7 +196,7 @@ class DeploymentReader:
         try:
             self._patterns.test(pattern)
         except re.error as reason:
-            text = f"{pattern!r} is not a regular expression: {reason}"
+            text = f"{pattern!r} is not accepted as a regular expression: {reason}"
             self._wrong(text, path)
 
     def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:

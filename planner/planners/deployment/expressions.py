@@ -9,16 +9,21 @@ as changed, as in Fuel.
 
 from __future__ import annotations
 
-import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from planner.planners.deployment.name_patterns import choices, compiled
+
 #: How much an expression may compute, as in Fuel: values that it goes through, and bytes.
 _LIMITS = {"yaql.limitIterators": 10_000, "yaql.memoryQuota": 100 * 1024 * 1024}
-#: The most calls of functions and operators in all expressions of a document: a few minutes.
-MOST_CALLS = 2_000_000
+#: The most calls of functions and operators in all expressions of a document: half a minute. The
+#: sets of Fuel need less than 100,000 for 100 nodes.
+MOST_CALLS = 500_000
+#: The most steps of one regular expression: a few hundredths of a second.
+MOST_STEPS = 1_000_000
 #: Functions whose results have no end, or are others each time: to expressions they do not exist.
 _HIDDEN = frozenset(["cycle", "generate", "generateMany", "pow", "random", "repeat", "sequence"])
 _UNDEFINED = object()
@@ -124,23 +129,36 @@ class Evaluator:
         import yaql
         from yaql.language.utils import convert_input_data
 
-        # Without its functions of dates: the time of planning is not in the document.
-        base = _limited(itertools.count())
-        context = yaql.create_context(context=base, datetime=False, yaqlized=False)
+        # Without its functions of dates, as the time of planning is not in the document, and of
+        # regular expressions, which may take for ever.
+        calls = _Calls()
+        base = _limited(calls)
+        context = yaql.create_context(context=base, datetime=False, yaqlized=False, regex=False)
         context["$common"] = convert_input_data(self._settings)
-        for function in (*_of_history(), *_of_texts()):
+        for function in (*_of_history(), *_of_texts(), *_of_patterns(calls)):
             context.register_function(function)
         return context
 
 
-def _limited(calls: Iterator[int]) -> Any:
-    """Return an empty context that counts calls, and raises Unknown after MOST_CALLS of them."""
+class _Calls:
+    """Counts calls; raises Unknown after MOST_CALLS of them."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def add(self, number: int = 1) -> None:
+        self._number += number
+        if self._number > MOST_CALLS:
+            raise Unknown(f"the expressions need more than {MOST_CALLS:,} calls")
+
+
+def _limited(calls: _Calls) -> Any:
+    """Return an empty context that counts calls."""
     from yaql.language import contexts, conventions
 
     class Limited(contexts.Context):
         def __call__(self, *arguments: Any, **options: Any) -> Any:
-            if next(calls) > MOST_CALLS:
-                raise Unknown(f"the expressions need more than {MOST_CALLS:,} calls")
+            calls.add()
             return super().__call__(*arguments, **options)
 
         def get_functions(self, name: str, *options: Any, **named: Any) -> Any:
@@ -228,6 +246,55 @@ def _of_texts() -> Iterator[Any]:
         return json.dumps(final(receiver))
 
     yield from (to_yaml, to_json)
+
+
+def _of_patterns(calls: _Calls) -> Iterator[Any]:
+    """Yield what looks for a regular expression in a text; the steps of each count as calls."""
+    from yaql.language import specs, yaqltypes
+
+    def found(string: str, pattern: str) -> bool:
+        calls.add(_steps(pattern, string) // 1000)
+        return re.search(pattern, string) is not None
+
+    both = [specs.parameter(name, yaqltypes.String()) for name in ("string", "pattern")]
+
+    @both[0]
+    @both[1]
+    @specs.method
+    def matches(string: str, pattern: str) -> bool:
+        return found(string, pattern)
+
+    @both[0]
+    @both[1]
+    @specs.name("#operator_=~")
+    def matches_operator(string: str, pattern: str) -> bool:
+        return found(string, pattern)
+
+    @both[0]
+    @both[1]
+    @specs.name("#operator_!~")
+    def differs_operator(string: str, pattern: str) -> bool:
+        return not found(string, pattern)
+
+    yield from (matches, matches_operator, differs_operator)
+
+
+def _steps(pattern: str, string: str) -> int:
+    """Return the most steps that looking for a pattern takes; raises Unknown for too many.
+
+    Each repetition may try every length.
+
+    >>> _steps("^(primary-)?(mongo)$", "primary-mongo"), _steps(".*a.*", "ab")
+    (28, 27)
+    """
+    try:
+        compiled(pattern)
+    except re.error as reason:
+        raise Unknown(f"{pattern!r} is not accepted as a regular expression: {reason}") from reason
+    steps = int((len(string) + 1) ** (1 + len(re.findall("[*+{]", pattern)))) * choices(pattern)
+    if steps > MOST_STEPS:
+        raise Unknown(f"the regular expression {pattern!r} may take more than {MOST_STEPS:,} steps")
+    return steps
 
 
 def _without(value: Any, other: Any) -> Any:

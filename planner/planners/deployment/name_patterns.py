@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -14,8 +15,39 @@ Test = Callable[[str], object]
 _PLAIN = re.compile(r"[\w:@/ -]*")
 
 
+#: A repeated group, or the flag with which spaces may stand before the repetition.
+_REPEATED_GROUP = re.compile(r"\)[*+{]|\(\?\w*x")
+#: The most ways through the alternatives of a regular expression.
+_MOST_CHOICES = 1 << 16
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a regular expression; raises ``re.error`` also for one that may take for ever.
+
+    >>> compiled("^(primary-)?database$").match("primary-database")
+    <re.Match object; span=(0, 16), match='primary-database'>
+    >>> compiled("(a+)+b")
+    Traceback (most recent call last):
+    re.error: it repeats a group, which may take for ever
+    """
+    if _REPEATED_GROUP.search(pattern):
+        raise re.error("it repeats a group, which may take for ever")
+    if choices(pattern) > _MOST_CHOICES:
+        raise re.error("it has too many alternatives ('?', '|'), and may take for ever")
+    return re.compile(pattern)
+
+
+def choices(pattern: str) -> int:
+    """Return how many ways there are at most through the alternatives of a regular expression.
+
+    >>> choices("(a|b|c)?(d|e)")
+    12
+    """
+    return math.prod(1 + part.count("|") for part in pattern.split("(")) << pattern.count("?")
+
+
 class Patterns:
-    """Compiles patterns; an invalid regular expression raises ``re.error``.
+    """Compiles patterns; one that :func:`compiled` does not accept raises ``re.error``.
 
     ``/x/`` is Fuel's form: the expression has to match at the start of the name, and the name may
     go on after the match. A pattern without slashes has to equal the name, or to match all of it as
@@ -38,9 +70,9 @@ class Patterns:
             if self.is_plain(pattern):
                 self._tests[pattern] = pattern.__eq__
             elif pattern[0] == pattern[-1] == "/":
-                self._tests[pattern] = re.compile(pattern[1:-1]).match
+                self._tests[pattern] = compiled(pattern[1:-1]).match
             else:
-                whole = re.compile(pattern).fullmatch
+                whole = compiled(pattern).fullmatch
                 self._tests[pattern] = lambda name: name == pattern or whole(name)
         return self._tests[pattern]
 

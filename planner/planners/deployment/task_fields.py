@@ -126,13 +126,14 @@ NAMES = {
     "puppet_manifest": "manifest",
     "puppet_modules": "modules",
     "permissions": "mode",
+    "dir_permissions": "dir_mode",
 }
 #: The names that the document uses.
 THEIRS = {ours: theirs for theirs, ours in NAMES.items()}
 #: Parameters that belong to the task, and are not passed to the action.
 _ABOUT = ("strategy", "timeout", "retries", "fault_tolerance")
-#: Parameters of Fuel's task sets that no action type reads.
-_UNREAD = ("dir_permissions", "interval")
+#: Parameters of Fuel's task sets that nothing reads.
+_UNREAD = ("interval", "fault_tolerance")
 #: Types of tasks whose commands run in the folder ``cwd``. Of the others, Fuel ignores it too.
 _IN_A_FOLDER = ("puppet", "shell", "master_shell", *FOREIGN)
 #: Fields that are read of groups alone, and fields that are not read of groups.
@@ -158,7 +159,7 @@ def ignored(raw: Mapping[str, Any]) -> list[str]:
 
 def _is_unread(name: str, kind: str) -> bool:
     folder = name == "cwd" and kind not in _IN_A_FOLDER
-    return folder or name in _UNREAD or name == "fault_tolerance"
+    return folder or name in _UNREAD
 
 
 class TranslatedParameters(NamedTuple):

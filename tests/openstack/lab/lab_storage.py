@@ -106,7 +106,7 @@ class LabDriver(driver.VolumeDriver):
             "pool_name": pool,
             "volume_backend_name": self.backend,
             "total_capacity_gb": 1000,
-            "free_capacity_gb": 900,
+            "free_capacity_gb": 900 - self._stored_gb(pool),
             # Watcher reads these of each pool.
             "provisioned_capacity_gb": 100,
             "total_volumes": 0,
@@ -114,6 +114,10 @@ class LabDriver(driver.VolumeDriver):
             "QoS_support": False,
             "thin_provisioning_support": False,
         }
+
+    def _stored_gb(self, pool):
+        files = (self.root / self.backend / pool).iterdir()
+        return sum(file.stat().st_size for file in files) // _GIB
 
     def _path(self, host, volume):
         """Return the file of a volume on a host such as ``lab@b1#p1``."""

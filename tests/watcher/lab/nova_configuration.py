@@ -68,7 +68,10 @@ enable_certificate_validation = false
 catalog_info = block-storage::publicURL
 [filter_scheduler]
 available_filters = nova.scheduler.filters.all_filters
-enabled_filters = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter
+enabled_filters = ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,
+  ServerGroupAntiAffinityFilter
+# Else the scheduler believes for 2 minutes that a server is on the host that it has left.
+track_instance_changes = false
 build_failure_weight_multiplier = 0.0
 [scheduler]
 discover_hosts_in_cells_interval = -1

@@ -5,9 +5,9 @@
 has both. Real are Nova's API, conductor, scheduler and as many computes as asked for, called cmp1,
 cmp2, ..., Placement, their tables and their RPC, which stays within the process. The hypervisor is
 that of ``lab_hypervisor``; what else they need stands in ``stand_ins``. The ports are PORT for
-Keystone and the next five for Nova, Placement, Glance, Neutron and Cinder. FOLDER is empty;
-``clouds.yaml`` in it is for clients. With CINDER_URL, that is the Cinder of the catalog. READY is
-printed when all of them answer.
+Keystone and the next six for Nova, Placement, Glance, Neutron, Cinder and Prometheus. FOLDER is
+empty; ``clouds.yaml`` in it is for clients. With CINDER_URL, that is the Cinder of the catalog.
+READY is printed when all of them answer.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import nova_configuration
-from stand_ins import Glance, Keystone, cinder, made_id, neutron
+from stand_ins import Glance, Keystone, Prometheus, cinder, made_id, neutron
 from wsgi_serving import serve
 
-SERVICES = ("keystone", "nova", "placement", "glance", "neutron", "cinder")
+SERVICES = ("keystone", "nova", "placement", "glance", "neutron", "cinder", "prometheus")
 FLAVORS = (
     ("m1.tiny", 1, 512, 1),
     ("m1.small", 1, 2048, 10),
@@ -35,16 +35,17 @@ FLAVORS = (
 
 def main(folder, port, computes, watcher_url, cinder_url=None):
     """Start everything and serve until the process is ended."""
-    folder, port = Path(folder), int(port)
+    folder, port, computes = Path(folder), int(port), int(computes)
     urls = {name: f"http://127.0.0.1:{port + k}" for k, name in enumerate(SERVICES)}
     serve_stand_ins(port, urls, watcher_url, cinder_url)
+    serve(Prometheus([f"cmp{number}" for number in range(1, computes + 1)]), port + 6)
     paste = Path(sys.prefix) / "etc/nova/api-paste.ini"
     nova_configuration.write(folder, paste, urls)
     (folder / "lock").mkdir()
     configure_nova(folder / "nova.conf")
     serve(placement_application(folder / "placement.conf"), port + 2)
     context = make_tables(folder)
-    start_services(int(computes), context)
+    start_services(computes, context)
     make_flavors(context)
     serve(nova_application(), port + 1)
     print("READY", flush=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for the services that Nova and Watcher ask: Keystone, Glance, Neutron and Cinder.
+"""Stand-ins for what Nova and Watcher ask: Keystone, Glance, Neutron, Cinder and Prometheus.
 
-They know one image, no network and no volume, and let everybody in.
+They know one image, no network, no volume and one load of hosts and servers, and let everybody in.
 """
 
 from __future__ import annotations
@@ -232,3 +232,32 @@ def cinder(environ, start_response):
     }
     status = "200 OK" if path else "300 Multiple Choices"
     return reply(start_response, status, {"versions": [version]})
+
+
+#: What Prometheus knows: of a query with such a word, the answer.
+METRICS = {
+    "node_cpu_seconds_total": 10,  # percent
+    "node_memory_MemAvailable_bytes": 2 << 20,  # KiB
+    "ceilometer_cpu": 20,  # percent
+    "ceilometer_memory_usage": 256,  # MiB
+}
+
+
+class Prometheus:
+    """Answers for Prometheus: each host and each server has the same load."""
+
+    def __init__(self, hosts):
+        self._targets = [{"labels": {"fqdn": host}} for host in hosts]
+
+    def __call__(self, environ, start_response):
+        """Answer a request."""
+        path = environ["PATH_INFO"].removeprefix("/api/v1/")
+        if path == "targets":
+            found = {"activeTargets": self._targets}
+        elif path == "query":
+            [query] = parse_qs(environ["QUERY_STRING"])["query"]
+            value = next(number for name, number in METRICS.items() if name in query)
+            found = {"resultType": "vector", "result": [{"metric": {}, "value": [0, str(value)]}]}
+        else:
+            return not_found(start_response, path)
+        return reply(start_response, "200 OK", {"status": "success", "data": found})

@@ -43,12 +43,25 @@ def test_no_expression_computes_without_end(monkeypatch: pytest.MonkeyPatch) -> 
             "random()",
             "now()",
         ),
+        *(f"('a' * 40).matches('{p}')" for p in ("(a+)+b", "(?x)(a+) +b", "a*a*a*a*b", "a?" * 20)),
+        *("'aaab' =~ '(a|a)*c'", "'b' !~ '('", "regex('a').matches('a')"),
         "range(900).select(range(900).select($ + 1).sum()).sum()",
     ):
         with pytest.raises(Unknown):
             evaluator.value(text)
     with pytest.raises(Unknown, match="the expressions need more than 1,000 calls"):
         evaluator.value("1 + 1")
+
+
+def test_a_regular_expression_that_ends_soon_is_looked_for() -> None:
+    pytest.importorskip("yaql")
+    evaluator = Evaluator({"names": ["primary-mongo", "cinder"]})
+    for text in (
+        "$.names.any($.matches('^(primary-)?(mongo)$'))",
+        "$.names.where($ =~ 'in.*r$|x').len() = 1",
+        "$.names.all($ !~ '^ongo')",
+    ):
+        assert evaluator.value(text) is True, text
 
 
 def test_a_value_of_one_node_is_not_that_of_another() -> None:

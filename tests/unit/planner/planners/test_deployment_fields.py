@@ -176,6 +176,7 @@ def test_parameters_have_the_names_of_action_types_and_what_is_about_the_task_is
         "manifest": "m",
         "modules": ["/a", "/b"],
         "command": "c",
+        "dir_mode": "0755",
         "uris": 1,
         "own": 2,
     }
@@ -192,7 +193,9 @@ def refusals(**task: Any) -> list[str]:
     return [str(mistake) for mistake in refused.value.mistakes]
 
 
-PATTERN = "'(' is not a regular expression: missing ), unterminated subpattern at position 0"
+PATTERN = (
+    "'(' is not accepted as a regular expression: missing ), unterminated subpattern at position 0"
+)
 
 
 @pytest.mark.parametrize(
