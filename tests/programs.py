@@ -24,6 +24,7 @@ PACKAGES = {
     "epmd": "erlang-base",
     "faketime": "faketime",
     "groff": "groff",
+    "java": "default-jre-headless",
     "mount": "mount",
     "nginx": "nginx-light",
     "openssl": "openssl",

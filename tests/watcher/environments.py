@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The environments of Python in which services of OpenStack are installed, beside ``.venv``.
 
+One more has generators of clients of our API.
+
 They are made when a test first needs them, once, and again when what they hold should change.
 ``python tests/watcher/environments.py`` makes all of them; ``.ci/run`` does so before ``./check``.
 """
@@ -68,6 +70,16 @@ NOVA = Environment(
 
 CINDER = Environment(ROOT / ".venv-cinder", CONSTRAINTS / "cinder.txt", ("cinder==29.0.0",))
 IRONIC = Environment(ROOT / ".venv-ironic", CONSTRAINTS / "ironic.txt", ("ironic==39.0.0",))
+
+#: Generators of clients, and what the clients need that they make.
+CLIENTS = Environment(
+    ROOT / ".venv-clients",
+    CONSTRAINTS / "clients.txt",
+    (
+        *("openapi-python-client==0.29.1", "openapi-generator-cli==7.26.0"),
+        *("openapi-spec-validator", "python-dateutil", "ruff", "urllib3"),
+    ),
+)
 
 
 def make(environment: Environment) -> None:
@@ -143,7 +155,7 @@ def _run(*command: str) -> None:
 def main() -> int:
     """Make all environments, two at a time; return 1 if one could not be made."""
     with ThreadPoolExecutor(2) as pool:
-        return int(not all(pool.map(_made, (WATCHER, NOVA, CINDER, IRONIC))))
+        return int(not all(pool.map(_made, (WATCHER, NOVA, CINDER, IRONIC, CLIENTS))))
 
 
 def _made(environment: Environment) -> bool:

@@ -58,6 +58,7 @@ _PROBLEM = schemas.component(
         differences={"type": "array", "items": _DIFFERENCE},
     ),
 )
+_NULL = {"nullable": True}
 #: The statuses with which every operation may refuse a request.
 _REFUSALS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 502, 503)
 #: How callers identify themselves, by ``[api] auth_strategy``.
@@ -86,14 +87,16 @@ def description_of(operations: Iterable[Operation]) -> Operation:
 
 
 def _description(operations: Iterable[Operation]) -> dict[str, Any]:
-    names = {id(schema): name for name, schema in schemas.COMPONENTS.items()}
+    known = sorted(schemas.COMPONENTS.items())
+    names: dict[Any, str] = {id(schema): name for name, schema in known}
+    words = {name: schema for name, schema in known if "enum" in schema}
+    names |= {tuple(schema["enum"]): name for name, schema in words.items()}
     paths: dict[str, dict[str, Any]] = {}
     tags: dict[str, None] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
         tags[_tag(operation)] = None
-    parts = {"schemas": {n: {**schema} for n, schema in sorted(schemas.COMPONENTS.items())}}
-    translated = translated_of({"paths": paths, "components": parts}, names)
+    parts = {name: words.get(name) or translated_of({**one}, names) for name, one in known}
     return {
         "openapi": "3.0.3",
         "info": {
@@ -107,26 +110,30 @@ def _description(operations: Iterable[Operation]) -> dict[str, Any]:
         },
         "servers": [{"url": "http://127.0.0.1:9322"}],
         "tags": [{"name": name} for name in tags],
-        **translated,
+        "paths": translated_of(paths, names),
+        "components": {"schemas": parts},
     }
 
 
-def translated_of(value: Any, names: Mapping[int, str]) -> Any:
+def translated_of(value: Any, names: Mapping[Any, str]) -> Any:
     """Return a JSON Schema, or what contains some, in the dialect of OpenAPI 3.0.
 
-    ``names`` has the components by the ids of their schemas: a reference takes their place.
+    ``names`` has the components by the ids of their schemas, and those of words by their words: a
+    reference takes their place.
 
     >>> translated_of({"type": ["string", "null"], "title": "a word"}, {})
     {'type': 'string', 'nullable': True, 'description': 'a word'}
     """
     if id(value) in names:
-        return {"$ref": f"#/components/schemas/{names[id(value)]}"}
+        return _reference(names[id(value)])
     if isinstance(value, list | tuple):
         return [translated_of(one, names) for one in value]
     if not isinstance(value, Mapping):
         return value
-    if "$ref" in value:
-        return {**value}
+    words = tuple(word for word in value.get("enum", ()) if word is not None)
+    if words in names:
+        reference = _reference(names[words])
+        return reference if len(words) == len(value["enum"]) else {"allOf": [reference], **_NULL}
     kinds = [one for one in value.get("type", ()) if one != "null"]
     if isinstance(value.get("type"), list) and len(kinds) > 1:
         several = [{**_of_type(value, one)} for one in kinds]
@@ -143,8 +150,12 @@ def translated_of(value: Any, names: Mapping[int, str]) -> Any:
         found.setdefault("additionalProperties", True)
     if {"type": "null"} in value.get("anyOf", ()):
         rest = [one for one in found.pop("anyOf") if one != {"type": "null"}]
-        found |= {"allOf": rest, "nullable": True}
+        found |= {"allOf": rest, **_NULL}
     return found
+
+
+def _reference(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _of_type(schema: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -157,13 +168,7 @@ def _type(kind: Any) -> dict[str, Any]:
     if not isinstance(kind, list):
         return {"type": translated_of(kind, {})}
     [one] = (one for one in kind if one != "null")
-    return {"type": one, "nullable": True}
-
-
-def _enum(words: Any) -> dict[str, Any]:
-    kinds = {"type": "string"} if all(isinstance(word, str | None) for word in words) else {}
-    is_nullable = {"nullable": True} if None in words else {}
-    return {**kinds, "enum": [word for word in words if word is not None], **is_nullable}
+    return {"type": one, **_NULL}
 
 
 #: How keywords are translated that OpenAPI 3.0 does not have, or has otherwise.
@@ -171,8 +176,8 @@ _TRANSLATED: dict[str, Any] = {
     "$schema": lambda _: {},
     "propertyNames": lambda _: {},
     "title": lambda text: {"description": text},
-    "const": lambda one: _enum([one]),
-    "enum": _enum,
+    "const": lambda word: {"type": "string", "enum": [word]},
+    "enum": lambda words: {"type": "string", "enum": words},
     "type": _type,
     "exclusiveMinimum": lambda least: {"minimum": least, "exclusiveMinimum": True},
 }

@@ -54,7 +54,7 @@ def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
     return {
         "type": "object",
         "properties": {**required, **optional},
-        "required": list(required),
+        **({"required": list(required)} if required else {}),
         "additionalProperties": False,
     }
 
@@ -113,6 +113,7 @@ PLAN_STATE = component("plan_state", {"type": "string", "enum": list(map(str, Pl
 ACTION_STATE = component("action_state", {"type": "string", "enum": list(map(str, ActionState))})
 OUTCOME = component("outcome", {"type": "string", "enum": list(map(str, Outcome))})
 STATE_REASON = component("state_reason", {"type": "string", "enum": list(map(str, StateReason))})
+POLICY = component("failure_policy", {"type": "string", "enum": list(POLICIES)})
 #: The schema for each type of a field.
 _OF_TYPES: dict[Any, Schema] = {
     str: TEXT,
@@ -224,6 +225,7 @@ PLAN = component(
         saved.SCHEMA,
         ("places", "facts_at", "start_at", "guards"),
         state=PLAN_STATE,
+        on_failure=or_none(POLICY),
         **dict.fromkeys(("created_at", "updated_at", "facts_at", "start_at"), MOMENT),
         actions={"type": "array", "items": ACTION},
     ),
