@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from applier.contracts import (
     Claimant,
@@ -24,9 +24,15 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.recorder import Recorder
 from applier.engines.tasks import only_waiting, task_maker, workerless
 from applier.errors import DamagedRecord, GuardRefusal, RequestsUnread, StoreError, sound_part
-from applier.run import interrupted_actions, plan_cloud
+from applier.run import plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
-from applier.run.interrupted_actions import Findings, Jobs, is_found_there
+from applier.run.interrupted_actions import (
+    Findings,
+    InterruptedActions,
+    Jobs,
+    is_found_there,
+    left_in,
+)
 from applier.run.periodic import Heartbeats, Periodic, RequestReader, can_follow
 from applier.scheduling.course import Ranking
 from applier.scheduling.decisions import (
@@ -58,10 +64,6 @@ KEPT = (RequestVerb.SKIP, RequestVerb.LIMIT)
 Pause = Callable[[str, str | None], None]
 
 
-def _of_plan(plan: ActionPlan) -> OnFailure:
-    return OnFailure(plan.on_failure or OnFailure.SKIP_DESCENDANTS)
-
-
 @dataclass(kw_only=True, eq=False)
 class Runner:
     """Runs one plan once, with these parts and settings; make an instance for each run.
@@ -86,7 +88,9 @@ class Runner:
     engine: Engine
     environment: ActionEnvironment
     claimant: Claimant
-    on_failure_of: Callable[[ActionPlan], OnFailure] = _of_plan
+    on_failure_of: Callable[[ActionPlan], OnFailure] = lambda plan: OnFailure(
+        plan.on_failure or OnFailure.SKIP_DESCENDANTS
+    )
     options_of: Callable[[ActionPlan], RunOptions] | None = None
     listeners: tuple[Listener, ...] = ()
     listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
@@ -159,7 +163,7 @@ class Runner:
                 listeners=listeners,
                 patience_s=self.store_patience_s,
             ) as recorder:
-                run = _ClaimedRun(plan, environment, recorder, reader, earlier, before, left)
+                run = _ClaimedRun(plan, environment, recorder, reader, earlier, before, *left)
                 try:
                     if not is_same:
                         self.require_allowed(plan)
@@ -178,17 +182,12 @@ class Runner:
         """
         plan = self.store.load_plan(uuid)
         with closing(self.environment.of_plan(plan)) as environment:
-            jobs, of_type = self._left(plan).jobs, environment.plugins
+            (jobs, _), of_type = self._left(plan), environment.plugins
             with_jobs = [a for a in plan.actions if a.uuid in jobs]
             there = {a.uuid for a in with_jobs if is_found_there(a, of_type[a.action_type])}
             ended = self.runs_at.end_jobs(uuid, jobs, there) if self.runs_at else []
-            commands = interrupted_actions.end_commands(
-                [a for a in plan.actions if a.uuid not in jobs],
-                environment,
-                before=self.store.last_claimant(uuid),
-                host=self.claimant.host,
-                folder=self.claimant.jobs,
-            )
+            left = self._interrupted(environment, plan, self.store.last_claimant(uuid))
+            commands = left.end_commands([a for a in plan.actions if a.uuid not in jobs])
             return [*ended, *commands]
 
     def found_commands(self, uuid: str) -> Mapping[str, str]:
@@ -198,7 +197,7 @@ class Runner:
         """
         plan = self.store.load_plan(uuid)
         with closing(self.environment.of_plan(plan)) as environment:
-            return interrupted_actions.described(plan.actions, environment)
+            return InterruptedActions(environment=environment).described(plan.actions)
 
     def planned_s(self) -> float | None:
         """Return how many seconds the run was expected to take when it began.
@@ -207,7 +206,7 @@ class Runner:
         """
         return None if self._order is None else self._order.timeline.makespan_s
 
-    def _left(self, plan: ActionPlan) -> _Left:
+    def _left(self, plan: ActionPlan) -> tuple[Jobs, Set[str]]:
         """Read what earlier runs have left; raise PlanConflict for jobs that nobody here follows.
 
         Also raises StoreError, DamagedRecord.
@@ -215,7 +214,18 @@ class Runner:
         doubtful = any(action.state in TO_VERIFY for action in plan.actions)
         again = [a.uuid for a in plan.actions if a.state is ActionState.PENDING and a.attempts]
         cut_off = {uuid for uuid in again if was_cut_off(self.store.attempts(plan.uuid, uuid))}
-        return _Left(self.jobs_of(plan) if doubtful else {}, cut_off)
+        return self.jobs_of(plan) if doubtful else {}, cut_off
+
+    def _interrupted(
+        self, environment: ActionEnvironment, plan: ActionPlan, before: Claimant | None
+    ) -> InterruptedActions:
+        return InterruptedActions(
+            environment=environment,
+            before=before,
+            host=self.claimant.host,
+            folder=self.claimant.jobs,
+            left_in=left_in(self.store, plan),
+        )
 
     def _claimed(self, plan: ActionPlan) -> str:
         claimant = self.claimant._replace(heartbeat_interval_s=self.heartbeat_interval_s)
@@ -251,18 +261,12 @@ class Runner:
 
         Actions with jobs at workers go on, even if the job has ended.
         """
-        plan, jobs = run.plan, run.left.jobs
+        plan, jobs = run.plan, run.jobs
         if not any(action.state in TO_VERIFY for action in plan.actions):
             return Findings()
-        found = interrupted_actions.verify_all(
-            [a for a in plan.actions if a.uuid not in jobs],
-            run.environment,
-            self.verify_patience_s,
-            before=run.before,
-            host=self.claimant.host,
-            folder=self.claimant.jobs,
-            left_in=interrupted_actions.left_in(self.store, plan),
-        )
+        left = self._interrupted(run.environment, plan, run.before)
+        others = [a for a in plan.actions if a.uuid not in jobs]
+        found = left.verify(others, self.verify_patience_s)
         for action in plan.actions:
             if action.uuid in jobs:
                 found.continued[action.uuid] = max(0.0, jobs[action.uuid].age_s)
@@ -273,11 +277,11 @@ class Runner:
                 machines.forget()
             run.plan = self.store.refresh_plan(plan)
             again = {r.uuid for r in found.reports if r.state is ActionState.PENDING}
-            run.left = run.left._replace(cut_off=run.left.cut_off | again)
+            run.cut_off |= again
         return found
 
     def _plan_run(self, run: _ClaimedRun, found: Findings) -> PlanRun:
-        plan, environment, left = run.plan, run.environment, run.left
+        plan, environment = run.plan, run.environment
         concurrency = Concurrency(
             limits=plan.limits,
             places=plan.places,
@@ -293,7 +297,7 @@ class Runner:
             plan=plan,
             recorder=run.recorder,
             events=self._events,
-            make_task=task_maker(plan.actions, environment, left.cut_off, found.continued),
+            make_task=task_maker(plan.actions, environment, run.cut_off, found.continued),
             concurrency=concurrency,
             failures=FailureRules(
                 on_failure=self.on_failure_of(plan),
@@ -306,7 +310,7 @@ class Runner:
             given_up=found.given_up,
             requests=[r for r in run.earlier if r.verb in KEPT and can_follow(plan, r)],
             holding=self.holding_of(plan, self.pause) if self.holding_of else None,
-            make_executor=runs_at.executor_of(plan, left.jobs, self.tell) if runs_at else None,
+            make_executor=runs_at.executor_of(plan, run.jobs, self.tell) if runs_at else None,
         )
 
     def _ranks(self, run: _ClaimedRun, concurrency: Concurrency) -> Mapping[str, int]:
@@ -370,21 +374,13 @@ class Runner:
         return state
 
 
-class _Left(NamedTuple):
-    """What earlier runs have left: jobs of interrupted actions at workers, by action.
-
-    ``cut_off`` are the PENDING actions whose last attempt was interrupted.
-    """
-
-    jobs: Jobs
-    cut_off: Set[str]
-
-
 @dataclass
 class _ClaimedRun:
     """A run that holds the claim of its plan.
 
-    ``earlier`` are the requests until the claim, ``before`` is who ran the plan last.
+    ``earlier`` are the requests until the claim, ``before`` is who ran the plan last. ``jobs`` are
+    those of interrupted actions at workers, by action. ``cut_off`` are the PENDING actions whose
+    last attempt was interrupted.
     """
 
     plan: ActionPlan
@@ -393,7 +389,8 @@ class _ClaimedRun:
     reader: RequestReader
     earlier: Sequence[Request]
     before: Claimant | None
-    left: _Left
+    jobs: Jobs
+    cut_off: Set[str]
 
 
 def _last(requests: Iterable[Request]) -> int:

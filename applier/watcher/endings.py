@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from applier.contracts import Claimant, Report
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, ActionNotFound, PlanConflict
-from applier.run.interrupted_actions import verify_all
+from applier.run.interrupted_actions import InterruptedActions
 from applier.run.resume import DEATHS
 from applier.run.this_process import this_host
 from applier.storage.transitions import SETTLED, require_settling
@@ -141,8 +141,8 @@ def _verified(uuid: str, seen: Claimant, osc: Callable[[], Any]) -> Mapping[str,
     plan = WatcherRecord(types, {}).load_plan(uuid)
     running = [a for a in plan.actions if a.state is ActionState.ONGOING and a.action_type in types]
     environment = ActionEnvironment(plugins=types, cloud=no_cloud)
-    found = verify_all(running, environment, patience_s(), before=seen, host=this_host())
-    return {report.uuid: report for report in found.reports}
+    left = InterruptedActions(environment=environment, before=seen, host=this_host())
+    return {report.uuid: report for report in left.verify(running, patience_s()).reports}
 
 
 def _leave_in_doubt(connection: sa.Connection, row: Any, now: datetime) -> None:

@@ -20,7 +20,7 @@ from applier.engines.attempts import start_abort
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
-from applier.run.interrupted_actions import Findings, verify_all
+from applier.run.interrupted_actions import Findings, InterruptedActions
 from applier.run.liveness import may_be_at_work
 from applier.scheduling.resumption import in_doubt
 from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob, Worker
@@ -280,13 +280,13 @@ class JobRunner:
     ) -> Findings:
         """Look for the commands of the attempt of a lost worker, else verify it."""
         lost = taken.lost_worker or self._own.name
-        return verify_all(
-            [action_of(key, taken.payload)],
-            environment,
+        left = InterruptedActions(
+            environment=environment,
             before=_claimant(lost),
             host=self._own.host,
             permits_are_here=_origin(lost) == _origin(self._own.name),
         )
+        return left.verify([action_of(key, taken.payload)])
 
     def _insist(
         self,

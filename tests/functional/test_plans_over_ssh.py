@@ -31,7 +31,7 @@ from applier.machines import OpenMachines
 from applier.machines.address import SshSettings
 from applier.machines.job_names import REMOVED, AttemptName
 from applier.run import resume
-from applier.run.interrupted_actions import end_commands, verify_all
+from applier.run.interrupted_actions import InterruptedActions
 from applier.storage.sql import SqlStore
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
@@ -292,10 +292,11 @@ def action_on(node: Sshd) -> Action:
     )
 
 
-def environment(machines: OpenMachines) -> ActionEnvironment:
-    return ActionEnvironment(
+def interrupted(machines: OpenMachines) -> InterruptedActions:
+    environment = ActionEnvironment(
         plugins={"puppet": Puppet}, cloud=lambda: None, machines=machines, plan="p"
     )
+    return InterruptedActions(environment=environment)
 
 
 @pytest.mark.long
@@ -310,7 +311,7 @@ def environment(machines: OpenMachines) -> ActionEnvironment:
 def test_a_search_that_is_cut_off_does_not_say_that_no_command_runs(tmp_path, opened, cut, why):
     with forced(tmp_path, cut) as node:
         left_running(node, os.getpid())
-        found = verify_all([action_on(node)], environment(opened(node)))
+        found = interrupted(opened(node)).verify([action_on(node)])
     (report,) = found.reports
     assert report.state is ActionState.UNKNOWN
     assert f"{why}; its command may still run there" in report.message
@@ -336,7 +337,7 @@ def test_a_cancel_of_which_an_answer_is_cut_off_does_not_say_that_the_command_wa
         subprocess.Popen(["sleep", "1000"], start_new_session=True) as command,
     ):
         left_running(node, command.pid)
-        (report,) = end_commands([action_on(node)], environment(opened(node)))
+        (report,) = interrupted(opened(node)).end_commands([action_on(node)])
         command.kill()
     assert report.state is ActionState.UNKNOWN
     assert "the answer was cut off" in report.message
@@ -347,7 +348,7 @@ def test_a_node_whose_shell_hangs_holds_nobody_up(tmp_path, opened, monkeypatch)
     monkeypatch.setattr("applier.machines.connections.ANSWER_S", 0.2)
     with forced(tmp_path, "exec tail -f /dev/null --pid=$PPID") as node:
         machines = opened(node)
-        (report,) = end_commands([action_on(node)], environment(machines))
+        (report,) = interrupted(machines).end_commands([action_on(node)])
         assert "its shell does not answer within 0.2 s" in report.message
         with pytest.raises(ConnectionError, match=r"does not answer within 0\.2 s"):
             machines.listed(node.address)

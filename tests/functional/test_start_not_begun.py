@@ -25,7 +25,7 @@ from applier.engines.attempts import AttemptsInProgress
 from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import is_permit
 from applier.machines.local_jobs import LocalJob
-from applier.run import interrupted_actions
+from applier.run.interrupted_actions import InterruptedActions
 from planner.plan.states import ActionState, PlanState
 
 RECORDED, REACHED = "the start is recorded", "its command is reached"
@@ -37,7 +37,7 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     REACHED: (LocalJob, "_begin", False),
     ABOUT: (AttemptJobs, "begin", False),
     USED: (Permit, "use", True),
-    LOOKED: (interrupted_actions, "verify_all", True),
+    LOOKED: (InterruptedActions, "verify", True),
 }
 HERE, NODE = "here", "on a node over SSH"
 

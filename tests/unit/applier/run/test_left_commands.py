@@ -13,7 +13,7 @@ from applier.contracts import Claimant, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
 from applier.machines.found_jobs import FoundJob, JobState
-from applier.run.interrupted_actions import described, end_commands, unseen_command_text, verify_all
+from applier.run.interrupted_actions import InterruptedActions
 from planner.plan.model import Action
 from planner.plan.states import ActionState, StateReason
 
@@ -67,24 +67,25 @@ def action(uuid, state):
     return Action(uuid=uuid, action_type="nop", state=ActionState(state), attempts=2)
 
 
-def environment(machines, plugin=Commands):
-    return ActionEnvironment(
+def left(machines, plugin=Commands, **known):
+    environment = ActionEnvironment(
         plugins={"nop": plugin}, cloud=lambda: None, machines=machines, plan="p"
     )
+    return InterruptedActions(environment=environment, **known)
 
 
 def test_the_commands_of_all_that_is_in_progress_are_ended_and_no_others():
     machines = Machines(RUNS)
-    end_commands([action(state, state) for state in ActionState], environment(machines))
+    left(machines).end_commands([action(state, state) for state in ActionState])
     assert machines.ended == [("p", "ONGOING", 2, None)]
 
 
 def test_an_action_stays_in_doubt_whose_command_cannot_be_ended():
     running = [action("a", "ONGOING")]
-    (told,) = end_commands(running, environment(Machines(ActionFailed("no route to it"))))
+    (told,) = left(Machines(ActionFailed("no route to it"))).end_commands(running)
     assert told.state is ActionState.UNKNOWN
     assert "no route to it" in told.message
-    (told,) = end_commands(running, environment(None))
+    (told,) = left(None).end_commands(running)
     assert told.state is ActionState.UNKNOWN
     assert "no command of it was found" in told.message
 
@@ -92,7 +93,7 @@ def test_an_action_stays_in_doubt_whose_command_cannot_be_ended():
 @pytest.mark.parametrize("found", [RUNS, LEFT])
 def test_an_action_is_cancelled_if_its_command_ran_and_was_ended(found):
     machines = Machines(found, then=[FoundJob("p.a.2.1", JobState.ENDED, code=-15)])
-    (told,) = end_commands([action("a", "ONGOING")], environment(machines))
+    (told,) = left(machines).end_commands([action("a", "ONGOING")])
     assert (told.state, told.state_reason) == (ActionState.CANCELLED, StateReason.ABORTED)
 
 
@@ -108,7 +109,7 @@ def test_an_action_is_cancelled_if_its_command_ran_and_was_ended(found):
 )
 def test_an_action_stays_in_doubt_if_no_command_of_it_was_ended(found, then, why):
     machines = Machines(found, then=then)
-    (told,) = end_commands([action("a", "ONGOING")], environment(machines))
+    (told,) = left(machines).end_commands([action("a", "ONGOING")])
     assert (told.state, told.state_reason) == (ActionState.UNKNOWN, None)
     assert why in told.message
 
@@ -130,26 +131,22 @@ def test_a_command_of_another_host_cannot_be_seen_from_here(state, before, where
         runs_on = staticmethod(lambda _: (None,))
 
     doubtful = action("a", state)
-    assert unseen_command_text(doubtful, OnNode, before, "here") is None
-    told = unseen_command_text(doubtful, Here, before, "here")
+    assert left(None, OnNode, before=before, host="here").unseen(doubtful) is None
+    told = left(None, Here, before=before, host="here").unseen(doubtful)
     assert told is None if where is None else where in told
 
 
 def test_what_is_known_of_them_is_told():
     doubtful = [action("a", "UNKNOWN"), action("b", "SUCCEEDED")]
-    assert described(doubtful, environment(Machines(RUNS))) == {
-        "a": "its command has been running for 7 s"
-    }
+    assert left(Machines(RUNS)).described(doubtful) == {"a": "its command has been running for 7 s"}
     unreachable = Machines(ActionFailed("no route to it"))
-    assert described(doubtful, environment(unreachable)) == {"a": "no route to it"}
+    assert left(unreachable).described(doubtful) == {"a": "no route to it"}
     for machines in (None, Machines()):
-        assert described(doubtful, environment(machines)) == {}
+        assert left(machines).described(doubtful) == {}
 
 
 def test_an_action_whose_command_is_found_goes_on():
-    findings = verify_all(
-        [action("a", "ONGOING"), action("b", "UNKNOWN")], environment(Machines(RUNS))
-    )
+    findings = left(Machines(RUNS)).verify([action("a", "ONGOING"), action("b", "UNKNOWN")])
     assert findings.continued == {"a": 7.0, "b": 7.0}
     assert [(r.uuid, str(r.state)) for r in findings.reports] == [("b", "ONGOING")]
 
@@ -161,7 +158,7 @@ def test_one_whose_command_was_lost_is_verified_and_why_is_told(missing):
             return Verified.NOT_DONE
 
     machines = Machines(missing or ())
-    (report,) = verify_all([action("a", "ONGOING")], environment(machines, NotDone)).reports
+    (report,) = left(machines, NotDone).verify([action("a", "ONGOING")]).reports
     assert report.state is ActionState.PENDING
     assert ("machine was restarted" in report.message) is (missing is not None)
 
@@ -180,9 +177,7 @@ def test_one_of_which_processes_may_run_does_not_run_again(found, why):
         def verify(self):
             return Verified.NOT_DONE
 
-    made = verify_all(
-        [action("a", "ONGOING"), action("b", "UNKNOWN")], environment(Machines(found), Safe)
-    )
+    made = left(Machines(found), Safe).verify([action("a", "ONGOING"), action("b", "UNKNOWN")])
     (report,) = made.reports
     assert report.state is ActionState.UNKNOWN
     assert why in report.message
@@ -197,9 +192,7 @@ def test_one_that_no_longer_runs_holds_nothing(found):
         def verify(self):
             return Verified.IN_DOUBT
 
-    made = verify_all(
-        [action("a", "ONGOING"), action("b", "UNKNOWN")], environment(Machines(found), Once)
-    )
+    made = left(Machines(found), Once).verify([action("a", "ONGOING"), action("b", "UNKNOWN")])
     assert [(r.uuid, str(r.state)) for r in made.reports] == [("a", "UNKNOWN")]
     assert made.given_up == set()
 
@@ -210,7 +203,7 @@ def test_one_whose_work_is_done_holds_nothing():
             return Verified.DONE
 
     unreachable = Machines(ActionFailed("no route to it"))
-    made = verify_all([action("a", "UNKNOWN")], environment(unreachable, Done))
+    made = left(unreachable, Done).verify([action("a", "UNKNOWN")])
     assert [str(report.state) for report in made.reports] == ["SUCCEEDED"]
     assert made.given_up == set()
 
@@ -218,7 +211,7 @@ def test_one_whose_work_is_done_holds_nothing():
 @pytest.mark.parametrize("found", [LEFT, RUNS, (*KILLED, *RUNS), (*KILLED, *LEFT)])
 def test_one_of_which_a_process_runs_goes_on(found):
     """Also if another command of it was killed."""
-    made = verify_all([action("a", "ONGOING")], environment(Machines(found), Commands))
+    made = left(Machines(found), Commands).verify([action("a", "ONGOING")])
     assert made.reports == []
     assert list(made.continued) == ["a"]
 
@@ -235,8 +228,8 @@ def test_one_that_another_host_has_run_does_not_run_again_and_goes_on_if_its_com
 
     states = {}
     for found in ((), tuple(KILLED), tuple(RUNS)):
-        made = verify_all(
-            [action("a", "ONGOING")], environment(Machines(found), Here), before=BEFORE, host="here"
+        made = left(Machines(found), Here, before=BEFORE, host="here").verify(
+            [action("a", "ONGOING")]
         )
         states[found] = [str(report.state) for report in made.reports]
     assert list(states.values()) == [["UNKNOWN"], ["UNKNOWN"], []]
@@ -254,9 +247,7 @@ def test_one_whose_jobs_another_user_of_the_host_has_does_not_run_again(left_in,
 
     before = BEFORE._replace(host="here", jobs=left_in)
     known = {"before": before, "host": "here", "folder": "/a/jobs"}
-    (report,) = verify_all(
-        [action("a", "ONGOING")], environment(Machines(()), Here), **known
-    ).reports
+    (report,) = left(Machines(()), Here, **known).verify([action("a", "ONGOING")]).reports
     assert report.state == state
     if state == "UNKNOWN":
         assert re.findall(r"/\w/jobs", report.message) == ["/b/jobs", "/a/jobs"]
@@ -276,7 +267,7 @@ def test_an_action_may_not_run_again_while_its_machine_is_not_heard_of():
 
     try:
         here, there = (
-            verify_all([action("a", "ONGOING")], environment(None, plugin), 0.01).reports[0]
+            left(None, plugin).verify([action("a", "ONGOING")], 0.01).reports[0]
             for plugin in (Silent, SilentNode)
         )
     finally:

@@ -17,7 +17,7 @@ from applier.engines import attempts
 from applier.engines.environment import ActionEnvironment
 from applier.machines import OpenMachines
 from applier.machines.job_names import AttemptName
-from applier.run.interrupted_actions import verify_all
+from applier.run.interrupted_actions import InterruptedActions
 from applier.run.this_process import this_host
 from planner.plan.model import Action
 from planner.plan.states import ActionState
@@ -55,7 +55,7 @@ def cut_off(uuid, answer, state="ONGOING"):
 
 def verify(*actions, patience_s=PATIENCE_S, plugin=Answering, **given):
     environment = ActionEnvironment(plugins={"answering": plugin}, cloud=lambda: None)
-    found = verify_all(actions, environment, patience_s, **given)
+    found = InterruptedActions(environment=environment, **given).verify(actions, patience_s)
     return {r.uuid: str(r.state) for r in found.reports}
 
 
@@ -183,7 +183,10 @@ def test_a_job_of_another_host_in_a_folder_that_both_see_may_still_run(
         input_parameters=given,
     )
     before = Claimant(host="other", pid=9, user="ann", jobs=str(place))
-    found = verify_all([action], environment, before=before, host="here", folder=str(place))
+    left = InterruptedActions(
+        environment=environment, before=before, host="here", folder=str(place)
+    )
+    found = left.verify([action])
     assert found.given_up == {"a"}
     assert [str(report.state) for report in found.reports] == ["UNKNOWN"] * (state == "ONGOING")
     assert all("may still run on other" in report.message for report in found.reports)

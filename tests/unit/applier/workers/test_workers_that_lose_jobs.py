@@ -94,7 +94,12 @@ def test_a_worker_without_the_type_does_not_say_that_a_lost_attempt_failed(store
     ("broken", "is_lost", "state", "told"),
     [
         ("task_of", False, ActionState.FAILED, "worker h2:7:b cannot carry it out: it broke"),
-        ("verify_all", True, ActionState.UNKNOWN, "worker h2:7:b cannot carry it out: it broke"),
+        (
+            "InterruptedActions",
+            True,
+            ActionState.UNKNOWN,
+            "worker h2:7:b cannot carry it out: it broke",
+        ),
         ("execute", False, ActionState.UNKNOWN, "worker h2:7:b carried it out when it broke"),
     ],
 )
