@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the rows of the record for monitoring, in the database; most counts are bounded."""
+"""The record in numbers: durations of attempts for forecasts, and bounded counts for monitoring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
 
+from applier.contracts import HistoryEntry
+from applier.storage import damage, statements
 from applier.storage.database import Database
-from applier.storage.dialects import Row
+from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_rows import RUNNING, SUBSCRIPTIONS, needed_from, subscription_of
 from applier.storage.kept_events import waiting
-from applier.storage.schema import words
+from applier.storage.schema import insert_into, words
+from applier.storage.state_changes import take_turn, write_history
 from applier.storage.statements import WAITING
 from applier.storage.transactions import Transaction
+from applier.store.entries import NO_PLAN
 from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
+from applier.store.samples import MOST, Sample, node_of, size_of
 from planner.plan.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
@@ -61,11 +69,71 @@ JOBS = """
 OLDEST_EVENT = "SELECT at FROM actionplan_event WHERE number >= :first ORDER BY number LIMIT 1"
 DEAD = "SELECT subscription, count(*) AS number FROM actionplan_dead_event GROUP BY subscription"
 
+IMPORTED = """
+    SELECT seconds, size, node FROM actionplan_duration
+    WHERE action_type = :of_type
+    ORDER BY number
+    LIMIT :most"""
+IMPORTED_TYPES = "SELECT DISTINCT action_type FROM actionplan_duration ORDER BY action_type"
+FORGET = "DELETE FROM actionplan_duration WHERE action_type = :of_type"
+INSERT = insert_into("actionplan_duration", without=("number",))
+#: A time after the end of every attempt.
+_EVER = datetime(9999, 1, 1, tzinfo=UTC)
+
 
 class RecordFigures:
-    """The methods of the store that monitoring uses."""
+    """The methods of the store for durations, and those that monitoring uses."""
 
     _database: Database
+
+    def durations(
+        self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
+    ) -> dict[str, list[Sample]]:
+        """See :meth:`applier.store.runs.RunStore.durations`."""
+
+        def read() -> dict[str, list[Sample]]:
+            took = {}
+            with self._database.read() as transaction:
+                for name in action_types:
+                    asked = {"action_type": name, "before": before or _EVER, "most": most}
+                    took[name] = _samples(_readable(transaction, asked))
+                    imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
+                    sound = (r for r in imported if not [*damage.of_row("actionplan_duration", r)])
+                    took[name] += [Sample(**row, imported=True) for row in sound]
+            return {name: samples[:most] for name, samples in took.items()}
+
+        return self._database.tried(read)
+
+    def import_durations(
+        self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
+    ) -> None:
+        """Save durations by action type; they replace all that were imported for these types.
+
+        ``history`` is the entry of this change; it is written for
+        :data:`applier.store.entries.NO_PLAN`.
+        """
+        rows = [
+            {"action_type": name, "size": s.size, "node": s.node, "seconds": s.seconds}
+            for name, found in samples.items()
+            for s in found
+        ]
+
+        def write(transaction: Transaction) -> None:
+            take_turn(transaction)  # of two imports at once, the second waits for the first
+            for name in samples:
+                transaction.write(FORGET, {"of_type": name})
+            if rows:
+                transaction.write(INSERT, *rows)
+            write_history(transaction, NO_PLAN, history)
+
+        self._database.writing(write, lost_too=False)
+
+    def imported_types(self) -> list[str]:
+        """List the action types of which durations were imported."""
+
+        return self._database.reading(
+            lambda transaction: [row["action_type"] for row in transaction.read(IMPORTED_TYPES)]
+        )
 
     def ping(self) -> None:
         """Return if the store answers a query, else raise StoreError without long retries."""
@@ -141,3 +209,45 @@ def _worker(row: Row) -> WorkerFigures:
         draining=bool(row["draining"]),
         silent_s=max(0.0, (row["now"] - row["heard_at"]).total_seconds()),
     )
+
+
+def _readable(transaction: Transaction, asked: Mapping[str, Any]) -> list[Row]:
+    """Read the attempts of a type without those whose times are damaged.
+
+    Plans of which nothing is damaged are forecast even so; ``db check`` tells of the others.
+    """
+    try:
+        return transaction.read(statements.DURATIONS, asked)
+    except UnreadableValue:
+        found = transaction.read_unconverted(statements.DURATIONS, asked)
+        times = ("started_at", "ended_at")
+        return [
+            {**row, **{key: datetime.fromisoformat(row[key]) for key in times}}
+            for row in found
+            if not [*damage.of_row("actionplan_attempt", {key: row[key] for key in times})]
+        ]
+
+
+def _samples(rows: Iterable[Row]) -> list[Sample]:
+    """Return the samples of rows, without negative durations, which clocks that were set back make.
+
+    Size and node are None if the columns of the action are damaged.
+    """
+    node, size = cache(_reader(node_of)), cache(_reader(size_of))
+    return [
+        Sample(took.total_seconds(), size(row["input_parameters"]), node(row["tokens"]))
+        for row in rows
+        if (took := row["ended_at"] - row["started_at"]) >= timedelta()
+    ]
+
+
+def _reader(find: Callable[[Any], str | None]) -> Callable[[str], str | None]:
+    """Return a function that finds a text in a column of JSON; None if the column is damaged."""
+
+    def found(text: str) -> str | None:
+        try:
+            return find(json.loads(text))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return None
+
+    return found

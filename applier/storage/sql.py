@@ -14,7 +14,6 @@ from applier.contracts import HistoryEntry
 from applier.storage import rows, schema, statements
 from applier.storage.database import Database
 from applier.storage.dialects import Row, UnreadableValue
-from applier.storage.durations import RecordedDurations
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
 from applier.storage.kept_events import KeptEvents
@@ -37,7 +36,6 @@ class SqlStore(
     PlanChanges,
     Pages,
     Runs,
-    RecordedDurations,
     RecordFigures,
     Histories,
     KeptEvents,
