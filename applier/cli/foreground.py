@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from applier.assembly import now
-from applier.cli.reporters.progress_lines import ProgressLines
+from applier.cli.reporters.progress_lines import Progress, ProgressLines
 from applier.cli.terminal import lasting, patient
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
@@ -87,17 +87,6 @@ class _Starts(Listener):
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
         """Ignore the state of the plan."""
-
-
-class Progress(Listener, Protocol):
-    """A display of a running plan's progress; as a context manager, visible inside the block."""
-
-    def __enter__(self) -> Progress: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def tell(self, text: str) -> None:
-        """Show a message about a signal or about the record. May be called in a signal handler."""
 
 
 def run(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from types import FrameType
-from typing import TextIO
+from typing import Self, TextIO
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -21,24 +21,21 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.formatting import STYLES, age_s, ages_s
+from applier.cli.reporters.formatting import STYLES, ages_s
 from applier.cli.reporters.plan_table import console
+from applier.cli.reporters.progress_lines import Progress
 from applier.contracts import Report
 from applier.run.plan_cloud import shown_name
 from applier.wording import because, duration, minutes, one_line, result, retry_line, starting
-from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 from planner.plan.states import OPEN, ActionState, Outcome, PlanState
 
 #: The maximum numbers of rows for running and for failed actions.
 _MOST_RUNNING, _MOST_BAD = 12, 5
 
 
-class ProgressBlock:
-    """Redraws one block: a bar, failed actions, running actions, the last message.
-
-    The elapsed time counts from the beginning of the run. ``at`` is the time now; ``first`` is when
-    the run began if that was before this display.
-    """
+class ProgressBlock(Progress):
+    """Redraws one block: a bar, failed actions, running actions, the last message."""
 
     def __init__(
         self,
@@ -49,19 +46,15 @@ class ProgressBlock:
         at: datetime | None = None,
         first: datetime | None = None,
     ) -> None:
+        super().__init__(plan, clock, at=at, first=first)
         self._ages = ages_s(plan, at) if at else {}
-        self._awaits_run = first is None
-        self._taken_over = [a.uuid for a in plan.actions if a.state is ActionState.ONGOING]
-        self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
         # Replaced, never changed in place: another thread draws the block.
         self._running: dict[str, float] = {}
         self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
-        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
         self._cloud = shown_name(plan)
-        self._clock, self._began = clock, clock() - (age_s(first, at) if first and at else 0.0)
         self._started = ExitStack()
         self._live = Live(
             console=console(stream),
@@ -70,7 +63,7 @@ class ProgressBlock:
             transient=True,
         )
 
-    def __enter__(self) -> ProgressBlock:
+    def __enter__(self) -> Self:
         with ExitStack() as started:
             started.enter_context(unechoed())
             started.callback(self._live.stop)
@@ -82,16 +75,7 @@ class ProgressBlock:
         self._started.close()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Store committed starts and ends; the block is redrawn by a timer."""
-        reports = list(reports)
-        # First all outcomes of the commit, because it may also have the starts that they trigger.
-        self._outcomes |= {
-            r.uuid: r.outcome for r in reports if r.outcome and r.state is not ActionState.PENDING
-        }
-        for report in reports:
-            action = self._actions.get(report.uuid)
-            if action is None:
-                continue
+        for action, report in self.heard(reports):
             self._again = {u: r for u, r in self._again.items() if u != report.uuid}
             if report.state is ActionState.ONGOING:
                 since = self._clock() - self._ages.pop(report.uuid, 0.0)
@@ -109,15 +93,14 @@ class ProgressBlock:
                 self._bad = [*self._bad, (action, report)]
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Store the new state of the plan; actions that it takes over are running from then on."""
         if state is PlanState.ONGOING and self._awaits_run:
             self._began, self._awaits_run = self._clock(), False
-            self._running = {u: self._began - self._ages.pop(u, 0.0) for u in self._taken_over}
+            taken_over = [a.uuid for a in self._taken_over]
+            self._running = {u: self._began - self._ages.pop(u, 0.0) for u in taken_over}
         news = f"plan {state}{f': {one_line(message)}' if message else ''}"
         self._state = "" if state is PlanState.ONGOING else news
 
     def tell(self, text: str) -> None:
-        """Show a message about a signal or about the record below the block."""
         self._told = text
 
     def render(self) -> RenderableType:

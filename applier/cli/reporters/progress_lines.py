@@ -5,24 +5,64 @@ from __future__ import annotations
 
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TextIO
+from typing import Self, TextIO
 
 from applier.cli.reporters.formatting import age_s
-from applier.contracts import Report
+from applier.contracts import Listener, Report
 from applier.wording import because, minutes, one_line, retry_line, starting
-from planner.plan.model import JOIN, ActionPlan
+from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState, PlanState
 from planner.safe_text import visible
 
 
-class ProgressLines:
-    """Writes a line for each start, each end and each failed attempt, with the elapsed time.
+class Progress(Listener):
+    """A display of a running plan; as a context manager, visible inside the block.
 
     The elapsed time counts from the beginning of the run. ``at`` is the time now; ``first`` is when
     the run began if that was before this display.
     """
+
+    def __init__(
+        self,
+        plan: ActionPlan,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        at: datetime | None = None,
+        first: datetime | None = None,
+    ) -> None:
+        self._awaits_run = first is None
+        self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
+        self._taken_over = [a for a in self._actions.values() if a.state is ActionState.ONGOING]
+        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
+        self._clock, self._began = clock, clock() - (age_s(first, at) if first and at else 0.0)
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(self, *_: object) -> None: ...
+
+    @abstractmethod
+    def tell(self, text: str) -> None:
+        """Show a message about a signal or about the record. May be called in a signal handler."""
+
+    def heard(self, reports: Iterable[Report]) -> list[tuple[Action, Report]]:
+        """Return the reports with their actions, without joins, after noting all outcomes.
+
+        A commit may have an outcome and the starts that it triggers.
+        """
+        reports = list(reports)
+        self._outcomes |= {
+            r.uuid: r.outcome for r in reports if r.outcome and r.state is not ActionState.PENDING
+        }
+        return [(self._actions[r.uuid], r) for r in reports if r.uuid in self._actions]
+
+
+class ProgressLines(Progress):
+    """Writes a line for each start, each end and each failed attempt, with the elapsed time."""
 
     def __init__(
         self,
@@ -33,32 +73,18 @@ class ProgressLines:
         at: datetime | None = None,
         first: datetime | None = None,
     ) -> None:
-        self._awaits_run = first is None
-        self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
-        self._taken_over = [a for a in self._actions.values() if a.state is ActionState.ONGOING]
-        self._total = len(self._actions)
+        super().__init__(plan, clock, at=at, first=first)
+        self._stream, self._total = stream, len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
-        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
-        self._stream, self._clock = stream, clock
-        self._began = clock() - (age_s(first, at) if first and at else 0.0)
 
-    def __enter__(self) -> ProgressLines:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stream.flush()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Write a line for each report."""
-        reports = list(reports)
-        # First all outcomes of the commit, because it may also have the starts that they trigger.
-        self._outcomes |= {
-            r.uuid: r.outcome for r in reports if r.outcome and r.state is not ActionState.PENDING
-        }
-        for report in reports:
-            action = self._actions.get(report.uuid)
-            if action is None:
-                continue
+        for action, report in self.heard(reports):
             at = minutes(self._clock() - self._began)
             if report.state is ActionState.ONGOING:
                 told = because(action, self._actions, self._outcomes) if action.triggers else ""
@@ -75,7 +101,6 @@ class ProgressLines:
         self._stream.flush()
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Write the new state of the plan."""
         now, begins = self._clock(), state is PlanState.ONGOING and self._awaits_run
         taken_over = self._taken_over if begins else ()
         if begins:
@@ -87,10 +112,7 @@ class ProgressLines:
         self._stream.flush()
 
     def tell(self, text: str) -> None:
-        """Write a message about a signal or about the record to standard error.
-
-        Not through the stream: its buffer may be in use when the signal arrives.
-        """
+        # Not through the stream: its buffer may be in use when the signal arrives.
         try:
             os.write(2, f"{visible(text)}\n".encode())
         except OSError:
