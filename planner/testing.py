@@ -113,7 +113,7 @@ def plan(
     """
     conf = planning_options.configuration(None)
     around = surroundings(*types, check_types=check_types)
-    read = named_files.with_files(as_document(document), planner.FILES, planner.INVENTORIES)
+    read = named_files.completed(as_document(document), planner)
     return parse(planner, read, conf, around).plan({})
 
 

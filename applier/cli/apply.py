@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from applier.cli import arguments, foreground
-from applier.cli.arguments import ACCEPT_DRIFT, PLAN_HELP, REASON, YES, add_part, argument, planning
+from applier.cli.arguments import ACCEPT_DRIFT, REASON, YES, add_part, argument, planning
 from applier.cli.terminal import lasting
 from applier.cli.verb import OUT_OF_DATE, REFUSED, Verb
 from applier.errors import (
@@ -93,7 +93,7 @@ class Apply(Verb):
         "apply last --yes --set max_workers=8 --set on_failure=continue",
     )
     ARGUMENTS = (
-        planning("FILE|PLAN", f"document or saved plan ('-': standard input); or {PLAN_HELP}"),
+        planning(arguments.FILE_OR_PLAN),
         add_part,
         YES,
         argument(

@@ -80,14 +80,11 @@ def state_of(states: type[StrEnum]) -> Add:
     return argument("--state", metavar="STATE", type=str.upper, choices=known, help=text)
 
 
-def planning(metavar: str, text: str) -> Add:
-    """Return what adds the arguments for a document, a planner and its options.
-
-    ``metavar`` and ``text`` are the name and the help of the first argument.
-    """
+def planning(file: Add) -> Add:
+    """Return what adds ``file``, which names a document, and a planner and its options."""
 
     def add(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar=metavar, help=text)
+        file(parser)
         parser.add_argument(
             "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
         )
@@ -212,6 +209,58 @@ def opened(name: str) -> Document:
     if name != STDIN:
         return documents.read(name)
     return documents.read_open(sys.stdin.buffer, "standard input")
+
+
+FILE_OR_PLAN = argument(
+    "file",
+    metavar="FILE|PLAN",
+    help=f"document or saved plan ('-': standard input); or {PLAN_HELP}",
+)
+FILE_OR_PLAYBOOK = one_of(
+    argument(
+        "file", metavar="FILE", nargs="?", help="document, or saved plan; '-': standard input"
+    ),
+    argument(
+        "--from-playbook",
+        metavar="PLAYBOOK",
+        help="a playbook of Ansible, such as site.yml, instead of a document",
+    ),
+    required=True,
+)
+
+
+def add_playbook(parser: argparse.ArgumentParser) -> None:
+    """Add the options that go with ``--from-playbook``."""
+    group = parser.add_argument_group("with --from-playbook")
+    group.add_argument(
+        "--inventory",
+        metavar="HOSTS",
+        action="append",
+        help="any inventory that ansible-inventory reads; may be repeated",
+    )
+    group.add_argument("--limit", metavar="PATTERN", help="only these hosts")
+    group.add_argument("--tags", metavar="TAG,...", help="only tasks with one of these tags")
+    group.add_argument("--skip-tags", metavar="TAG,...", help="no tasks with one of these tags")
+
+
+def document_of(args: argparse.Namespace) -> Document:
+    """Return the document that FILE names, or one of the options for a playbook.
+
+    Raises InvalidInput.
+    """
+    from planner.documents import Document
+
+    names = ("inventory", "limit", "tags", "skip_tags")
+    given = {name: getattr(args, name) for name in names if getattr(args, name)}
+    if args.from_playbook is not None:
+        name = os.path.splitext(os.path.basename(args.from_playbook))[0]
+        value = {"kind": "playbook", "name": name, "playbook": args.from_playbook, **given}
+        return Document(value, "--from-playbook")
+    if given:
+        places = [f"--{name.replace('_', '-')}" for name in given]
+        text = "it goes with --from-playbook; a document says it itself"
+        raise InvalidInput(Mistake(text, place=place) for place in places)
+    return opened(args.file)
 
 
 #: The field of the document that each option sets.

@@ -41,9 +41,11 @@ class Create(Verb):
         "create maintenance.yaml --out plan.json -f json",
         "create moves.yaml --facts-from simulated",
         "create deployment.yaml --node 2,3 --task netconfig --fetch-deps",
+        "create --from-playbook site.yml --inventory hosts.yml --limit web",
     )
     ARGUMENTS = (
-        planning("FILE", "document, or saved plan; '-': standard input"),
+        planning(arguments.FILE_OR_PLAYBOOK),
+        arguments.add_playbook,
         arguments.add_part,
         argument("--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"),
         argument(
@@ -74,7 +76,7 @@ class Create(Verb):
 
         settings = read_settings(parsed_args.set)
         conf = self.session.conf
-        document = arguments.chosen(arguments.opened(parsed_args.file), parsed_args, self.session)
+        document = arguments.chosen(arguments.document_of(parsed_args), parsed_args, self.session)
         document = creation.with_facts(document, self.session, parsed_args.facts_from)
         problem = None
         if document.is_plan:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from applier.cli import arguments
-from applier.cli.arguments import PLAN_HELP, Add, format_of, planning, positive
+from applier.cli.arguments import Add, format_of, planning, positive
 from applier.cli.verb import Verb, rendered
 from applier.operations import creation
 from applier.operations.creation import read_settings
@@ -202,7 +202,7 @@ class Simulate(Verb):
         "simulate last --inject 'fail:node:*=10%' --set max_workers=1,2,4 --times 500",
     )
     ARGUMENTS: ClassVar[tuple[Add, ...]] = (
-        planning("FILE|PLAN", f"document or saved plan ('-': standard input); or {PLAN_HELP}"),
+        planning(arguments.FILE_OR_PLAN),
         arguments.add_part,
         format_of(),
         add_faults,

@@ -88,6 +88,18 @@ def read_inventory(paths: Sequence[str | Path], limit: str | None = None) -> lis
     return [_node(name, groups, variables.get(name, {})) for name, groups in roles.items()]
 
 
+def read_groups(paths: Sequence[str | Path]) -> Document:
+    """Return the hosts of each group of inventories, in Ansible's order; raises InvalidInput."""
+    place = ", ".join(map(str, paths))
+    listed = _listed([os.fspath(path) for path in paths], None, place)
+    groups: dict[str, list[str]] = {}
+    for top in listed:
+        inside = (listed.get(group, {}).get("hosts", ()) for group in _groups(listed, top))
+        groups[top] = [*dict.fromkeys(host for hosts in inside for host in hosts)]
+    del groups["_meta"]
+    return Document(groups, place)
+
+
 def _listed(paths: Sequence[str], limit: str | None, place: str) -> dict[str, Any]:
     """Return what ``ansible-inventory --list`` prints; raises InvalidInput with what it says."""
     found = program("ansible-inventory")
@@ -115,9 +127,9 @@ def _listed(paths: Sequence[str], limit: str | None, place: str) -> dict[str, An
     raise InvalidInput([Mistake(f"no inventory that Ansible reads: {said}", place=place)])
 
 
-def _groups(listed: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``all`` and the groups in it, from the outer to the inner, as Ansible visits them."""
-    level, seen = ["all"], {"all"}
+def _groups(listed: Mapping[str, Any], top: str = "all") -> Iterator[str]:
+    """Yield a group and those in it, from the outer to the inner, as Ansible visits them."""
+    level, seen = [top], {top}
     while level:
         yield from level
         inner = [child for group in level for child in listed.get(group, {}).get("children", ())]

@@ -8,8 +8,45 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner.documents import Document, inventory, read
+from planner.contract import Planner
+from planner.documents import Document, inventory, playbook, read
 from planner.errors import InvalidInput, Mistake, Path, shown
+from planner.plan.extent import listed
+
+#: What reads the files of each of the formats that ``Planner.FORMATS`` may name.
+_READERS = {"inventory": inventory.read_groups, "playbook": playbook.read_plays}
+
+
+def completed(document: Document, planner: type[Planner[Any]]) -> Document:
+    """Return a document with the contents of all files that it names; raises InvalidInput."""
+    plain = {f: target for f, target in planner.FILES.items() if f not in planner.FORMATS}
+    return _with_formats(with_files(document, plain, planner.INVENTORIES), planner)
+
+
+def _with_formats(document: Document, planner: type[Planner[Any]]) -> Document:
+    """Add the contents of files of other programs; their names become absolute paths.
+
+    A field that has its content already is left unchanged.
+    """
+    value, brought = dict(document.value), dict(document.brought)
+    warnings, mistakes = [*document.warnings], list[Mistake]()
+    folder = FilePath(document.source or "").parent.resolve()
+    for field, format_ in planner.FORMATS.items():
+        target, names = planner.FILES[field], listed(value.get(field))
+        if target in value or not all(isinstance(name, str) for name in names) or not names:
+            continue
+        paths = [str(folder / name) for name in names]
+        try:
+            found = _READERS[format_](paths)
+        except InvalidInput as wrong:
+            mistakes += wrong.mistakes
+            continue
+        value[field] = paths if isinstance(value[field], list) else paths[0]
+        value[target], brought[(target,)] = found.value, (found, ())
+        warnings += found.warnings
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return replace(document, value=value, brought=brought, warnings=warnings)
 
 
 def with_files(

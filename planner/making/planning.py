@@ -84,7 +84,7 @@ def read_problem(
         if not isinstance(read.value, Mapping):
             raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
         chosen = choose(read.value, planner, conf)
-        read = named_files.with_files(read, chosen.FILES, chosen.INVENTORIES)
+        read = named_files.completed(read, chosen)
     surroundings = Surroundings(
         now=now,
         new_id=new_id,
