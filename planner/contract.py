@@ -31,6 +31,7 @@ class ActionType(Protocol):
 
     TYPE: ClassVar[str]
     SCHEMA: ClassVar[Mapping[str, Any]]
+    PATHS: ClassVar[Sequence[str]]
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:

@@ -107,22 +107,27 @@ class NodeAction(ActionPlugin):
 
     @classmethod
     def works_outside(cls, parameters: Mapping[str, Any]) -> bool:
-        return not is_simulated(parameters)
+        return not cls.simulated(parameters)
+
+    @classmethod
+    def simulated(cls, parameters: Mapping[str, Any]) -> bool:
+        """Return whether an action with these parameters is simulated."""
+        return is_simulated(parameters)
 
     @classmethod
     def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
-        return () if is_simulated(parameters) else (text(parameters, "address"),)
+        return () if cls.simulated(parameters) else (text(parameters, "address"),)
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
         """Return the seconds that it takes on a simulated node; None for any other."""
-        seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None
+        seconds = parameters.get("duration_s", 0) if cls.simulated(parameters) else None
         return float(seconds) if ranges.is_duration(seconds) else None
 
     def precheck(self) -> None:
         """Raise ActionFailed if one of NEEDS is missing, unless the node is simulated."""
         lacking = [name for name in self.NEEDS if self.parameters.get(name) is None]
-        if lacking and not is_simulated(self.parameters):
+        if lacking and not self.simulated(self.parameters):
             names = " and ".join(map(repr, lacking))
             raise ActionFailed(f"this {self.TYPE} cannot run: it has no {names}")
 
@@ -131,7 +136,7 @@ class NodeAction(ActionPlugin):
         if stop.is_set():
             raise ActionFailed("stopped before it began")
         given = self.parameters
-        if not is_simulated(given):
+        if not self.simulated(given):
             return self._work(self._machine(given.get("address"), stop), stop)
         node = given["node"]
         task = (self.context.name or self.TYPE).removeprefix(f"{node}/")
@@ -142,7 +147,7 @@ class NodeAction(ActionPlugin):
 
         A simulated task is NOT_DONE: simulating it again does no harm.
         """
-        if is_simulated(self.parameters):
+        if self.simulated(self.parameters):
             return Verified.NOT_DONE
         try:
             return self._look(self._machine(self.parameters.get("address")))
@@ -172,7 +177,7 @@ class NodeCommand(NodeAction):
 
     def verify(self) -> Verified:
         """Return NOT_DONE if the command ended in this attempt or is simulated, else IN_DOUBT."""
-        is_known = self._ended is not None or is_simulated(self.parameters)
+        is_known = self._ended is not None or self.simulated(self.parameters)
         return Verified.NOT_DONE if is_known else Verified.IN_DOUBT
 
 

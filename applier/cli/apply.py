@@ -45,7 +45,7 @@ def show_dry_run(verb: Verb, plan: ActionPlan) -> int:
 
     Return the exit code, OUT_OF_DATE if a run would be refused. Nothing is stored or changed.
     """
-    found = dry_run(verb.session, plan)
+    found = dry_run(verb.session, plan, runs_commands=True)
     verb.say(f"Cloud: {cloud_of(plan)}")
     _show(verb, found.checked)
     if found.moved is not None:

@@ -91,6 +91,9 @@ class ActionPlugin(ABC):
     SCHEMA: ClassVar[Mapping[str, Any]]
     #: The parameter that a step of a rollout may give alone; None if it must write its parameters.
     MAIN: ClassVar[str | None] = None
+    #: Parameters that are a path on the machine of the applier, or a list of paths. In a document,
+    #: they may be relative to its folder.
+    PATHS: ClassVar[Sequence[str]] = ()
     #: True if it may be run again after an interrupted attempt without harm.
     RERUN_SAFE: ClassVar[bool] = False
     #: True if it may run again even while an interrupted attempt may still be at work somewhere: it
@@ -167,6 +170,14 @@ class ActionPlugin(ABC):
 
     def precheck(self) -> None:  # noqa: B027
         """Check that the work is necessary and possible, else raise AlreadyDone or ActionFailed."""
+
+    def dry_run(self) -> str | None:
+        """Look what :meth:`execute` would do, and change nothing; return it as a clause, or None.
+
+        It may run commands that only look, unlike :meth:`precheck`, whose errors it raises as well.
+        """
+        self.precheck()
+        return None
 
     @abstractmethod
     def execute(self, stop: StopSignal) -> Outcome:

@@ -149,14 +149,16 @@ class DryRun(NamedTuple):
         return refused or bool(self.moved) or self.guard is not None
 
 
-def dry_run(assembly: Assembly, plan: ActionPlan) -> DryRun:
+def dry_run(assembly: Assembly, plan: ActionPlan, *, runs_commands: bool = False) -> DryRun:
     """Call the prechecks of a plan, compare it with the cloud, and check its guards.
+
+    With ``runs_commands``, types may run commands that only look (``ActionPlugin.dry_run``).
 
     Nothing is stored or changed. Raises ActionFailed if the cloud cannot be read.
     """
     environment = assembly.environment.of_plan(plan)
     try:
-        checked = check_all(plan.actions, environment)
+        checked = check_all(plan.actions, environment, runs_commands=runs_commands)
     finally:
         environment.close()
     needs_cloud = plan_cloud.needed_by(plan, assembly.plugins) is not None

@@ -13,12 +13,14 @@ from applier.contracts import ActionPlugin, silent
 from applier.engines.attempts import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone
-from applier.secrets import resolve
+from applier.secrets import NO_SECRETS, resolve
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState
 
 #: Kinds of resources that an action changes, on a host that it only uses.
 _SINGLE = frozenset({"instance", "volume"})
+#: How many seconds without any result are waited for dry runs that run commands.
+COMMANDS_PATIENCE_S = 600.0
 
 
 class Precheck(StrEnum):
@@ -53,18 +55,27 @@ class _Answer(NamedTuple):
 
 
 def check_all(
-    actions: Sequence[Action], environment: ActionEnvironment, patience_s: float = 30.0
+    actions: Sequence[Action],
+    environment: ActionEnvironment,
+    patience_s: float = 30.0,
+    *,
+    runs_commands: bool = False,
 ) -> list[Prechecked]:
     """Call the precheck of each action that has not started, in parallel; change nothing.
 
     Return the results in plan order, without joins. If no precheck returns for ``patience_s``
     seconds, the remaining ones are NO_ANSWER. A result DONE or REFUSED is replaced by LATER if an
-    earlier action of the plan works on the same resource.
+    earlier action of the plan works on the same resource. With ``runs_commands``, the dry run of
+    each is called instead, which may run commands that only look; those are waited for longer.
     """
     plugins = environment.plugins
     waiting = [a for a in actions if a.state is ActionState.PENDING and a.action_type != JOIN]
     asked = [a for a in waiting if plugins[a.action_type].precheck is not ActionPlugin.precheck]
-    questions = [partial(_ask, action, environment) for action in asked]
+    if runs_commands and any(
+        plugins[a.action_type].dry_run is not ActionPlugin.dry_run for a in asked
+    ):
+        patience_s = COMMANDS_PATIENCE_S
+    questions = [partial(_ask, action, environment, runs_commands) for action in asked]
     found = {answer.uuid: answer for answer in answers(questions, AT_ONCE, patience_s)}
     silence = f"no answer within {patience_s:g} s"
     for action in asked:
@@ -72,23 +83,30 @@ def check_all(
     return list(_judged(waiting, found))
 
 
-def _ask(action: Action, environment: ActionEnvironment) -> _Answer:
+def _ask(action: Action, environment: ActionEnvironment, runs_commands: bool) -> _Answer:
     with log_fields.about(action=action.uuid):
-        return _answered(action, environment)
+        return _answered(action, environment, runs_commands)
 
 
-def _answered(action: Action, environment: ActionEnvironment) -> _Answer:
+def _answered(action: Action, environment: ActionEnvironment, runs_commands: bool) -> _Answer:
     plugin = environment.plugins[action.action_type]
+    blotting = NO_SECRETS
+    found: Precheck = Precheck.TO_DO
+    why: str | None = None
     try:
-        parameters, _ = resolve(action.input_parameters, plugin.SCHEMA)
-        plugin(parameters, environment.context(action, silent)).precheck()
+        parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
+        work = plugin(parameters, environment.context(action, silent))
+        if runs_commands:
+            why = work.dry_run()
+        else:
+            work.precheck()
     except AlreadyDone as reason:
-        return _Answer(action.uuid, Precheck.NOT_NEEDED, str(reason) or None)
+        found, why = Precheck.NOT_NEEDED, str(reason)
     except ActionFailed as reason:
-        return _Answer(action.uuid, Precheck.REFUSED, str(reason) or None)
+        found, why = Precheck.REFUSED, str(reason)
     except Exception as error:  # noqa: BLE001 -- a plugin may raise anything; then it is its answer
-        return _Answer(action.uuid, Precheck.NO_ANSWER, f"{type(error).__name__}: {error}")
-    return _Answer(action.uuid, Precheck.TO_DO, None)
+        found, why = Precheck.NO_ANSWER, f"{type(error).__name__}: {error}"
+    return _Answer(action.uuid, found, blotting(why) if why else None)
 
 
 def _judged(actions: Iterable[Action], found: dict[str, _Answer]) -> Iterable[Prechecked]:

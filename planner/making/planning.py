@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -23,6 +23,7 @@ from planner.making import guarding, registry
 from planner.making import options as planning_options
 from planner.making.guarding import NO_DEMANDS, Demands
 from planner.plan import deadlocks, graph
+from planner.plan.extent import listed
 from planner.plan.model import ActionPlan, Touch
 from planner.schemas import checking, secrets
 
@@ -158,6 +159,7 @@ class ReadProblem:
         resolved, limits = self._settings(options)
         with _located(self.document):
             plan = self.planner.plan(self.problem, resolved)
+            plan = _with_whole_paths(plan, self.document, self.planner.surroundings)
         plan = _completed(plan, self.document, limits, self.cloud)
         value = self.document.value
         if value.get("facts") or value.get("guards") or self.demands != NO_DEMANDS:
@@ -206,6 +208,39 @@ def _completed(
             dict.fromkeys((*map(str, document.warnings), *plan.warnings, *_idle_limits(own, plan)))
         ),
     )
+
+
+def _with_whole_paths(
+    plan: ActionPlan, document: Document, surroundings: Surroundings
+) -> ActionPlan:
+    """Return the plan with whole paths in parameters of actions that are relative to the document.
+
+    Raises InvalidInput for such a path if the document is no file.
+    """
+    paths: dict[str, Sequence[str]] = {}
+    for kind in {action.action_type for action in plan.actions}:
+        with suppress(UnknownPlugin):
+            paths[kind] = getattr(surroundings.action_type(kind), "PATHS", ())
+    if not any(paths.values()):
+        return plan
+    source = FilePath(document.source or "")
+    folder = source.absolute().parent if source.is_file() else None
+    actions, mistakes = [], []
+    for action in plan.actions:
+        given = action.input_parameters
+        for name in paths.get(action.action_type, ()):
+            found = given.get(name)
+            relative = [path for path in listed(found) if not FilePath(path).is_absolute()]
+            if relative and folder is None:
+                text = f"{name} of {action.label}: {relative[0]!r} is not a whole path"
+                mistakes.append(Mistake(f"{text}, and the document is not a file in a folder"))
+            elif relative and folder is not None:
+                whole = [str(folder / path) for path in listed(found)]
+                given = {**given, name: whole if isinstance(found, list) else whole[0]}
+        actions.append(replace(action, input_parameters=given))
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return replace(plan, actions=tuple(actions))
 
 
 @contextmanager

@@ -61,7 +61,8 @@ class SolutionPlanner(Planner[Solution]):
             fields = self.surroundings.action_type(action.action_type).SCHEMA.get("properties", {})
         except UnknownPlugin:
             return False
-        return "node" in fields and not {"node", "address"} & action.input_parameters.keys()
+        elsewhere = {"node", "address", "inventory"}
+        return "node" in fields and not elsewhere & action.input_parameters.keys()
 
 
 #: The parameter of a resize that says how to undo it; by default, the flavor in the facts.

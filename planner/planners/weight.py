@@ -45,7 +45,7 @@ WEIGHTS = {
     "migrate": 30,
     "resize": 20,
     **dict.fromkeys(("upload_file", "copy_files", "sync"), 18),
-    **dict.fromkeys(("shell", "puppet"), 16),
+    **dict.fromkeys(("shell", "puppet", "ansible"), 16),
     "reboot": 14,
     "turn_host_to_acpi_s3_state": 10,
     "change_node_power_state": 9,
@@ -66,7 +66,8 @@ PARALLELIZATION = {
     "volume_migrate": 2,
     **dict.fromkeys(("create_instance", "start", "unshelve", "delete_instance"), 2),
     **dict.fromkeys(("upload_file", "copy_files", "sync", "http_check"), 10),
-    **dict.fromkeys(("shell", "puppet", "reboot", "pause", "anchor", "revert", "skipped"), 1),
+    **dict.fromkeys(("shell", "puppet", "ansible", "reboot", "pause"), 1),
+    **dict.fromkeys(("anchor", "revert", "skipped"), 1),
 }
 
 

@@ -58,6 +58,7 @@ def test_the_types_of_the_product_are_installed():
         *("turn_host_to_acpi_s3_state", "revert"),
         *("create_instance", "delete_instance", "http_check"),
         *("puppet", "sync", "upload_file", "copy_files", "reboot", "anchor", "skipped"),
+        "ansible",
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environments of Python in which services of OpenStack are installed, beside ``.venv``.
+"""The environments of Python beside ``.venv``: services of OpenStack, and the oldest Ansible.
 
 One more has generators of clients of our API.
 
@@ -70,6 +70,10 @@ NOVA = Environment(
 
 CINDER = Environment(ROOT / ".venv-cinder", CONSTRAINTS / "cinder.txt", ("cinder==29.0.0",))
 IRONIC = Environment(ROOT / ".venv-ironic", CONSTRAINTS / "ironic.txt", ("ironic==39.0.0",))
+#: The oldest that is supported; the newest is in ``.venv``.
+ANSIBLE = Environment(
+    ROOT / ".venv-ansible", CONSTRAINTS / "ansible.txt", ("ansible-core==2.16.19",)
+)
 
 #: Generators of clients, and what the clients need that they make.
 CLIENTS = Environment(
@@ -155,7 +159,8 @@ def _run(*command: str) -> None:
 def main() -> int:
     """Make all environments, two at a time; return 1 if one could not be made."""
     with ThreadPoolExecutor(2) as pool:
-        return int(not all(pool.map(_made, (WATCHER, NOVA, CINDER, IRONIC, CLIENTS))))
+        every = (WATCHER, NOVA, CINDER, IRONIC, CLIENTS, ANSIBLE)
+        return int(not all(pool.map(_made, every)))
 
 
 def _made(environment: Environment) -> bool:

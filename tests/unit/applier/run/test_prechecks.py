@@ -68,6 +68,22 @@ def test_each_answer() -> None:
     }
 
 
+def test_what_a_dry_run_finds_is_told_where_commands_may_run() -> None:
+    class Runs(plugin_of(answer)):  # type: ignore[misc]
+        def dry_run(self) -> str:
+            self.precheck()
+            return "would change a"
+
+    environment = ActionEnvironment(plugins={"looks": Runs}, cloud=pytest.fail)
+    refused = act("refused", input_parameters={"error": ActionFailed("no such host")})
+    for runs_commands, why in ((False, None), (True, "would change a")):
+        found = check_all([act("do"), refused], environment, runs_commands=runs_commands)
+        assert [(one.found, one.why) for one in found] == [
+            (Precheck.TO_DO, why),
+            (Precheck.REFUSED, "no such host"),
+        ]
+
+
 def test_joins_and_what_has_started_are_left_out() -> None:
     started = act("started", state=ActionState.SUCCEEDED)
     assert checked(answer, Action(uuid="j", action_type=JOIN), started) == {}

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The action type ``ansible``: a playbook, a role or a module of Ansible, on one host or on many.
+
+It runs ``ansible-playbook`` as a command of this machine. What each host came to is told by the
+callback in ``ansible_callbacks``, which Ansible loads; nothing of Ansible is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from applier.actions import nodes, schemas
+from applier.actions.ansible_output import AnsibleOutput, HostResult, failures
+from applier.actions.parameters import one_line, text
+from applier.contracts import Machine, StopSignal
+from applier.errors import ActionFailed
+from applier.machines import address
+from applier.secrets import SecretText
+from planner.errors import shown
+from planner.plan.extent import listed
+from planner.plan.model import Touch
+from planner.plan.states import Outcome
+from planner.schemas import ranges
+
+CALLBACKS = Path(__file__).with_name("ansible_callbacks")
+#: The name of a host, which no character makes a pattern of hosts.
+_HOST = {
+    **schemas.RESOURCE,
+    "title": "the name of a host",
+    "pattern": r"^[^\s,:;!&~@*?\[\](){}/\\-][^\s,:;!&*?\[\](){}/\\]*$",
+}
+_TAGS = {"type": "array", "items": schemas.TEXT, "minItems": 1}
+_WHAT = ("playbook", "role", "module")
+#: Writes the files that Ansible reads into the folder of the job, where its output is, and starts
+#: it. They are removed with the job. No other user can read them, nor the variables from which they
+#: come; what Ansible runs does not inherit these.
+_START = r"""
+folder=$(readlink "/proc/$$/fd/1") && folder=${folder%/*} || exit 126
+put() { (umask 077 && printf %s "$2" >"$folder/$1") || exit 126; }
+if [ -n "$ACTIONPLAN_VARIABLES" ]; then
+	put variables.yml "$ACTIONPLAN_VARIABLES"
+	set -- "$@" --extra-vars "@$folder/variables.yml"
+fi
+if [ -n "$ACTIONPLAN_INVENTORY" ]; then
+	put hosts.json "$ACTIONPLAN_INVENTORY"
+	set -- "$@" --inventory "$folder/hosts.json"
+fi
+if [ -n "$ACTIONPLAN_VAULT" ]; then
+	put vault "$ACTIONPLAN_VAULT"
+	set -- "$@" --vault-password-file "$folder/vault"
+fi
+if [ -n "$ACTIONPLAN_PLAYBOOK" ]; then
+	put playbook.yml "$ACTIONPLAN_PLAYBOOK"
+	set -- "$@" "$folder/playbook.yml"
+fi
+unset ACTIONPLAN_VARIABLES ACTIONPLAN_INVENTORY ACTIONPLAN_VAULT ACTIONPLAN_PLAYBOOK
+exec "$@"
+"""
+
+
+class Ansible(nodes.NodeCommand):
+    """Run a playbook, a role or a module of Ansible; changed if it changed one of the hosts.
+
+    It is ok if nothing had to change, and fails with the hosts that failed or were unreachable, and
+    with their tasks. It runs on ``hosts`` of the ``inventory``, else on ``node``, else on all hosts
+    that the playbook names. Without an inventory, ``node`` at ``address``, or this machine, is the
+    only host. Relative paths in a document begin at its folder. A stop ends Ansible and what it
+    runs here; what a module has begun on a host may go on there.
+    """
+
+    TYPE, MAIN, PATHS = "ansible", "playbook", ("playbook", "inventory")
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {},
+        optional={
+            "playbook": {**schemas.TEXT, "description": "path of a playbook"},
+            "play": {
+                **ranges.COUNT,
+                "description": "only this play, from 0; those of imported playbooks count as well",
+            },
+            "role": {**schemas.TEXT, "description": "name of a role, or its whole path"},
+            "module": {**schemas.TEXT, "pattern": r"^[A-Za-z_][\w.]*$"},
+            "arguments": {
+                **ranges.ARGUMENT,
+                "type": ["object", "string"],
+                "description": "of the module",
+            },
+            "inventory": {
+                **schemas.TEXT,
+                "type": ["string", "array"],
+                "items": schemas.TEXT,
+                "minItems": 1,
+                "description": "path of an inventory, or a list of them",
+            },
+            "hosts": {
+                "type": "array",
+                "items": _HOST,
+                "minItems": 1,
+                "uniqueItems": True,
+                "description": "only these hosts of the inventory",
+            },
+            "tags": _TAGS,
+            "skip_tags": _TAGS,
+            "variables": {"type": "object", "description": "extra variables"},
+            "become": {"type": "boolean", "description": "become root on the hosts"},
+            "forks": {**ranges.COUNT_OF_ONE_OR_MORE, "description": "how many hosts at once"},
+            "vault_password": {
+                **schemas.TEXT,
+                "writeOnly": True,
+                "description": "a reference to a secret",
+            },
+            **nodes.WHERE,
+        },
+        examples=[
+            {"playbook": "/srv/site.yml", "inventory": "/srv/hosts.yml", "hosts": ["web-1"]},
+            {"module": "apt", "arguments": {"name": "ntp"}, "become": True, "node": "3"},
+            {"role": "ntp", "node": "3", "duration_s": 0.5},
+        ],
+        oneOf=[{"required": [name]} for name in _WHAT],
+        dependentRequired={
+            "play": ["playbook"],
+            "arguments": ["module"],
+            "hosts": ["inventory"],
+        },
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        hosts = [host for host in listed(parameters.get("hosts")) if isinstance(host, str) and host]
+        return [Touch(f"node:{h}") for h in dict.fromkeys(hosts)] or super().touches(parameters)
+
+    @classmethod
+    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
+        return () if cls.simulated(parameters) else (None,)
+
+    @classmethod
+    def simulated(cls, parameters: Mapping[str, Any]) -> bool:
+        """Return whether there is a node, and neither an address nor an inventory."""
+        return super().simulated(parameters) and not parameters.get("inventory")
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Return a line such as ``ansible site.yml play 2 on web-1, web-2``."""
+        kind = next((kind for kind in _WHAT if text(parameters, kind)), "playbook")
+        name = (text(parameters, kind) or "").rpartition("/")[2]
+        what = f"ansible {'' if kind == 'playbook' else f'{kind} '}{one_line(name, 40)}".rstrip()
+        if (play := parameters.get("play")) is not None:
+            what += f" play {one_line(str(play), 10)}"
+        hosts = [str(host) for host in listed(parameters.get("hosts"))]
+        if not hosts:
+            return nodes.described(what, parameters)
+        return f"{what} on {one_line(', '.join(hosts), 60)}"
+
+    def precheck(self) -> None:
+        """Raise ActionFailed if Ansible, the playbook or an inventory is missing."""
+        if self.simulated(self.parameters):
+            return
+        self._program()
+        for name in self.PATHS:
+            for path in listed(self.parameters.get(name)):
+                if not os.path.isabs(path) or not os.path.exists(path):
+                    raise ActionFailed(f"{name}: there is no {path} on this machine")
+
+    def dry_run(self) -> str | None:
+        """Run it with ``--check --diff``; return on which hosts it would change something."""
+        self.precheck()
+        if self.simulated(self.parameters):
+            return None
+        hosts = self._run(self._machine(None), ["--check", "--diff"])
+        changed = [host for host, found in hosts.items() if found.outcome == Outcome.CHANGED]
+        unchecked = dict.fromkeys(found.task for found in hosts.values() if found.task)
+        told = f"would change {', '.join(shown(changed)) or 'nothing'}"
+        return f"{told}; not looked at: {', '.join(shown([*unchecked]))}" if unchecked else told
+
+    def _work(self, machine: Machine, stop: StopSignal) -> Outcome:  # noqa: ARG002
+        hosts = self._run(machine)
+        is_changed = any(found.outcome == Outcome.CHANGED for found in hosts.values())
+        return Outcome.CHANGED if is_changed else Outcome.OK
+
+    def _machine(self, address: str | None, stop: StopSignal | None = None) -> Machine:  # noqa: ARG002
+        """Return this machine: Ansible itself connects to the hosts."""
+        return super()._machine(None, stop)
+
+    def _program(self) -> str:
+        # Imported here: whoever lists the types reads no documents.
+        from planner.documents import inventory
+
+        found = inventory.program("ansible-playbook")
+        if found is None:
+            raise ActionFailed(inventory.MISSING.format("an action of type ansible"))
+        return found
+
+    def _run(self, machine: Machine, more: Sequence[str] = ()) -> Mapping[str, HostResult]:
+        """Run it to its end; raise ActionFailed if it or one of the hosts fails."""
+        told = AnsibleOutput(self.context.output)
+        name = one_line(self.describe(self.parameters), nodes.SHOWN)
+        start = ["/bin/sh", "-c", _START, "ansible", self._program(), *self._arguments(), *more]
+        self._ended = ended = nodes.run(
+            machine, start, name, output=told, env=self._environment(), cwd=self._folder()
+        )
+        told.close()
+        if ended.why is None and ended.code == 0:
+            return told.hosts
+        failed = failures(told.hosts) if ended.why is None else ""
+        if failed:
+            raise ActionFailed(failed)
+        raise nodes.failure(name, ended._replace(last_line=told.last_line))
+
+    def _arguments(self) -> list[str]:
+        given = self.parameters
+        hosts = given.get("hosts") or ([given["node"]] if given.get("node") else [])
+        values = [
+            *(("inventory", path) for path in listed(given.get("inventory"))),
+            *(("limit", ",".join(hosts)) for _ in hosts[:1]),
+            *(("tags", tag) for tag in given.get("tags", ())),
+            *(("skip-tags", tag) for tag in given.get("skip_tags", ())),
+            *(("forks", number) for number in listed(given.get("forks"))),
+        ]
+        options = [f"--{name}={value}" for name, value in values]
+        options += ["--become"] if given.get("become") else []
+        return [*options, *listed(given.get("playbook"))]
+
+    def _environment(self) -> dict[str, str]:
+        given = self.parameters
+        folders = [str(CALLBACKS), *listed(os.environ.get("ANSIBLE_CALLBACK_PLUGINS"))]
+        return {
+            "ANSIBLE_CALLBACK_PLUGINS": os.pathsep.join(folders),
+            "ANSIBLE_STDOUT_CALLBACK": "actionplan",
+            "ANSIBLE_NOCOLOR": "1",
+            "ACTIONPLAN_PLAY": str(given.get("play", "")),
+            "ACTIONPLAN_SHOWS_OUTPUT": given.get("module", ""),
+            "ACTIONPLAN_VARIABLES": _yaml(given["variables"]) if given.get("variables") else "",
+            "ACTIONPLAN_VAULT": str(given.get("vault_password", "")),
+            "ACTIONPLAN_PLAYBOOK": self._playbook(),
+            "ACTIONPLAN_INVENTORY": "" if given.get("inventory") else self._inventory(),
+        }
+
+    def _playbook(self) -> str:
+        """Return a playbook that runs the role or the module; an empty text if one is given."""
+        role, module = self.parameters.get("role"), self.parameters.get("module")
+        if role:
+            return _yaml([{"name": role, "hosts": "all", "roles": [role]}])
+        if not module:
+            return ""
+        task = {"name": module, module: self.parameters.get("arguments", {})}
+        return _yaml([{"name": module, "hosts": "all", "gather_facts": False, "tasks": [task]}])
+
+    def _inventory(self) -> str:
+        """Return an inventory of this machine, or of the node, which is reached as by others."""
+        where = self.parameters.get("address")
+        known: dict[str, Any] = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        }
+        if where is not None:
+            host, user, port = address.parse(where)
+            # The options by which an rsync of this machine reaches the node, less its port.
+            (_, ssh), _ = self._machines().machine(where, threading.Event()).rsync("")
+            _, *words = shlex.split(ssh)
+            if port:
+                del words[(at := words.index("-p")) : at + 2]
+            known = {"ansible_host": host, "ansible_ssh_common_args": shlex.join(words)}
+            known |= {"ansible_user": user} if user else {}
+            known |= {"ansible_port": port} if port else {}
+        name = nodes.node_of(self.parameters) or "localhost"
+        return json.dumps({"all": {"hosts": {name: known}}})
+
+    def _folder(self) -> str | None:
+        """Return the nearest folder with an ``ansible.cfg`` around what runs, else its own."""
+        files = [path for name in self.PATHS for path in listed(self.parameters.get(name))]
+        if not files:
+            return None
+        folders = Path(files[0]).parents
+        return str(next((one for one in folders if (one / "ansible.cfg").is_file()), folders[0]))
+
+
+def _yaml(value: Any) -> str:
+    """Return a value as YAML; Ansible takes the value of a secret for no template."""
+    import yaml  # takes longer than the rest of this module
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    Dumper.add_representer(
+        SecretText, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text))
+    )
+    return yaml.dump(value, Dumper=Dumper, allow_unicode=True, sort_keys=False)

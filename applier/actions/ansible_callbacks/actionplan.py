@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The output of runs of Ansible for the action type ``ansible``.
+
+Ansible loads this file in its own process; ActionPlan never imports it. It prints a line for each
+result, and at the end one record for each host: a line that begins with the character RS and goes
+on in JSON. Supported are ansible-core 2.16 to 2.19.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from ansible import context
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: actionplan
+type: stdout
+short_description: what the action type ansible of ActionPlan reads
+description: Prints a line for each result, and a record for each host at the end.
+extends_documentation_fragment: [result_format_callback]
+"""
+#: Begins a record, as in a JSON text sequence (RFC 7464).
+RS = "\x1e"
+#: The index of the only play to run; all if it is empty.
+ONLY_PLAY = "ACTIONPLAN_PLAY"
+#: Set if what commands print is shown.
+SHOWS_OUTPUT = "ACTIONPLAN_SHOWS_OUTPUT"
+_LONGEST = 400
+
+
+class CallbackModule(CallbackBase):
+    """Prints results, and runs one play of a playbook if that is asked for."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "actionplan"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._only: Any = None
+        self._is_begun = False
+        #: The last task that failed on each host, and why.
+        self._failed: dict[str, tuple[str, str]] = {}
+        #: The tasks of each host that check mode does not look at, such as commands.
+        self._unchecked: dict[str, list[str]] = {}
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        """Leave only the play that is asked for in a playbook."""
+        number = os.environ.get(ONLY_PLAY)
+        if not number:
+            return
+        plays = playbook.get_plays()
+        if int(number) >= len(plays):
+            sys.exit(f"ERROR! no play {number}: the playbook has {len(plays)}, from 0")
+        self._only = plays[int(number)]
+        playbook._entries[:] = [self._only]
+        if playbook.get_plays() != [self._only]:
+            sys.exit("ERROR! this version of Ansible does not let a callback choose a play")
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        """Refuse a play that was not asked for, and hosts that are not in the inventory."""
+        if self._only is not None and play._uuid != self._only._uuid:
+            sys.exit("ERROR! this version of Ansible does not let a callback choose a play")
+        if not self._is_begun:
+            inventory = play.get_variable_manager()._inventory
+            names = (context.CLIARGS.get("subset") or "").split(",")
+            if unknown := [name for name in names if name and inventory.get_host(name) is None]:
+                sys.exit(f"ERROR! not in the inventory: {', '.join(unknown)}")
+        self._is_begun = True
+        self._say(f"PLAY {play.get_name().strip()}")
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002
+        """Print the name of a task."""
+        self._say(f"TASK {task.get_name().strip()}")
+
+    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+        """Print the name of a handler."""
+        self._say(f"HANDLER {task.get_name().strip()}")
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """Print that a host is changed or ok, and what it shows."""
+        found = _of(result, "result")
+        self._tell("changed" if found.get("changed") else "ok", result)
+        if self._run_is_verbose(result):
+            self._clean_results(found, _of(result, "task").action)
+            self._say(self._dump_results(found))
+        elif os.environ.get(SHOWS_OUTPUT) and found.get("stdout"):
+            self._say(str(found["stdout"]))
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        """Print and note why a task failed."""
+        self._note("failed, ignored" if ignore_errors else "failed", result)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        """Print and note why a host was not reached."""
+        self._note("unreachable", result)
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        """Print that a task is skipped; note one that check mode does not look at."""
+        found = _of(result, "result")
+        items = found.get("results") or [found]
+        if context.CLIARGS.get("check") and any("skip_reason" not in one for one in items):
+            name = _of(result, "task").get_name().strip()
+            self._unchecked.setdefault(_of(result, "host").get_name(), []).append(name)
+            self._tell("not checked", result)
+        else:
+            self._tell("skipped", result)
+
+    def v2_on_file_diff(self, result: Any) -> None:
+        """Print how files change, if Ansible was asked for that."""
+        found = _of(result, "result")
+        for one in found.get("results") or [found]:
+            if isinstance(one, dict) and one.get("changed") and one.get("diff"):
+                self._say(self._get_diff(one["diff"]).rstrip())
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """Print a record for each host that had a task."""
+        for host in stats.processed:
+            counts = stats.summarize(host)
+            task, why = ", ".join(self._unchecked.get(host, ())), ""
+            outcome = "changed" if counts["changed"] else "ok"
+            if counts["failures"] or counts["unreachable"]:
+                outcome = "failed" if counts["failures"] else "unreachable"
+                task, why = self._failed.get(host, ("", ""))
+            record = {"host": host, "outcome": outcome, "task": task, "message": why}
+            sys.stdout.write(f"{RS}{json.dumps(record)}\n")
+        sys.stdout.flush()
+
+    def _note(self, what: str, result: Any) -> None:
+        task, why = _of(result, "task").get_name().strip(), _reason(_of(result, "result"))
+        self._failed[_of(result, "host").get_name()] = (task, why)
+        self._tell(what, result, why)
+
+    def _tell(self, what: str, result: Any, why: str = "") -> None:
+        self._say(f"  {what}: {_of(result, 'host').get_name()}{why and f': {why}'}")
+
+    def _say(self, text: str) -> None:
+        self._display.display(text.replace(RS, " "))
+
+
+def _of(result: Any, name: str) -> Any:
+    """Return a field of a result, which is private before ansible-core 2.19."""
+    return getattr(result, name) if hasattr(result, name) else getattr(result, f"_{name}")
+
+
+def _reason(found: Any) -> str:
+    """Return why a task failed as one line, with the last line that a command printed."""
+    items = [one for one in found.get("results") or () if isinstance(one, dict)]
+    wrong = [one for one in items if one.get("failed")] or [found]
+    said = str(wrong[0].get("msg") or found.get("msg") or found.get("censored") or "no message")
+    printed = str(wrong[0].get("stderr") or wrong[0].get("stdout") or "").strip().splitlines()
+    text = " ".join(f"{said}: {printed[-1]}".split() if printed else said.split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
