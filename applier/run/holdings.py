@@ -170,28 +170,24 @@ def node_work(
     return NodeWork(actions, lambda action: past.expected(action, CAUTIOUS))
 
 
-class CombinedHolding:
-    """A :class:`applier.scheduling.decisions.Holding` of one or more: any of them holds back."""
+class CombinedHolding(Holding):
+    """A holding of one or more: any of them holds back."""
 
     def __init__(self, holdings: Sequence[Holding]) -> None:
         self._holdings = holdings
 
     def holds(self, action: Action, *, begins: bool) -> bool:
-        """Return whether one of them holds an action back."""
         return any(one.holds(action, begins=begins) for one in self._holdings)
 
     def again_s(self) -> float | None:
-        """Return the shortest of their times in seconds; None if one of them returns None."""
         found = [one.again_s() for one in self._holdings]
         known = [seconds for seconds in found if seconds is not None]
         return min(known) if len(known) == len(found) else None
 
     def ended(self) -> None:
-        """Call ``ended`` of each of them."""
         for one in self._holdings:
             one.ended()
 
     def tell(self, number: int) -> None:
-        """Call ``tell`` of each of them."""
         for one in self._holdings:
             one.tell(number)

@@ -29,7 +29,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _IMPORTED = """
 applier.actions.markers applier.actions.node_commands applier.cli.apply applier.cli.program
 applier.cli.watch applier.cli.reporters.plan_table applier.cli.reporters.recap
-applier.configuration.check applier.engines.taskflow_engine applier.machines.local
+applier.configuration.check applier.engines.taskflow_engine applier.machines
 applier.operations.last_run applier.run.runner applier.storage.sql jsonschema_rs networkx
 planner.planners.weight planner.making.planning rich.console
 """

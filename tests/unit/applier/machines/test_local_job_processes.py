@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from applier.errors import JobLost
-from applier.machines import following, local_jobs
-from applier.machines.local import Local
+from applier.machines import Local, following, local_jobs
 
 pytestmark = pytest.mark.slow
 #: Seconds that a slow machine may take, and less than the programs of these tests would.

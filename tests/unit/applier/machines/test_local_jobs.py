@@ -19,12 +19,11 @@ from pathlib import Path
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, job_scripts, local_jobs
+from applier.machines import Local, OpenMachines, job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.following import LET_GO
 from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
-from applier.machines.local import Local
 from applier.machines.local_jobs import LocalJob
 
 pytestmark = pytest.mark.slow
@@ -437,7 +436,7 @@ from pathlib import Path
 from applier.errors import JobLost
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.job_names import AttemptName
-from applier.machines.local import Local
+from applier.machines import Local
 
 stop, let_go = threading.Event(), threading.Event()
 let_go.set()

@@ -10,9 +10,8 @@ import threading
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, local_jobs
+from applier.machines import Local, OpenMachines, local_jobs
 from applier.machines.address import Address, host_of, parse
-from applier.machines.local import Local
 
 STOP = threading.Event()
 

@@ -10,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from applier.errors import ActionFailed
-from applier.machines import OpenMachines, attempt_jobs
+from applier.machines import Local, OpenMachines, attempt_jobs
 from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import AttemptName
-from applier.machines.local import Local
 
 ATTEMPT = AttemptName(uuid.uuid4().hex, "a", 1)
 
