@@ -193,3 +193,18 @@ def test_a_plan_that_is_resumed_says_what_is_left(site):
     assert (now.state, now.status_message) == (PlanState.PENDING, "resumed by ada: again")
     assert re.findall(r"\d+", site.told[0]) == ["0", "0", "2"]
     assert "Run it: actionplan apply" in site.told[-1]
+
+
+def test_twenty_actions_to_verify_are_named_with_what_is_known_of_them_and_the_rest_is_counted():
+    plan = new_plan(*(f"a{i}" for i in range(25)))
+    states = [ActionState.SUCCEEDED, ActionState.PENDING, ActionState.FAILED]
+    states += [ActionState.ONGOING] * 2 + [ActionState.UNKNOWN] * 20
+    known = zip(plan.actions, states, strict=True)
+    actions = tuple(replace(a, state=s, status_message="cut off") for a, s in known)
+    commands = {actions[4].uuid: "its command runs"}
+    told = plans.foreseen(replace(plan, actions=actions), {actions[2].uuid}, commands)
+    assert told[0] == "1 action done, 22 to verify first, 2 to do."
+    assert told[1].startswith("  to verify  a3: it was running")
+    assert told[2] == "  to verify  a4: its command runs"
+    assert told[3:21] == [f"  to verify  a{i}: cut off" for i in range(5, 23)]
+    assert told[21:] == ["  and 2 more"]
