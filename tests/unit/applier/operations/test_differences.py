@@ -7,7 +7,7 @@ import pytest
 
 from applier.actions.markers import Nop
 from applier.operations.differences import Comparison, lines
-from planner.differences.plans import difference
+from planner.differences import difference
 from planner.plan.model import Action, ActionPlan
 
 FIRST = [Action(uuid=f"a{i}", name=f"a{i}", action_type="nop") for i in range(2)]

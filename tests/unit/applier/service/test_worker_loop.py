@@ -46,8 +46,11 @@ class Fake:
     def hand_back(self, who, why):
         self.handed_back.set()
 
+    #: As forecast, in seconds; unknown of a plan without estimates.
+    planned = None
+
     def planned_s(self):
-        return None
+        return self.planned
 
 
 class Trial:
@@ -138,9 +141,33 @@ def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers(make_
             assert started.acquire(timeout=PATIENCE_S)
         assert happens(trial, "report_service").wait(PATIENCE_S)
         assert set(order) == set(uuids[:2])
+        (reported,) = trial.store.services()
+        assert (reported.plans, reported.heartbeat_at > reported.started_at) == (2, True)
         go.set()
         assert started.acquire(timeout=PATIENCE_S)
     assert order[2] == uuids[2]
+
+
+@pytest.mark.parametrize(("planned", "told"), [(None, "SUCCEEDED"), (60.0, "SUCCEEDED: ")])
+def test_the_end_of_a_plan_is_logged_with_what_it_was_planned_to_take(
+    make_trial, caplog, monkeypatch, planned, told
+):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(Fake, "planned", planned)
+    began = threading.Event()
+
+    def work(uuid):
+        trial.store.claim_plan(uuid, ME, now=datetime.now(UTC))
+        began.set()
+        return PlanState.SUCCEEDED
+
+    trial = make_trial(work)
+    uuid = trial.pending()
+    with trial:
+        assert began.wait(PATIENCE_S)
+    (line,) = [text for text in caplog.messages if text.startswith(f"Plan {uuid} is ")]
+    assert line.removeprefix(f"Plan {uuid} is ").startswith(told)
+    assert (": " in line) is (planned is not None)
 
 
 def test_what_runs_when_it_ends_is_handed_back(make_trial):

@@ -88,7 +88,8 @@ def test_parents_that_cannot_be_are_refused_with_a_sentence(rows, sentence):
 
 def test_attempts_tell_what_is_in_doubt_and_when_it_began():
     doubtful = Attempt(number=1, started_at=AT, ended_at=AT, state=ActionState.UNKNOWN)
-    begun = {"a": [doubtful], "b": [Attempt(number=1, started_at=AT)]}
+    failed = doubtful._replace(state=ActionState.FAILED)
+    begun = {"a": [failed, doubtful], "b": [Attempt(number=1, started_at=AT)]}
     a, b, c = plan(
         row("a", state="FAILED"), row("b", state="ONGOING"), row("c", state="FAILED"), begun=begun
     ).actions
@@ -97,7 +98,7 @@ def test_attempts_tell_what_is_in_doubt_and_when_it_began():
         ActionState.ONGOING,
         ActionState.FAILED,
     ]
-    assert (a.attempts, b.started_at, b.ended_at, c.attempts) == (1, AT, None, 0)
+    assert (a.attempts, b.started_at, b.ended_at, c.attempts) == (2, AT, None, 0)
 
 
 # Plans of ours as rows of Watcher: joins flattened, needs among the parents.
