@@ -9,7 +9,7 @@ needs contradict each other, the one from the upper row is kept.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -180,20 +180,21 @@ class Settled(NamedTuple):
 def settle(
     parents: Sequence[tuple[int, ...]],
     needs: Sequence[Need],
-    precedes: Callable[[int, int], bool],
+    ordered: Container[tuple[int, int]],
 ) -> Settled:
     """Keep the needs that contradict neither the parents nor each other; list the dropped needs.
 
     ``parents[i]`` are the positions of the parents of action ``i``, all smaller than ``i``.
-    ``precedes(a, b)`` returns whether ``a`` is an ancestor of ``b`` through parents. Of needs that
-    contradict each other, the most important are kept first, then every other that contradicts none
-    of these. The time is linear in the edges of parents and needs, except for cycles among needs.
+    ``ordered`` has each pair (a, b) of a need in which ``a`` needs ``b`` and is an ancestor of it
+    through parents. Of needs that contradict each other, the most important are kept first, then
+    every other that contradicts none of these. The time is linear in the edges of parents and
+    needs, except for cycles among needs.
     """
     dropped: list[Dropped] = []
     kept: dict[int, list[Need]] = defaultdict(list)
     for need in needs:
         for b in need.needing:
-            against = {a for a in need.needed if precedes(b, a)}
+            against = {a for a in need.needed if (b, a) in ordered}
             dropped += _without(need, b, against, kept)
     before = _before(parents, kept)
     try:

@@ -8,7 +8,8 @@ is imported where it is asked. doc/decisions/0035-graph-algorithms.rst gives rea
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ Predecessors = Sequence[Sequence[int]]
 Node = TypeVar("Node", bound=Hashable)
 Given = TypeVar("Given")
 Made = TypeVar("Made")
+#: The size of a bit set: the number of start nodes that one pass handles.
+_BITS = 4096
 
 
 class CycleError(Exception):
@@ -117,6 +120,47 @@ def reachable(
                 found[node] = None
                 stack.append(node)
     return found
+
+
+def reachable_pairs(
+    order: Sequence[int],
+    before: Callable[[int], Predecessors],
+    pairs: Iterable[tuple[int, int]],
+) -> Iterator[tuple[int, int]]:
+    """Yield each of ``pairs`` (one, other) if ``other`` is reachable from ``one``.
+
+    The graph is acyclic; ``order`` is a topological order of it, ``before`` returns the
+    predecessors of a node. Each node has a bit set of the start nodes from which it is reachable,
+    with one bit for each distinct ``one``. A pass over all shared groups of edges computes the sets
+    for several thousand start nodes at a time.
+
+    >>> before = [[], [(0,)], [(1,)]]
+    >>> list(reachable_pairs([0, 1, 2], before.__getitem__, [(0, 2), (1, 0), (2, 2)]))
+    [(0, 2), (2, 2)]
+    """
+    wanted: defaultdict[int, list[int]] = defaultdict(list)
+    for one, other in pairs:
+        wanted[one].append(other)
+    firsts = sorted(wanted)
+    for start in range(0, len(firsts), _BITS):
+        bits = {node: 1 << k for k, node in enumerate(firsts[start : start + _BITS])}
+        seen: dict[int, int] = {}
+
+        def union(group: Sequence[int], seen: Mapping[int, int] = seen) -> int:
+            found = 0
+            for node in group:
+                found |= seen.get(node, 0)
+            return found
+
+        shared = once(union)
+        for node in order:
+            found = bits.get(node, 0)
+            for group in before(node):
+                found |= shared(group)
+            seen[node] = found
+        yield from (
+            (one, other) for one in bits for other in wanted[one] if seen[other] & bits[one]
+        )
 
 
 def once(make: Callable[[Given], Made]) -> Callable[[Given], Made]:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, shown
 from planner.plan import effects
-from planner.plan.graph_algorithms import CycleError, once, topological_order
+from planner.plan.graph_algorithms import CycleError, once, reachable_pairs, topological_order
 from planner.plan.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
 from planner.planners import document_links
 
@@ -50,7 +50,6 @@ class Draft:
     def plan(
         self,
         *,
-        precedes: Callable[[int, int], bool] | None = None,
         limits: Mapping[str, int] | None = None,
         warnings: Sequence[str] = (),
     ) -> ActionPlan:
@@ -58,10 +57,8 @@ class Draft:
 
         The links of the document are kept; InvalidInput is raised with the path of a cycle if the
         parents, or the effects of the actions, contradict them. A need that contradicts the parents
-        or a more important need is dropped, and a warning names it. ``precedes(a, b)`` returns
-        whether position ``a`` is an ancestor of ``b`` through parents; without this function the
-        parents are searched. ``limits`` maps a token to the number of actions that may hold it at
-        once. A plan without actions is SUCCEEDED.
+        or a more important need is dropped, and a warning names it. ``limits`` maps a token to the
+        number of actions that may hold it at once. A plan without actions is SUCCEEDED.
         """
         said = document_links.of(self._proposed)
         order = self._order(said) if said else range(len(self._proposed))
@@ -75,15 +72,18 @@ class Draft:
                 )
                 for need in needs
             ]
-        before = precedes or self._precedes
-        parents = [self._and_after(i, said, before) for i in range(len(order))]
         # What the document says is more important than any rule.
         asked = [
             effects.Need(needed, (i,), document_links.SAID, row=-1)
             for i, needed in enumerate(said.needs)
             if needed
         ]
-        settled = effects.settle(parents, [*asked, *needs], before)
+        demands = [*asked, *needs]
+        ordered = self._ordered(
+            (b, a) for need in demands for b in need.needing for a in need.needed if b < a
+        )
+        parents = self._with_links(said)
+        settled = effects.settle(parents, demands, ordered)
         if said and settled.dropped:
             pairs = {(a, b): n.why for n in needs for a in n.needed for b in n.needing}
             self._require_none(document_links.cycles(self._proposed, said, pairs))
@@ -118,12 +118,19 @@ class Draft:
             # The parents alone have a cycle: planner.plan.graph.validate reports it.
             return list(range(len(self._parents)))
 
-    def _and_after(
-        self, i: int, said: document_links.DocumentLinks, precedes: Callable[[int, int], bool]
-    ) -> tuple[int, ...]:
-        """Return what an action comes after: its parents, and links that these do not imply."""
-        more = [a for a in said.after[i] if not precedes(a, i)]
-        return (*self._parents[i], *more) if more else self._parents[i]
+    def _with_links(self, said: document_links.DocumentLinks) -> list[tuple[int, ...]]:
+        """Return what each action comes after: its parents, and links that these do not imply."""
+        implied = self._ordered((a, i) for i, after in enumerate(said.after) for a in after)
+        found = []
+        for i, parents in enumerate(self._parents):
+            more = [a for a in said.after[i] if (a, i) not in implied]
+            found.append((*parents, *more) if more else parents)
+        return found
+
+    def _ordered(self, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Return those pairs of positions of which the first is an ancestor of the second."""
+        before = [(parents,) for parents in self._parents]
+        return set(reachable_pairs(range(len(before)), before.__getitem__, pairs))
 
     def _require_none(self, mistakes: Sequence[Mistake]) -> None:
         """Raise InvalidInput for mistakes, whose positions become those in the document."""
@@ -137,22 +144,6 @@ class Draft:
             for mistake in mistakes
             for _, position, *place in (mistake.path,)
         )
-
-    def _precedes(self, first: int, second: int) -> bool:
-        """Return whether ``first`` is an ancestor of ``second``; parents have smaller positions."""
-        if first >= second:
-            return False
-        seen: set[int] = set()
-        sets = [self._parents[second]]
-        for parents in sets:  # the list grows during the iteration
-            if first in parents:
-                return True
-            higher = [self._parents[p] for p in parents if p > first]
-            for above in higher:
-                if id(above) not in seen:
-                    seen.add(id(above))
-                    sets.append(above)
-        return False
 
     def _actions(
         self, settled: effects.Settled, parents: Sequence[tuple[int, ...]]

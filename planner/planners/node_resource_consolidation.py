@@ -36,29 +36,18 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
         disables, chains, enables = sort(problem)
         draft = self.draft(problem)
         disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
-        rank = [(0, 0)] * len(disables)
         last: list[int] = []
-        for number, (node, moves) in enumerate(chains.items()):
+        for node, moves in chains.items():
             parents = disabled
             for k, action in enumerate(moves, 1):
                 reason = f"move {k} of {len(moves)} off {node or 'an unknown host'}"
                 position = draft.add(action, parents, reason)
                 parents = (*disabled, position)
-                rank.append((1, number))
             last.append(position)
         after = tuple(last)
         for action in enables:
             draft.add(action, after, "enabled last")
-            rank.append((2, 0))
-
-        def precedes(a: int, b: int) -> bool:
-            # Without migrations, no parents order the disabling before the enabling actions.
-            (stage, chain), (later, other) = rank[a], rank[b]
-            if stage == later:
-                return stage == 1 and chain == other and a < b
-            return stage < later and (bool(last) or 1 in (stage, later))
-
-        return draft.plan(precedes=precedes)
+        return draft.plan()
 
 
 def sort(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
 
 from oslo_config import cfg
 
@@ -107,12 +106,11 @@ class WeightPlanner(SolutionPlanner):
         used = sorted({action.action_type for action in problem.actions})
         limits = {}
         if options.ordering == "slots":
-            levels = _in_slots(draft, problem.actions, options.weights)
+            _in_slots(draft, problem.actions, options.weights)
             limits = {f"type:{t}": options.parallelization.get(t, 1) for t in used}
         else:
-            levels = _in_chunks(draft, problem.actions, options)
+            _in_chunks(draft, problem.actions, options)
         return draft.plan(
-            precedes=lambda a, b: levels[a] < levels[b],
             limits=limits,
             warnings=[
                 *unnamed("weight", options.weights, used, UNNAMED_WEIGHT),
@@ -121,8 +119,8 @@ class WeightPlanner(SolutionPlanner):
         )
 
 
-def _in_chunks(draft: Draft, actions: Sequence[ProposedAction], options: Options) -> list[int]:
-    """Add the actions to the draft set by set; return the number of the set of each, in order.
+def _in_chunks(draft: Draft, actions: Sequence[ProposedAction], options: Options) -> None:
+    """Add the actions to the draft set by set.
 
     Weights are in descending order. An action that is linked to a lighter one has its weight. Each
     set of a weight takes of each type the first actions whose links lie in earlier sets, in input
@@ -131,33 +129,25 @@ def _in_chunks(draft: Draft, actions: Sequence[ProposedAction], options: Options
     links = document_links.of(actions)
     heights = _heights(actions, links, options.weights)
     chunks = _Chunks(actions, links, heights, options.parallelization)
-    levels: list[int] = []
     before: tuple[int, ...] = ()
-    number = count()
     for weight in sorted({*heights}, reverse=True):
         chosen = list(chunks.of(weight))
         for k, chunk in enumerate(chosen, 1):
             reason = f"weight {weight}" + (f", set {k} of {len(chosen)}" if len(chosen) > 1 else "")
             before = tuple([draft.add(actions[i], before, reason) for i in chunk])
-            levels += [next(number)] * len(chunk)
-    return levels
 
 
 def _in_slots(
     draft: Draft, actions: Sequence[ProposedAction], weights: Mapping[str, int | float]
-) -> list[int]:
-    """Add the actions weight by weight, with a join between; return the level of each position."""
-    levels: list[int] = []
+) -> None:
+    """Add the actions weight by weight, with a join between."""
     before: tuple[int, ...] = ()
     heights = _heights(actions, document_links.of(actions), weights)
-    for level, weight in enumerate(sorted({*heights}, reverse=True)):
+    for weight in sorted({*heights}, reverse=True):
         if before:
             before = (draft.join(before, f"everything heavier than weight {weight} has ended"),)
-            levels.append(level)
         members = [a for a, height in zip(actions, heights, strict=True) if height == weight]
         before = tuple([draft.add(action, before, f"weight {weight}") for action in members])
-        levels += [level] * len(members)
-    return levels
 
 
 def _heights(

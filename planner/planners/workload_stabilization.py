@@ -53,7 +53,6 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         weights: Mapping[str, int | float] = options.weights
         draft = self.draft(problem)
         parents = _Parents(hosts)
-        ancestors: list[frozenset[int]] = []
 
         def weight_of(action: ProposedAction) -> int | float:
             return weights.get(action.action_type, UNNAMED_WEIGHT)
@@ -61,11 +60,8 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         for action in document_links.in_order(
             problem.actions, rank=lambda action: -weight_of(action)
         ):
-            before = parents.of(action, len(draft))
-            ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
-            draft.add(action, before, f"weight {weight_of(action)}")
+            draft.add(action, parents.of(action, len(draft)), f"weight {weight_of(action)}")
         return draft.plan(
-            precedes=lambda a, b: a in ancestors[b],
             warnings=[
                 *unnamed(
                     "weight", weights, [a.action_type for a in problem.actions], UNNAMED_WEIGHT

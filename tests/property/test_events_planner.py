@@ -21,11 +21,11 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
+from planner.plan.graph_algorithms import reachable_pairs
 from planner.plan.model import ActionPlan
 from planner.plan.states import WELL, ActionState, Outcome
 from planner.planners.events import cutting
 from planner.planners.events.cutting import cut
-from planner.planners.events.event_graph import reachable_pairs
 from planner.planners.events.planner import EventsPlanner
 from planner.testing import check_planner, plan
 
@@ -333,5 +333,6 @@ def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, s
     forward = {(a, b) for a, b in loose if a < b}
     pairs = {(a, b) for a in range(count) for b in range(count)}
     graph = graph_of(count, forward)
-    found = set(reachable_pairs(range(count), forward, pairs))
+    before = [(tuple(graph.predecessors(node)),) for node in range(count)]
+    found = set(reachable_pairs(range(count), before.__getitem__, pairs))
     assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}

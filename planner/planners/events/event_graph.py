@@ -3,7 +3,7 @@
 
 A cycle that cannot be unrolled is told with the place where each of its edges is declared.
 
-Reachability is that of pairs of nodes, and that from roots while edges are removed.
+A tree has the nodes that are reachable from roots, while edges are removed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from planner.planners.events.document import EventsProblem, Outcomes
 Edge = tuple[int, int]
 #: The parent of a root, and of a node that is not in the tree.
 ROOT, UNREACHED = -1, -2
-#: The size of a bit set: the number of start nodes that one pass handles.
-_BITS = 4096
 
 
 def successors_and_predecessors(
@@ -37,38 +35,6 @@ def successors_and_predecessors(
         after[one].add(other)
         into[other].add(one)
     return after, into
-
-
-def reachable_pairs(
-    order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]
-) -> Iterator[Edge]:
-    """Yield each of ``pairs`` (one, other) if ``other`` is reachable from ``one``.
-
-    The graph is acyclic; ``order`` is a topological order of it. Each node has a bit set of the
-    start nodes from which it is reachable, with one bit for each distinct ``one``. A pass over all
-    edges computes the sets for several thousand start nodes at a time.
-
-    >>> list(reachable_pairs([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
-    [(0, 2), (2, 2)]
-    """
-    into: defaultdict[int, list[int]] = defaultdict(list)
-    for one, other in edges:
-        into[other].append(one)
-    wanted: defaultdict[int, list[int]] = defaultdict(list)
-    for one, other in pairs:
-        wanted[one].append(other)
-    firsts = sorted(wanted)
-    for start in range(0, len(firsts), _BITS):
-        bits = {node: 1 << k for k, node in enumerate(firsts[start : start + _BITS])}
-        seen: dict[int, int] = {}
-        for node in order:
-            found = bits.get(node, 0)
-            for one in into[node]:
-                found |= seen[one]
-            seen[node] = found
-        yield from (
-            (one, other) for one in bits for other in wanted[one] if seen[other] & bits[one]
-        )
 
 
 class SpanningTree:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from planner.errors import InvalidInput, Mistake, accepted
-from planner.plan.graph_algorithms import reachable, topological_order
+from planner.plan.graph_algorithms import reachable, reachable_pairs, topological_order
 from planner.planners.events.cutting import Cut, cut
 from planner.planners.events.document import Outcomes
-from planner.planners.events.event_graph import Edge, EventGraph, reachable_pairs
+from planner.planners.events.event_graph import Edge, EventGraph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,7 +161,9 @@ class _Links:
         pairs = [(target, source) for source, target in self._cut.edges]
         return {
             one
-            for one, _ in reachable_pairs([n for n in order if n in self._component], kept, pairs)
+            for one, _ in reachable_pairs(
+                [n for n in order if n in self._component], lambda n: (before[n],), pairs
+            )
         }
 
 
@@ -233,10 +235,9 @@ def _with_repeats_ordered(runs: Sequence[Run]) -> list[Run]:
     """Order a second run after the first one, if the path between them is left out."""
     first = {run.action: i for i, run in enumerate(runs) if not run.repeat}
     pairs = {(first[r.action], i) for i, r in enumerate(runs) if r.repeat and r.action in first}
-    edges = [(j, i) for i, run in enumerate(runs) for j in _before(run)]
-    new = {
-        two: one for one, two in pairs.difference(reachable_pairs(range(len(runs)), edges, pairs))
-    }
+    before = [((*_before(run),),) for run in runs]
+    known = reachable_pairs(range(len(runs)), before.__getitem__, pairs)
+    new = {two: one for one, two in pairs.difference(known)}
     return [
         replace(run, after=sorted((*run.after, new[i]))) if i in new else run
         for i, run in enumerate(runs)

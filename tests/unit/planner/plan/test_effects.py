@@ -30,7 +30,8 @@ def settled(
     """Settle what the actions touch; gives also who needs whom, and what was dropped."""
     parents = parents or [() for _ in texts]
     before = [set(p).union(*(q for q in [parents[a] for a in p])) for p in parents]
-    found = settle(parents, find(touches(*texts)), lambda a, b: a in before[b])
+    ordered = {(a, b) for b, earlier in enumerate(before) for a in earlier}
+    found = settle(parents, find(touches(*texts)), ordered)
     kept = {(a, b) for b, needs in enumerate(found.needs) for a in needs}
     return found, kept, {(d.needed, d.needing) for d in found.dropped}
 
