@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path, accepted
-from planner.plan.graph_algorithms import CycleError, topological_order
+from planner.plan.graph_algorithms import CycleError, reachable_pairs, topological_order
 from planner.plan.model import Effect, ProposedAction
 
 #: Why an action comes after what the document names.
@@ -178,31 +178,20 @@ def unordered_on_a_machine(
         if used and all(resource.startswith("node:") for resource in used):
             for resource in used:
                 on[resource].append(i)
-    for resource, found in sorted(on.items()):
-        for one, other in pairwise(found):
-            if not _follows(links, one, other) and not _follows(links, other, one):
-                machine = resource.removeprefix("node:")
-                first, second = actions[one].name, actions[other].name
-                return [
-                    f"{first} and {second} both run on {machine}, and no link orders them: where "
-                    f"the order matters, say 'after: [{first}]'"
-                ]
+    neighbours = [(on_it, *pair) for on_it, found in sorted(on.items()) for pair in pairwise(found)]
+    order = topological_order([links.both(i) for i in range(len(actions))]) if neighbours else []
+    both_ways = ((a, b) for _, *pair in neighbours for a, b in permutations(pair))
+    linked = set(reachable_pairs(order, links.both, both_ways))
+    for resource, one, other in neighbours:
+        if (one, other) not in linked and (other, one) not in linked:
+            machine = resource.removeprefix("node:")
+            first, second = actions[one].name, actions[other].name
+            return [
+                f"{first} and {second} both run on {machine}, and no link orders them: where "
+                f"the order matters, say 'after: [{first}]'"
+            ]
     return []
 
 
 #: What a warning calls the machine of actions that name none.
 _APPLIER = "the applier's machine or that of a worker"
-
-
-def _follows(links: DocumentLinks, earlier: int, later: int) -> bool:
-    """Return whether links lead from one action to a later one."""
-    seen = {later}
-    stack = [later]
-    while stack:
-        for one in links.before(stack.pop()):
-            if one == earlier:
-                return True
-            if one not in seen:
-                seen.add(one)
-                stack.append(one)
-    return False
