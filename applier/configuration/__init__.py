@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,7 @@ from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
 
 from applier.configuration import check, plugin_options
-from applier.configuration.options import OWN
+from applier.configuration.options import BY_SECTION, OWN
 from applier.errors import ConfigurationError
 from planner.errors import Mistake, PlannerError
 from planner.making import registry
@@ -38,7 +38,7 @@ def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
 
     A plugin that cannot be imported is left out; using it raises the error.
     """
-    return [*OWN, *_of_planners(), *plugin_options.listed()]
+    return [*OWN, *plugin_options.listed()]
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:
@@ -47,16 +47,6 @@ def register_all(conf: cfg.ConfigOpts) -> None:
         conf.register_opts(options, group=section)
     for section in plugin_options.sections_of_types():
         conf.register_opts(plugin_options.OF_EVERY_TYPE, group=section)
-
-
-def _of_planners() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
-    for name in registry.names(registry.PLANNERS):
-        try:
-            options = registry.planner(name).OPTIONS
-        except PlannerError:
-            continue
-        if options:
-            yield registry.section_of(registry.PLANNERS, name), options
 
 
 def files() -> list[str]:
@@ -112,7 +102,7 @@ def load(
         raise ConfigurationError(str(reason)) from reason
     _load_plugin_files(conf)
     if checked:
-        for text in check.check(conf, _by_section(), os.environ):
+        for text in check.check(conf, BY_SECTION, os.environ):
             warn(text)
     return conf
 
@@ -165,10 +155,6 @@ def _load_plugin_files(conf: cfg.ConfigOpts) -> None:
             mistakes.append(Mistake(str(reason), place=place_of(conf, "actionplan", "plugins")))
     if mistakes:
         raise ConfigurationError("; ".join(map(str, mistakes)), mistakes)
-
-
-def _by_section() -> dict[str, Sequence[cfg.Opt]]:
-    return {g if isinstance(g, str) else g.name: options for g, options in OWN}
 
 
 def state_path() -> Path:

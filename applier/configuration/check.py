@@ -138,17 +138,9 @@ def _of_planner_in_watcher(conf: cfg.ConfigOpts) -> Iterator[cfg.Opt]:
 
 def _options_of_plugin(namespace: str, name: str) -> Iterator[cfg.Opt]:
     """Yield the options of a plugin, first those that need no import of it."""
-    if namespace == registry.PLANNERS:
-        yield from registry.planner(name).OPTIONS
-        return
     if namespace == registry.ACTIONS:
         yield from plugin_options.OF_EVERY_TYPE
-    of = {
-        registry.ENGINES: plugin_options.of_engine,
-        registry.ACTIONS: plugin_options.of_action_type,
-        registry.CLOUDS: plugin_options.of_cloud,
-    }[namespace]
-    yield from of(name, registry.load(namespace, name))
+    yield from plugin_options.of_plugin(namespace, name)
 
 
 def _option(setting: Setting, known: Iterable[cfg.Opt], conf: cfg.ConfigOpts) -> cfg.Opt | None:

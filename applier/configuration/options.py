@@ -337,3 +337,4 @@ OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
     (WORKERS, WORKER_OPTIONS),
     *engine_options.SECTIONS,
 )
+BY_SECTION = {g if isinstance(g, str) else g.name: options for g, options in OWN}

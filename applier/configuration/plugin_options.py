@@ -10,6 +10,7 @@ read or listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oslo_config import cfg, types
@@ -21,7 +22,7 @@ from applier.run.plan_cloud import SIMULATED
 from planner.errors import BrokenPlugin, PlannerError, UnknownPlugin
 from planner.making import registry
 from planner.making.configuration_files import place_of
-from planner.making.registry import ACTIONS, CLOUDS, ENGINES, section_of
+from planner.making.registry import ACTIONS, CLOUDS, ENGINES, PLANNERS, section_of
 from planner.schemas import ranges
 
 if TYPE_CHECKING:
@@ -117,6 +118,14 @@ def of_cloud(name: str, plugin: Any) -> Sequence[cfg.Opt]:
     if not (isinstance(plugin, type) and issubclass(plugin, Cloud)):
         raise BrokenPlugin("cloud", name, "it is no subclass of applier.contracts.clouds.Cloud")
     return registry.declared_options("cloud", name, plugin)
+
+
+def of_plugin(namespace: str, name: str) -> Sequence[cfg.Opt]:
+    """Return the options that a plugin declares; raises PlannerError if it cannot be used."""
+    if namespace == PLANNERS:
+        return registry.planner(name).OPTIONS
+    of = {ENGINES: of_engine, CLOUDS: of_cloud, ACTIONS: of_action_type}[namespace]
+    return of(name, registry.load(namespace, name))
 
 
 def read(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:
@@ -285,30 +294,24 @@ def action_options(
 
 
 def listed() -> Iterator[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
-    """List the options of all installed action types, engines and clouds by section.
+    """List the options of all installed plugins by section.
 
     All plugins are imported. The options of one that cannot be imported are left out; using it
     raises the error. :data:`OF_EVERY_TYPE` are listed once, for migrations.
     """
-    for group, of_plugin in ((ENGINES, of_engine), (CLOUDS, of_cloud)):
-        for name in registry.names(group):
-            try:
-                options = of_plugin(name, registry.load(group, name))
-            except PlannerError:
-                continue
-            if options:
-                yield section_of(group, name), options
+    for namespace in (PLANNERS, ENGINES, CLOUDS):
+        for name in registry.names(namespace):
+            with suppress(PlannerError):
+                if options := of_plugin(namespace, name):
+                    yield section_of(namespace, name), options
     types: Any = registry.ActionTypes()
     shared = section_of(ACTIONS, "migrate")
     text = "Each action type has a section with its name, and in it at least these options."
     yield cfg.OptGroup(shared, help=text), OF_EVERY_TYPE
     for name in types:
-        try:
-            more = of_action_type(name, types[name])
-        except PlannerError:
-            continue
-        if more:
-            yield section_of(ACTIONS, name), more
+        with suppress(PlannerError):
+            if more := of_action_type(name, types[name]):
+                yield section_of(ACTIONS, name), more
 
 
 def sections_of_types() -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from applier.configuration.options import OWN
+from applier.configuration.options import BY_SECTION
 from planner.making.configuration_files import SetOption, entries, files_of
 from planner.making.options import SECTION_IN_WATCHER
 
@@ -37,10 +37,9 @@ def is_of_watcher(file: Path) -> bool:
 
     That is for example ``[database]`` or ``[nova]``.
     """
-    ours = {group if isinstance(group, str) else group.name for group, _ in OWN}
     return any(
         has_section(section) and not section.startswith("watcher_planners.")
-        for section in {entry.section for entry in entries(file)} - {*ours, "DEFAULT"}
+        for section in {entry.section for entry in entries(file)} - {*BY_SECTION, "DEFAULT"}
     )
 
 
