@@ -88,7 +88,7 @@ def with_files(
                     pattern = limit if isinstance(limit, str) else None
                     found, is_inventory = inventory.read_nodes(folder / name, pattern)
                 else:
-                    found = read(folder / name, last_holds=isinstance(named, list))
+                    found = read(folder / name, last_holds=True)
             except InvalidInput as wrong:
                 mistakes += wrong.mistakes
                 continue
@@ -97,6 +97,7 @@ def with_files(
                 if is_inventory:
                     holder.pop("limit", None)
                 holder[target], brought[(*at, target)] = found.value, (found, ())
+                warnings += found.warnings
                 continue
             own = holder.get(target) or []
             if not isinstance(found.value, list):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from planner.errors import Path, accepted
+from planner.planners.rolling_update.hidden_parameters import HIDDEN
 
 #: Replaces a value that cannot be evaluated; the reason is among the mistakes.
 UNRESOLVED: Final = object()
@@ -27,6 +28,10 @@ class Conditions(ABC):
     @abstractmethod
     def value(self, node: Any, path: Path) -> Any:
         """Return a value with all functions inside it evaluated."""
+
+    @abstractmethod
+    def revealed(self, node: Any, path: Path) -> Any:
+        """Return a value with those of hidden parameters, to compare it and for nothing else."""
 
     @abstractmethod
     def wrong(self, text: str, path: Path) -> Any:
@@ -88,10 +93,13 @@ class Conditions(ABC):
         given = self.arguments(argument, path, "[VALUE, VALUE]", 2)
         if given is UNRESOLVED:
             return UNRESOLVED
+        shown = " ".join(str(comparable(value)) for value in given)
+        if HIDDEN in shown:
+            given = self.revealed(argument, path)
         one, other = map(comparable, given)
         if one == other:
             return True
-        if unknown := re.search(r"\$\{[^}]*\}", f"{one} {other}"):
+        if unknown := re.search(rf"(?!{re.escape(HIDDEN)})\$\{{[^}}]*\}}", shown):
             text = f"only the cloud knows {unknown[0]}: leave out what does not apply"
             name = unknown[0][2:-1]
             if name.startswith(("AWS::", "OS::")):

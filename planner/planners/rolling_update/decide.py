@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from planner.errors import Mistake
+from planner.plan.graph_algorithms import CycleError, topological_order
 from planner.planners.rolling_update import causes, definitions, deployments, indices
 from planner.planners.rolling_update.batches import Batch, create_first, in_place
 from planner.planners.rolling_update.members import Member, termination_order
@@ -48,15 +49,32 @@ def decide(
             rolls.append(_roll_of(new, groups, settings, mistakes, warnings))
         except NoRoom as reason:
             mistakes.append(Mistake(f"{name}: {reason}", ("new",)))
+    rolls = _after_others(rolls, mistakes)
     for name in groups.old:
         if name not in groups.new:
             warnings.append(f"{name} is not in the new template: its members are not changed")
     if not groups.new:
         types = ", ".join(TYPES)
-        warnings.append(f"there is no group in the new template: only {types} are groups")
+        none = "there is no group in the new template, or none whose condition holds"
+        warnings.append(f"{none}: only {types} are groups")
     if settings.max_unavailable_total is not None and settings.mode != IN_PLACE:
         warnings.append("max_unavailable_total has no effect: new members are created first")
     return rolls, warnings
+
+
+def _after_others(rolls: list[Roll], mistakes: list[Mistake]) -> list[Roll]:
+    """Return the updates in an order in which each follows those that its group depends on."""
+    at = {roll.group.name: i for i, roll in enumerate(rolls)}
+    try:
+        order = topological_order(
+            [[tuple([at[name] for name in roll.group.depends_on if name in at])] for roll in rolls]
+        )
+    except CycleError as error:
+        for cycle in error.cycles():
+            names = " -> ".join(rolls[i].group.name for i in (*cycle, cycle[0]))
+            mistakes.append(Mistake(f"groups depend on each other: {names}", ("new",)))
+        return rolls
+    return [rolls[i] for i in order]
 
 
 def _roll_of(
@@ -171,12 +189,13 @@ class _Members:
         self.missing = [key for key in wanted or () if key not in known]
         self.surplus = max(0, len(members) - size)
         if wanted is None:
-            stuck = [m.id for m in termination_order(members) if m.current and m.failed]
+            oldest = termination_order(members, newest_go=group.newest_go)
+            stuck = [m.id for m in oldest if m.current and m.failed]
             self.leaving = set(stuck[: self.surplus])
         else:
             self.leaving = {m.id for m in members if m.key not in stay}
             self.surplus = len(self.leaving)
-        self.turn = termination_order(members, self.leaving, wanted)
+        self.turn = termination_order(members, self.leaving, wanted, newest_go=group.newest_go)
         self.has_keys = wanted is not None
 
     def keys(self) -> Iterator[str]:

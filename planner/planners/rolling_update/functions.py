@@ -75,6 +75,13 @@ class Resolver(Conditions):
         self.mistakes.append(Mistake(text, (*self.root, *path)))
         return UNRESOLVED
 
+    def revealed(self, node: Any, path: Path) -> Any:
+        """Return a value with those of hidden parameters, to compare it and for nothing else."""
+        hidden, self._hidden = self._hidden, ()
+        found = self.value(node, path)
+        self._hidden = hidden
+        return found
+
     def texts(self) -> Mapping[str, Any]:
         """Return what else than the template itself may bring texts: parameters and files."""
         return {"given": self._given, "declared": self._parameters, "files": self._files}

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+#: With this begins a placeholder.
+HIDDEN = "${NoEcho "
 _SHOWN = frozenset({"false", "f", "no", "n", "off", "0", "none"})
 
 
@@ -47,7 +49,7 @@ def placeholder(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return [placeholder(name, inner) for inner in value]
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"${{NoEcho {name} {_digest(name, text)}}}"
+    return f"{HIDDEN}{name} {_digest(name, text)}}}"
 
 
 @lru_cache(maxsize=1000)

@@ -29,7 +29,7 @@ def members_of(
     if old is None:
         return (), None
     found, said = _unlisted(old)
-    return found, said and f"{said} assumed; list them in 'groups'"
+    return found, said and f"{said} assumed; list members in 'groups'"
 
 
 def _unlisted(old: Group) -> tuple[list[Member], str | None]:
@@ -49,6 +49,8 @@ def _unlisted(old: Group) -> tuple[list[Member], str | None]:
     found = [Member(id=f"{old.name}-{end}", key=end if keys else None) for end in ends]
     if not found:
         return [], None
+    if len(found) == 1:
+        return found, f"its member is not listed: {found[0].id} is"
     return found, f"its members are not listed: {found[0].id} to {found[-1].id} are"
 
 

@@ -61,9 +61,15 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
 
 
 def termination_order(
-    members: Iterable[Member], leaving: Collection[str] = (), wanted: Sequence[str] | None = None
+    members: Iterable[Member],
+    leaving: Collection[str] = (),
+    wanted: Sequence[str] | None = None,
+    *,
+    newest_go: bool = False,
 ) -> list[Member]:
     """Order members for termination: outdated before current, failed first, then the oldest.
+
+    With ``newest_go``, the newest go before the oldest.
 
     Of those ``leaving``, by id, none stays: they are ordered like outdated ones, and before them if
     ``wanted`` has the keys of those that stay. Members with keys go from the last to the first, as
@@ -77,7 +83,7 @@ def termination_order(
     """
     first = datetime.min.replace(tzinfo=UTC)
     if wanted is None:
-        ordered = sorted(members, key=lambda m: m.created_at or first)
+        ordered = sorted(members, key=lambda m: m.created_at or first, reverse=newest_go)
         return sorted(ordered, key=lambda m: (m.current and m.id not in leaving, not m.failed))
     place = {key: i for i, key in enumerate(wanted)}
 

@@ -49,10 +49,11 @@ class RollBuilder:
         """Add a join; return the uuids for which its successors wait."""
         return self._add(ProposedAction(name=name, action_type=JOIN), after, None)
 
-    def roll(self, roll: Roll, after: After) -> After:
+    def roll(self, roll: Roll, after: After, others: Sequence[str] = ()) -> After:
         """Add all actions of a group, which wait for ``after``; return the uuids of the last ones.
 
-        If the group does not change, ``after`` is returned.
+        ``others`` are the groups that it depends on, to which some of these actions belong. If the
+        group does not change, ``after`` is returned.
         """
         names, called = _new_names(roll), _display_names(roll.members)
         batches = sum(phase.name != RESIZE for phase in roll.phases)
@@ -61,6 +62,8 @@ class RollBuilder:
             reason = f"batch {number} of {batches}"
             if phase.name == RESIZE:
                 reason = f"from {roll.end - phase.create + len(phase.terminate)} to {roll.end}"
+            if others and number == 1:
+                reason += f", after {', '.join(others)}, on which it depends"
             after = self._pause(path, phase.pause_before_s, after, reason)
             new = list(islice(names, phase.create))
             if roll.group.servers is not None:

@@ -177,12 +177,16 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         taken = list(side_by_side(rolls, problem.settings.max_unavailable_total))
         after: tuple[str, ...] = ()
         ends: dict[str, float] = {}
+        lasts: dict[str, tuple[str, ...]] = {}
         for number, turn in enumerate(taken, 1):
             last: list[str] = []
             for roll in turn:
-                end = builder.roll(roll, after)
-                ends[roll.group.name] = max((builder.ends[u] for u in end), default=0.0)
-                last += end if end != after else ()
+                name, others = roll.group.name, [n for n in roll.group.depends_on if lasts.get(n)]
+                before = (*after, *(uuid for other in others for uuid in lasts[other]))
+                end = builder.roll(roll, before, others)
+                ends[name] = max((builder.ends[u] for u in end), default=0.0)
+                lasts[name] = end if end != before else ()
+                last += lasts[name]
             if number < len(taken) and last:
                 after = builder.join(f"turn-{number}", tuple(last))
         total_s = max(builder.ends.values(), default=0.0)

@@ -7,8 +7,8 @@ as-update-policy, Heat itself, and CloudFormation; doc/decisions describes their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from planner.errors import Path
@@ -41,7 +41,8 @@ class Group:
     If ``desired`` is None, the group keeps its number of members, within ``least`` and ``most``; a
     ``most`` of None is no limit. Without a ``policy``, no members are replaced. ``removal`` is that
     of a resource group, whose members are called 0, 1, .... ``servers`` are those of a group of
-    deployments, by name. ``notes`` are sentences for warnings.
+    deployments, by name. With ``newest_go``, the newest members go first, else the oldest.
+    ``depends_on`` are the groups that are updated before it. ``notes`` are sentences for warnings.
     """
 
     name: str
@@ -53,6 +54,8 @@ class Group:
     policy: UpdatePolicy | None
     removal: Removal | None = None
     servers: Mapping[str, str] | None = None
+    newest_go: bool = False
+    depends_on: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def size(self, capacity: int | None, old: Group | None = None) -> int:
@@ -105,7 +108,14 @@ _KINDS = {
 }
 #: The resource types that are groups.
 TYPES = tuple(_KINDS)
-_SECTIONS = ("type", "properties", "condition", "updatepolicy", "update_policy", "creationpolicy")
+_SECTIONS = (
+    *("type", "properties", "condition", "updatepolicy", "update_policy", "creationpolicy"),
+    *("dependson", "depends_on"),
+)
+_TERMINATING = "TerminationPolicies"
+#: The policies that say which members go first, and those that the order of a plan follows anyway.
+_BY_AGE = ("OldestInstance", "NewestInstance")
+_FOLLOWED = (*_BY_AGE, "OldestLaunchConfiguration", "OldestLaunchTemplate", "Default")
 
 
 def groups(
@@ -131,7 +141,28 @@ def groups(
             group = reader.group(name, kind, resource)
             if group is not None:
                 found[name] = group
-    return found
+    return {
+        name: replace(group, depends_on=tuple(_depends_on(resources, name, found)))
+        for name, group in found.items()
+    }
+
+
+def _depends_on(
+    resources: Mapping[str, Any], name: str, groups: Mapping[str, Group]
+) -> Iterator[str]:
+    """Yield the groups on which a resource depends, also through other resources."""
+    seen, left = {name}, [name]
+    while left:
+        resource = resources.get(left.pop())
+        if not isinstance(resource, Mapping):
+            continue
+        listed = resource.get("DependsOn", resource.get("depends_on"))
+        for other in listed if isinstance(listed, list) else [listed]:
+            if isinstance(other, str) and other not in seen:
+                seen.add(other)
+                left.append(other)
+                if other in groups:
+                    yield other
 
 
 def left_out(template: Mapping[str, Any]) -> list[str]:
@@ -173,6 +204,7 @@ class _GroupReader(DefinitionReader):
         if how.deploys:
             servers = self._servers(properties, at)
         desired, least, most = self._sizes(how, properties, at, servers)
+        terminating = self._terminating(how, properties, at)
         places = {p: self._value(properties, p, at) for p in PLACES if p in how.more}
         configuration = self._configuration(how, properties, at, index_var)
         if configuration is None:
@@ -187,7 +219,15 @@ class _GroupReader(DefinitionReader):
             policy=policy,
             removal=removal,
             servers=servers,
-            notes=tuple(self._notes(how, policy, resource, properties)),
+            newest_go=next((p for p in terminating if p in _BY_AGE), None) == "NewestInstance",
+            notes=(
+                *self._notes(how, policy, resource, properties),
+                *(
+                    f"the plan does not follow its TerminationPolicies {policy}"
+                    for policy in terminating
+                    if policy not in _FOLLOWED
+                ),
+            ),
         )
 
     def _policy(
@@ -218,6 +258,7 @@ class _GroupReader(DefinitionReader):
             *(how.bounds or ()),
             *how.more,
             *([how.inside] if how.inside else LAUNCHES),
+            *([_TERMINATING] if how.bounds and not how.inside else ()),
         }
         unread = [field for field in properties if field not in read]
         unread += [field for field in resource if field.lower() not in _SECTIONS]
@@ -251,6 +292,12 @@ class _GroupReader(DefinitionReader):
             text = f"{mode!r} is neither append nor update"
             self._resolver.wrong(text, (*at, "removal_policies_mode"))
         return Removal(tuple(names), mode == "update")
+
+    def _terminating(self, how: _Kind, properties: Mapping[str, Any], at: Path) -> Sequence[str]:
+        if how.inside or not how.bounds:
+            return ()
+        found = self._value(properties, _TERMINATING, at) or []
+        return [*map(str, found)] if isinstance(found, list) else [str(found)]
 
     def _servers(self, properties: Mapping[str, Any], at: Path) -> Mapping[str, str]:
         servers = self._value(properties, "servers", at)
