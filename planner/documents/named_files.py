@@ -57,11 +57,10 @@ def with_files(
     ``fields`` is ``planner.contract.Planner.FILES``: it names the fields that receive the contents.
     ``inventories`` is ``Planner.INVENTORIES``: the file of such a field may be an inventory, of
     which the hosts are read that ``limit`` beside the field selects.
-    A value that is neither a text nor a list of texts is left unchanged; the schema refuses it
-    later. If entries of several files have one ``id``, the last takes the place of the others;
-    there is one warning for each file that replaces some. Raises InvalidInput for each file that
-    cannot be read, and for a document that has both a field that names a file and the field that
-    receives its content.
+    A value that is neither a text nor a list of texts is left for the schema to refuse. If entries
+    of several files have one ``id``, the last takes the place of the others; there is one warning
+    for each file that replaces some. Raises InvalidInput for each file that cannot be read, and for
+    a document that has both a field that names a file and the field that receives its content.
     """
     value, brought = dict(document.value), dict(document.brought)
     mistakes: list[Mistake] = []

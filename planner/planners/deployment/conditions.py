@@ -3,8 +3,8 @@
 
 Comparisons (``==``, ``!=``, ``in``) of values, combined with ``not``, ``and``, ``or`` and
 parentheses. A value is a quoted text, a number, ``true``, ``false``, ``null``, an unquoted word
-(read as a text), or a path in the settings. A recursive descent parser turns a condition into
-closures; nothing is executed as code.
+(read as a text), or a path in the settings. A parser turns a condition into closures;
+nothing is executed as code.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _TOKEN = re.compile(
 )
 _WORDS = {"true": True, "false": False, "null": None}
 _KEYWORDS = ("and", "or", "not", "in")
+#: How strongly operators bind; ``not`` stands between.
+_BINDS, _NOT = {"or": 1, "and": 2, "==": 4, "!=": 4, "in": 4}, 3
 #: The maximum nesting of parentheses and ``not``.
 DEEPEST = 100
 
@@ -50,7 +52,7 @@ class Condition:
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._at = self._depth = 0
-        self._value = self._disjunction()
+        self._value = self._read()
         if self._kind() != "end":
             raise InvalidCondition(f"'and', 'or' or the end is expected at {self._shown()}")
 
@@ -74,58 +76,40 @@ class Condition:
         self._at += 1
         return self._tokens[self._at - 1][1]
 
-    def _disjunction(self) -> _Value:
-        value = self._conjunction()
-        while self._kind() == "or":
-            self._next()
-            value = _or(value, self._conjunction())
-        return value
-
-    def _conjunction(self) -> _Value:
-        value = self._negation()
-        while self._kind() == "and":
-            self._next()
-            value = _and(value, self._negation())
-        return value
-
-    def _negation(self) -> _Value:
-        if self._kind() != "not":
-            return self._comparison()
-        self._next()
-        inner = self._nested(self._negation)
-        return lambda settings, missing: not inner(settings, missing)
-
-    def _comparison(self) -> _Value:
-        left = self._operand()
-        sign = self._kind()
-        if sign not in _COMPARE:
-            return left
-        self._next()
-        right, compare = self._operand(), _COMPARE[sign]
-        return lambda settings, missing: compare(left(settings, missing), right(settings, missing))
-
-    def _operand(self) -> _Value:
-        kind = self._kind()
-        if kind == "(":
-            self._next()
-            inner = self._nested(self._disjunction)
+    def _read(self, least: int = 1) -> _Value:
+        """Read values, and the operators between them that bind as ``least`` does or more."""
+        most = 4
+        if self._kind() == "not" and least <= _NOT:
+            value, most = _not(self._nested(_NOT)), _NOT
+        elif self._kind() == "(":
+            value = self._nested(1)
             if self._kind() != ")":
                 raise InvalidCondition(f"')' is expected at {self._shown()}")
             self._next()
-            return inner
+        else:
+            value = self._operand()
+        while least <= (binds := _BINDS.get(self._kind(), 0)) <= most:
+            sign, most = self._next(), min(binds, _NOT)  # a == b == c is no condition
+            value = _joined(sign, value, self._read(binds + 1))
+        return value
+
+    def _operand(self) -> _Value:
+        kind = self._kind()
         if kind not in ("path", "number", "text", "word"):
             raise InvalidCondition(f"a value is expected at {self._shown()}")
         text = self._next()
         if kind == "path":
             return _setting(text)
-        value = _constant(kind, text)
-        return lambda _, __: value
+        constant = _constant(kind, text)
+        return lambda _, __: constant
 
-    def _nested(self, read: Callable[[], _Value]) -> _Value:
+    def _nested(self, least: int) -> _Value:
+        """Read what follows a parenthesis or ``not``."""
+        self._next()
         self._depth += 1
         if self._depth > DEEPEST:
             raise InvalidCondition(f"parentheses are nested more than {DEEPEST} deep")
-        value = read()
+        value = self._read(least)
         self._depth -= 1
         return value
 
@@ -179,12 +163,17 @@ def _in(left: Any, right: Any) -> bool:
     return isinstance(right, list | tuple | Mapping) and any(_equal(left, r) for r in right)
 
 
-def _and(left: _Value, right: _Value) -> _Value:
-    return lambda settings, missing: left(settings, missing) and right(settings, missing)
+def _not(inner: _Value) -> _Value:
+    return lambda settings, missing: not inner(settings, missing)
 
 
-def _or(left: _Value, right: _Value) -> _Value:
-    return lambda settings, missing: left(settings, missing) or right(settings, missing)
+def _joined(sign: str, left: _Value, right: _Value) -> _Value:
+    if sign == "and":
+        return lambda settings, missing: left(settings, missing) and right(settings, missing)
+    if sign == "or":
+        return lambda settings, missing: left(settings, missing) or right(settings, missing)
+    compare = _COMPARE[sign]
+    return lambda settings, missing: compare(left(settings, missing), right(settings, missing))
 
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {

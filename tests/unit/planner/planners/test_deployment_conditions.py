@@ -108,6 +108,10 @@ def test_what_is_missing_is_told_unless_it_may_be() -> None:
         ("__import__('os')", "'and', 'or' or the end is expected at '('"),
         ("not " * (DEEPEST + 1) + "true", "parentheses are nested more than 100"),
         ("and", "a value is expected at 'and'"),
+        ("1 == 1 == 1", "'and', 'or' or the end is expected at '=='"),
+        ("true and 1 in 1 == 1", "'and', 'or' or the end is expected at '=='"),
+        ("not 1 == 1 != 1", "'and', 'or' or the end is expected at '!='"),
+        ("1 == not 1", "a value is expected at 'not'"),
     ],
 )
 def test_what_is_no_condition_is_refused_with_a_sentence(text: str, sentence: str) -> None:
