@@ -74,7 +74,7 @@ class PlaybookPlanner(Planner[Playbook]):
         mistakes = [*reader.mistakes, *_once(actions.mistakes)]
         if mistakes:
             raise InvalidInput(mistakes)
-        warnings = map(self.surroundings.told, [*reader.warnings, *_differences(stages)])
+        warnings = map(self.surroundings.told, [*reader.warnings(), *_differences(stages)])
         return Playbook(
             document.get("name"),
             [[(call, next(made)) for call in stage] for stage in stages],

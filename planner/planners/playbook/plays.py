@@ -22,6 +22,12 @@ TOGETHER = (
 #: Tasks that make hosts or groups while a playbook runs.
 GROWING = ("add_host", "group_by")
 _REGISTERED = re.compile(r"""\b(?:register|set_fact)["']?:\s*[{"'\s]*([A-Za-z_]\w*)""")
+#: What is told of plays.
+_GROWN = "not taken over are groups and hosts that tasks make: have them in the inventory"
+_LOST = "not taken over, as each play is a run of its own, are variables that tasks of others set"
+_SHUFFLED = "order: shuffle is not taken over, hosts stay as in the inventory"
+_UNKNOWN = "the inventory has no such hosts or groups"
+_EMPTY = "no host is left for these plays"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARTS = ("pre_tasks", "roles", "tasks", "post_tasks", "handlers")
 _BLOCKS = ("block", "rescue", "always")
@@ -49,16 +55,17 @@ class Play(NamedTuple):
 
 
 class PlayReader:
-    """Reads the plays of a document; mistakes and warnings are appended to its lists."""
+    """Reads the plays of a document; mistakes are appended to its list."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._given: Mapping[str, Any] = document.get("variables") or {}
         self._inventory = Inventory(document["groups"])
         self.mistakes: list[Mistake] = []
-        self.warnings: list[Mistake] = []
+        #: What is to be told: for each sentence, what it is about and where that stands.
+        self._told: dict[str, dict[str, Path]] = {}
         self._names: dict[str, int] = {}
-        #: The variables that earlier plays made, by name.
-        self._made: dict[str, str] = {}
+        #: The variables that earlier plays made.
+        self._made: set[str] = set()
         self._limit = self._limited(document)
 
     def _limited(self, document: Mapping[str, Any]) -> frozenset[str] | None:
@@ -82,12 +89,12 @@ class PlayReader:
         known = {"groups": self._inventory.groups, **entry.get("variables", {}), **self._given}
         fields = Fields((*path, "play"), raw, known, self.mistakes)
         self._require_answers(fields, raw.get("vars_prompt"))
-        name, hosts = self._named(raw), self._hosts(fields)
+        name = self._named(raw)
+        hosts = self._hosts(name, fields)
         words, made = _texts(entry)
-        self._note_made(name, words, made, path)
-        if grown := [word for word in GROWING if word in words]:
-            text = f"hosts and groups that tasks of {name!r} make ({', '.join(grown)})"
-            self._warn(f"{text} are not taken over: have them in the inventory", path)
+        self._note_made(words, made, path)
+        for word in words.intersection(GROWING):
+            self._tell(_GROWN, word, path)
         strategy = fields.one_of("strategy", _STRATEGIES)
         batches = fields.batches(hosts)
         tolerated = fields.tolerated(batches)
@@ -114,16 +121,19 @@ class PlayReader:
             [task for part, task in tasks if part == "handlers"],
         )
 
-    def _warn(self, text: str, path: Path) -> None:
-        self.warnings.append(Mistake(text, path))
+    def warnings(self) -> Iterator[Mistake]:
+        """Yield a warning for each kind of what is not taken over, where it was found first."""
+        for text, found in self._told.items():
+            yield Mistake(f"{text}: {', '.join(shown(sorted(found)))}", next(iter(found.values())))
 
-    def _note_made(self, play: str, words: set[str], made: set[str], path: Path) -> None:
-        """Warn of variables of earlier plays that a play uses and does not make; note its own."""
-        lost = sorted(name for name in self._made.keys() & words - made)
-        if lost:
-            text = f"{', '.join(shown(lost))}: set by tasks of {self._made[lost[0]]!r}"
-            self._warn(f"{text}, and not taken over, since each play is a run of its own", path)
-        self._made |= dict.fromkeys(made, play)
+    def _tell(self, text: str, about: str, path: Path) -> None:
+        self._told.setdefault(text, {}).setdefault(about, path)
+
+    def _note_made(self, words: set[str], made: set[str], path: Path) -> None:
+        """Tell of variables of earlier plays that a play uses and does not make; note its own."""
+        for name in self._made & words - made:
+            self._tell(_LOST, name, path)
+        self._made |= made
 
     def _named(self, raw: Mapping[str, Any]) -> str:
         """Return the name of a play, which is its hosts where it has none; equal ones count on."""
@@ -131,14 +141,12 @@ class PlayReader:
         number = self._names[name] = self._names.get(name, 0) + 1
         return name if number == 1 else f"{name} ({number})"
 
-    def _hosts(self, fields: Fields) -> list[str]:
+    def _hosts(self, name: str, fields: Fields) -> list[str]:
         """Return the hosts of a play in the order in which Ansible takes them."""
         patterns = [str(one) for raw in listed(fields.value("hosts")) for one in listed(raw)]
         order = fields.one_of("order", _ORDERS)
         if order == "shuffle":
-            self._warn(
-                "order: shuffle is not taken over: they stay as in the inventory", fields.path
-            )
+            self._tell(_SHUFFLED, name, fields.path)
         try:
             found = self._inventory.matching(patterns)
         except ValueError as reason:
@@ -146,12 +154,11 @@ class PlayReader:
             return []
         if self._limit is not None:
             found = [host for host in found if host in self._limit]
-        unmatched = ", ".join(self._inventory.unmatched)
+        for pattern in self._inventory.unmatched:
+            self._tell(_UNKNOWN, pattern, (*fields.path, "hosts"))
         self._inventory.unmatched.clear()
-        if unmatched or not found:
-            why = f"the inventory has no {unmatched}" if unmatched else "no host is left"
-            text = why if found else f"{why}: nothing of this play runs"
-            self._warn(text, (*fields.path, "hosts"))
+        if not found:
+            self._tell(_EMPTY, name, (*fields.path, "hosts"))
         if order.endswith("sorted"):
             found.sort()
         return found[::-1] if order.startswith("reverse") else found
