@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 from contextlib import closing
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from refilled_record import empty, refill
 from sample_plans import new_plan
 from scratch_database import run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
 from temporary_store import empty_record
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
-from applier.storage import schema_version
 from applier.storage.record_check import check
-from applier.storage.schema import TABLES
 from applier.storage.sql import SqlStore
 from planner.plan.states import PlanState
 
@@ -35,39 +32,20 @@ def url(request, tmp_path):
     url = f"sqlite:///{tmp_path}/plans.db"
     if request.param != "sqlite":
         url = request.getfixturevalue(request.param)
-        schema_version.upgrade(url)
-    fill(url)
+    refill(url, fill)
     yield url
     # Other tests use the database of a server, too.
     empty(url)
 
 
-def fill(url):
-    """Leave the two plans, and nothing else; the file of SQLite is copied the second time."""
-    file = Path(url.removeprefix("sqlite:///"))
-    filled = file.with_suffix(".filled")
-    if filled.exists():
-        shutil.copy(filled, file)
-        return
-    empty(url)
-    with closing(SqlStore(url)) as store:
-        store.save_plan(new_plan("b1", "b2", uuid=GOOD))
-        plan = new_plan("a1", "a2", uuid=BAD)
-        claim = claimed(store, plan)
-        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
-        store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=NOW)
-        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
-    if url.startswith("sqlite:///"):
-        shutil.copy(file, filled)
-
-
-def empty(url):
-    """Remove all plans and services; what was damaged is sound again."""
-    if url.startswith("sqlite:///"):
-        Path(url.removeprefix("sqlite:///")).write_bytes(empty_record())
-        return
-    run(url, *(f"DELETE FROM {table}" for table in TABLES))
-    run(url, "INSERT INTO actionplan_turn (number) VALUES (1)")
+def fill(store):
+    """Save the two plans."""
+    store.save_plan(new_plan("b1", "b2", uuid=GOOD))
+    plan = new_plan("a1", "a2", uuid=BAD)
+    claim = claimed(store, plan)
+    store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+    store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=NOW)
+    store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
 
 
 class Damage(NamedTuple):
@@ -153,7 +131,7 @@ def test_a_sound_record_has_no_problems(url):
 def test_what_is_wrong_is_found_hides_no_other_plan_and_is_removed_whole(url, subtests):
     for damage in DAMAGE:
         with subtests.test(damage.said):
-            fill(url)
+            refill(url, fill)
             require_found_and_removed(url, damage)
 
 

@@ -119,9 +119,9 @@ def test_why_names_the_places_and_not_the_threads_of_the_applier():
     allowed = concurrency({"b": Served(1, 1)})
     plan = ActionPlan(uuid="p", planner="weight", actions=tuple(ACTIONS))
     found = forecast(ACTIONS, SECONDS, allowed)
-    second = min(
-        (a for a in ACTIONS[:4] if found.timeline.start_s[a.uuid] == 10.0), key=lambda a: a.uuid
-    )
+    first, second = sorted(ACTIONS[:4], key=lambda a: found.timeline.start_s[a.uuid])[:2]
+    _, free = foreseen(plan, first, found, allowed)
+    assert "at once" in free
     _, why = foreseen(plan, second, found, allowed)
     assert "queue b (1)" in why
     # Nobody serves the other one: nothing is said to be free.

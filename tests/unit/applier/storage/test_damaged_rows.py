@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from refilled_record import empty, refill
 from sample_plans import MADE, new_plan
-from scratch_database import empty_record_on, run
+from scratch_database import run
 from store_checks.running_plans import NOW, claimed, starts, succeeds
-from temporary_store import empty_record
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
@@ -31,32 +29,10 @@ A, B = (f"00000000-0000-4000-8000-0000000000{k}" for k in ("a1", "a2"))
 @pytest.fixture
 def url(record_url: str) -> Iterator[str]:
     """A record of which every list has two rows."""
-    refill(record_url)
+    refill(record_url, fill)
     yield record_url
     # Other tests use the database of a server, too.
     empty(record_url)
-
-
-def refill(url: str) -> None:
-    """Leave two rows of each kind, and nothing else; the file of SQLite is copied later on."""
-    file = Path(url.removeprefix("sqlite:///"))
-    filled = file.with_suffix(".filled")
-    if filled.exists():
-        shutil.copy(filled, file)
-        return
-    empty(url)
-    with closing(SqlStore(url)) as store:
-        fill(store)
-    if url.startswith("sqlite:///"):
-        shutil.copy(file, filled)
-
-
-def empty(url: str) -> None:
-    """Remove all rows."""
-    if url.startswith("sqlite:///"):
-        Path(url.removeprefix("sqlite:///")).write_bytes(empty_record())
-    else:
-        empty_record_on(url)
 
 
 def fill(store: SqlStore) -> None:
@@ -164,7 +140,7 @@ def test_what_only_sqlite_stores(url: str, subtests: pytest.Subtests) -> None:
 
 def require_others_are_read(url: str, damage: Damage) -> None:
     """Damage a row; the others are read as before, and it is named there and by the check."""
-    refill(url)
+    refill(url, fill)
     where = last(damage.table, damage.key)
     with closing(SqlStore(url)) as store:
         before = listed(store)[damage.table]()
@@ -252,7 +228,7 @@ def test_a_plan_with_a_damaged_row_is_listed_beside_others_and_refused(
 ) -> None:
     for table, column, value, said in OF_A_PLAN:
         with subtests.test(table=table, column=column, value=value[:40]):
-            refill(url)
+            refill(url, fill)
             with closing(SqlStore(url)) as store:
                 other = new_plan("c")
                 store.save_plan(other)
