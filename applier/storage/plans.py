@@ -25,7 +25,7 @@ from applier.storage import (
 )
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
-from applier.storage.event_writes import Entered
+from applier.storage.event_rows import Entered
 from applier.storage.refusals import Duplicate
 from applier.storage.schema import insert_into
 from applier.storage.state_changes import note, write_history

@@ -9,10 +9,10 @@ from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
-from applier.storage import event_writes, rows, statements, transitions
+from applier.storage import event_rows, rows, statements, transitions
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row
-from applier.storage.event_writes import Entered
+from applier.storage.event_rows import Entered
 from applier.storage.state_changes import (
     Move,
     action_row,
@@ -102,7 +102,7 @@ class Runs:
             while not is_written:
                 publishes = uuid in self._publishing
                 held["publishes"] = int(publishes)
-                told = event_writes.of(uuid, reports, now) if publishes else ()
+                told = event_rows.event_writes(uuid, reports, now) if publishes else ()
                 try:
                     with self._database.write() as transaction:
                         transaction.write_all([hold, *told, *reported])

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanChanged
-from applier.storage import event_writes, rows, statements, transitions
+from applier.storage import event_rows, rows, statements, transitions
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
-from applier.storage.event_writes import Entered, Fact
+from applier.storage.event_rows import Entered, Fact
 from applier.storage.statements import (
     AGAIN,
     DROP_ATTEMPT,
@@ -255,7 +255,7 @@ def note(
         write_history(transaction, plan, history)
     if is_subscribed(transaction, at):
         asked = () if history is None else (history,)
-        transaction.write_all(event_writes.of(plan, [*asked, *facts], at))
+        transaction.write_all(event_rows.event_writes(plan, [*asked, *facts], at))
 
 
 def write_history(transaction: Transaction, plan: str, history: HistoryEntry) -> None:
