@@ -204,11 +204,11 @@ class Ansible(nodes.NodeCommand):
             machine, start, name, output=told, env=self._environment(), cwd=self._folder()
         )
         told.close()
-        if ended.why is None and ended.code == 0:
-            return told.hosts
-        failed = failures(told.hosts) if ended.why is None else ""
-        if failed:
-            raise ActionFailed(failed)
+        if ended.why is None and told.hosts is not None:
+            if ended.code == 0:
+                return told.hosts
+            if failed := failures(told.hosts):
+                raise ActionFailed(failed)
         raise nodes.failure(name, ended._replace(last_line=told.last_line))
 
     def _arguments(self) -> list[str]:

@@ -11,7 +11,7 @@ from applier.actions.parameters import one_line
 from planner.errors import shown
 from planner.plan.states import Outcome
 
-#: Begins a line that is a record of the callback, and no output.
+#: Begins the last line, with how the hosts ended, which is no output.
 _RS = "\x1e"
 #: The most characters of the failures of all hosts in a message.
 _MESSAGE = 1500
@@ -29,17 +29,18 @@ class HostResult(NamedTuple):
 
 
 class AnsibleOutput:
-    r"""Passes the output of Ansible on, and keeps the records of the callback.
+    r"""Passes the output of Ansible on, less the line with which our callback ends it.
 
     >>> told = AnsibleOutput(lambda line: None)
-    >>> told('TASK a\n\x1e{"host": "b", "outcome": "ok", "task": "", ')
-    >>> told('"message": ""}\n'); told.hosts, told.last_line
+    >>> told('TASK a\n\x1e{"b": {"outcome": "ok", '); told.hosts
+    >>> told('"task": "", "message": ""}}\n'); told.hosts, told.last_line
     ({'b': HostResult(outcome='ok', task='', message='')}, 'TASK a')
     """
 
     def __init__(self, output: Callable[[str], None]) -> None:
         self._output, self._line = output, ""
-        self.hosts: dict[str, HostResult] = {}
+        #: How each host ended that had a task; None before the end.
+        self.hosts: Mapping[str, HostResult] | None = None
         #: The last line that tells an error, else the last line.
         self.last_line = ""
 
@@ -56,9 +57,8 @@ class AnsibleOutput:
 
     def _take(self, line: str) -> None:
         if line.startswith(_RS):
-            record = json.loads(line[1:])
-            host = record.pop("host")
-            self.hosts[host] = HostResult(**record)
+            found = json.loads(line[1:])
+            self.hosts = {host: HostResult(**ended) for host, ended in found.items()}
             return
         self._output(line)
         if line.strip() and ("ERROR" in line or "ERROR" not in self.last_line):

@@ -271,12 +271,16 @@ def test_a_run_outlives_its_applier_and_each_effect_is_there_once(actionplan: Co
         wait_until((folder / "begun").exists)
         applier.kill()
         applier.communicate()
-    actionplan.good("resume", "last")
-    with actionplan.start("apply", "last", "--yes") as taker:
-        actionplan.wait_for(PlanState.ONGOING, **{"b/ansible": ActionState.ONGOING})
-        (folder / "go").touch()
-        out, err = taker.communicate()
-        assert taker.returncode == 0, out + err
+    for is_last in (False, True):
+        actionplan.good("resume", "last")
+        with actionplan.start("apply", "last", "--yes") as taker:
+            actionplan.wait_for(PlanState.ONGOING, **{"b/ansible": ActionState.ONGOING})
+            if is_last:
+                (folder / "go").touch()
+            else:
+                taker.kill()
+            out, err = taker.communicate()
+    assert taker.returncode == 0, out + err
     effects = sorted((folder / "effects").read_text().splitlines())
     assert effects == ["after a", "after b", "before a", "before b"]
     assert {(a.name, a.outcome, a.attempts) for a in actionplan.plan().actions} == {

@@ -2,8 +2,8 @@
 """The output of runs of Ansible for the action type ``ansible``.
 
 Ansible loads this file in its own process; ActionPlan never imports it. It prints a line for each
-result, and at the end one record for each host: a line that begins with the character RS and goes
-on in JSON. Supported are ansible-core 2.16 to 2.19.
+result, and at the end one with how each host ended: the character RS, and a mapping in JSON.
+Supported are ansible-core 2.16 to 2.19. In a later one, an error here may be a mere warning.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ DOCUMENTATION = """
 name: actionplan
 type: stdout
 short_description: what the action type ansible of ActionPlan reads
-description: Prints a line for each result, and a record for each host at the end.
+description: Prints a line for each result, and at the end how each host ended.
 extends_documentation_fragment: [result_format_callback]
 """
-#: Begins a record, as in a JSON text sequence (RFC 7464).
+#: Begins the last line, as in a JSON text sequence (RFC 7464).
 RS = "\x1e"
-#: The index of the only play to run; all if it is empty.
-ONLY_PLAY = "ACTIONPLAN_PLAY"
-#: Set if what commands print is shown.
-SHOWS_OUTPUT = "ACTIONPLAN_SHOWS_OUTPUT"
+#: Variables: the index of the only play to run, and whether what commands print is shown.
+ONLY_PLAY, SHOWS_OUTPUT = "ACTIONPLAN_PLAY", "ACTIONPLAN_SHOWS_OUTPUT"
+#: The most characters of why a task failed.
 _LONGEST = 400
 
 
@@ -43,27 +42,22 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self._only: Any = None
         self._is_begun = False
-        #: The last task that failed on each host, and why.
+        #: By host: the last task that failed, and why; the tasks that check mode does not look at.
         self._failed: dict[str, tuple[str, str]] = {}
-        #: The tasks of each host that check mode does not look at, such as commands.
         self._unchecked: dict[str, list[str]] = {}
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Leave only the play that is asked for in a playbook."""
-        number = os.environ.get(ONLY_PLAY)
-        if not number:
-            return
-        plays = playbook.get_plays()
-        if int(number) >= len(plays):
-            sys.exit(f"ERROR! no play {number}: the playbook has {len(plays)}, from 0")
-        self._only = plays[int(number)]
-        playbook._entries[:] = [self._only]
-        if playbook.get_plays() != [self._only]:
-            sys.exit("ERROR! this version of Ansible does not let a callback choose a play")
+        if number := os.environ.get(ONLY_PLAY):
+            plays = playbook.get_plays()
+            if int(number) >= len(plays):
+                sys.exit(f"ERROR! no play {number}: the playbook has {len(plays)}, from 0")
+            self._only = plays[int(number)]
+            playbook._entries[:] = [self._only]
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Refuse a play that was not asked for, and hosts that are not in the inventory."""
-        if self._only is not None and play._uuid != self._only._uuid:
+        if os.environ.get(ONLY_PLAY) and play._uuid != getattr(self._only, "_uuid", None):
             sys.exit("ERROR! this version of Ansible does not let a callback choose a play")
         if not self._is_begun:
             inventory = play.get_variable_manager()._inventory
@@ -73,13 +67,15 @@ class CallbackModule(CallbackBase):
         self._is_begun = True
         self._say(f"PLAY {play.get_name().strip()}")
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002
-        """Print the name of a task."""
+    def v2_playbook_on_no_hosts_matched(self) -> None:
+        """Print that a play is for none of the hosts."""
+        self._say("no hosts matched")
+
+    def v2_playbook_on_task_start(self, task: Any, **_: bool) -> None:
+        """Print the name of a task or a handler."""
         self._say(f"TASK {task.get_name().strip()}")
 
-    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
-        """Print the name of a handler."""
-        self._say(f"HANDLER {task.get_name().strip()}")
+    v2_playbook_on_handler_task_start = v2_playbook_on_task_start
 
     def v2_runner_on_ok(self, result: Any) -> None:
         """Print that a host is changed or ok, and what it shows."""
@@ -103,12 +99,11 @@ class CallbackModule(CallbackBase):
         """Print that a task is skipped; note one that check mode does not look at."""
         found = _of(result, "result")
         items = found.get("results") or [found]
-        if context.CLIARGS.get("check") and any("skip_reason" not in one for one in items):
+        is_skipped = not context.CLIARGS.get("check") or all("skip_reason" in i for i in items)
+        if not is_skipped:
             name = _of(result, "task").get_name().strip()
             self._unchecked.setdefault(_of(result, "host").get_name(), []).append(name)
-            self._tell("not checked", result)
-        else:
-            self._tell("skipped", result)
+        self._tell("skipped" if is_skipped else "not checked", result)
 
     def v2_on_file_diff(self, result: Any) -> None:
         """Print how files change, if Ansible was asked for that."""
@@ -118,17 +113,17 @@ class CallbackModule(CallbackBase):
                 self._say(self._get_diff(one["diff"]).rstrip())
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Print a record for each host that had a task."""
+        """Print how each host ended that had a task."""
+        ended = {}
         for host in stats.processed:
             counts = stats.summarize(host)
+            kinds = (("failures", "failed"), ("unreachable", "unreachable"), ("changed", "changed"))
+            outcome = next((outcome for kind, outcome in kinds if counts[kind]), "ok")
             task, why = ", ".join(self._unchecked.get(host, ())), ""
-            outcome = "changed" if counts["changed"] else "ok"
-            if counts["failures"] or counts["unreachable"]:
-                outcome = "failed" if counts["failures"] else "unreachable"
+            if outcome in ("failed", "unreachable"):
                 task, why = self._failed.get(host, ("", ""))
-            record = {"host": host, "outcome": outcome, "task": task, "message": why}
-            sys.stdout.write(f"{RS}{json.dumps(record)}\n")
-        sys.stdout.flush()
+            ended[host] = {"outcome": outcome, "task": task, "message": why}
+        sys.stdout.write(f"{RS}{json.dumps(ended)}\n")
 
     def _note(self, what: str, result: Any) -> None:
         task, why = _of(result, "task").get_name().strip(), _reason(_of(result, "result"))
@@ -150,8 +145,7 @@ def _of(result: Any, name: str) -> Any:
 def _reason(found: Any) -> str:
     """Return why a task failed as one line, with the last line that a command printed."""
     items = [one for one in found.get("results") or () if isinstance(one, dict)]
-    wrong = [one for one in items if one.get("failed")] or [found]
-    said = str(wrong[0].get("msg") or found.get("msg") or found.get("censored") or "no message")
-    printed = str(wrong[0].get("stderr") or wrong[0].get("stdout") or "").strip().splitlines()
-    text = " ".join(f"{said}: {printed[-1]}".split() if printed else said.split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    wrong = next((one for one in items if one.get("failed")), found)
+    said = str(wrong.get("msg") or found.get("msg") or found.get("censored") or "no message")
+    printed = str(wrong.get("stderr") or wrong.get("stdout") or "").strip().splitlines()
+    return " ".join(f"{said}: {printed[-1]}".split() if printed else said.split())[:_LONGEST]
