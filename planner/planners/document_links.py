@@ -138,29 +138,6 @@ def in_order(
     return [actions[ranked[k]] for k in topological_order(before)]
 
 
-class LinksLeft:
-    """Which actions still wait for a link; ``ready`` are those that wait for none at first."""
-
-    def __init__(self, links: DocumentLinks) -> None:
-        self._after: dict[int, list[int]] = defaultdict(list)
-        self._left: list[int] = []
-        for i in range(len(links.needs)):
-            before = set(links.before(i))
-            self._left.append(len(before))
-            for earlier in before:
-                self._after[earlier].append(i)
-        self.ready = [i for i, left in enumerate(self._left) if not left]
-
-    def placed(self, i: int) -> list[int]:
-        """Note that action ``i`` has its place; return the actions that wait no more."""
-        freed = []
-        for later in self._after.get(i, ()):
-            self._left[later] -= 1
-            if not self._left[later]:
-                freed.append(later)
-        return freed
-
-
 def unordered_on_a_machine(
     actions: Sequence[ProposedAction], local: Callable[[ProposedAction], bool]
 ) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from oslo_config import cfg
 
@@ -175,10 +175,17 @@ class _Chunks:
     ) -> None:
         self._actions, self._heights = actions, heights
         self._width = parallelization
-        self._waiting = document_links.LinksLeft(said)
+        #: Which actions follow each over a link, and how many links each still waits for.
+        self._after: dict[int, list[int]] = defaultdict(list)
+        self._left = [len(set(said.before(i))) for i in range(len(actions))]
+        for i in range(len(actions)):
+            for earlier in set(said.before(i)):
+                self._after[earlier].append(i)
         #: The actions that wait for no link, by weight and type, the first on top.
         self._ready: dict[int | float, dict[str, list[int]]] = defaultdict(dict)
-        self._add(self._waiting.ready)
+        for i, left in enumerate(self._left):
+            if not left:
+                self._add(i)
 
     def of(self, weight: int | float) -> Iterator[list[int]]:
         """Yield the sets of a weight in order; those of heavier weights must have been taken."""
@@ -190,10 +197,12 @@ class _Chunks:
                     chunk.append(heapq.heappop(queue))
                 if not queue:
                     del types[name]
-            self._add([freed for i in chunk for freed in self._waiting.placed(i)])
+            for later in [later for i in chunk for later in self._after.get(i, ())]:
+                self._left[later] -= 1
+                if not self._left[later]:
+                    self._add(later)
             yield sorted(chunk)
 
-    def _add(self, freed: Iterable[int]) -> None:
-        for i in freed:
-            types = self._ready[self._heights[i]]
-            heapq.heappush(types.setdefault(self._actions[i].action_type, []), i)
+    def _add(self, i: int) -> None:
+        types = self._ready[self._heights[i]]
+        heapq.heappush(types.setdefault(self._actions[i].action_type, []), i)
