@@ -243,9 +243,9 @@ class Assembly:
 
         The caller has to close them. Raises ConfigurationError.
         """
-        from applier.configuration import machine_options
+        from applier import configuration
 
-        return machine_options.open_machines(self.conf)
+        return configuration.open_machines(self.conf)
 
     @property
     def max_workers(self) -> int:

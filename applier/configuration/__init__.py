@@ -15,6 +15,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
@@ -25,6 +26,9 @@ from applier.errors import ConfigurationError
 from planner.errors import Mistake, PlannerError
 from planner.making import registry
 from planner.making.configuration_files import place_of
+
+if TYPE_CHECKING:
+    from applier.machines import OpenMachines
 
 #: The name of the configuration file; it may be the one of Watcher's services.
 FILE = "watcher.conf"
@@ -182,3 +186,30 @@ def jobs_path(conf: cfg.ConfigOpts) -> Path:
     file = re.match(r"sqlite(?:\+\w+)?:///([^?]+)", conf.actionplan.connection or "")
     beside = Path(file[1]).resolve().parent if file else state_path().resolve()
     return beside / "jobs"
+
+
+def open_machines(conf: cfg.ConfigOpts) -> OpenMachines:
+    """Return the machines that a configuration describes, without connecting to any.
+
+    Raises ConfigurationError.
+    """
+    from applier import machines
+    from applier.machines.address import SshSettings
+    from applier.machines.simulated_nodes import SimulationSettings
+
+    ssh, simulated = conf.ssh, conf.simulated_nodes
+    return machines.OpenMachines(
+        SshSettings(
+            known_hosts=ssh.known_hosts,
+            keys=tuple(ssh.key_files),
+            connect_timeout_s=ssh.connect_timeout_s,
+            reconnect_timeout_s=ssh.reconnect_timeout_s,
+        ),
+        SimulationSettings(
+            speed=conf.actionplan.simulator_speed,
+            failures=tuple(simulated.failures),
+            seed=simulated.seed,
+            log=simulated.log,
+        ),
+        jobs_path(conf),
+    )
