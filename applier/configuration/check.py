@@ -123,10 +123,14 @@ def _options_of(
     plugin = next((one for one in known if one.lower() == name), None)
     if plugin is not None:
         return registry.section_of(namespace, plugin), _options_of_plugin(namespace, plugin)
-    names = [registry.section_of(namespace, one) for one in known]
-    near = difflib.get_close_matches(section, [*names, *own, *_NAMESPACES], n=1, cutoff=cutoff)
+    names = {one: registry.section_of(namespace, one) for one in known}
+    if namespace == registry.CLOUDS:
+        names |= {one: one for one in (*own, *_NAMESPACES)}
+    elif namespace != registry.ACTIONS:
+        names[IN_WATCHER] = registry.section_of(namespace, IN_WATCHER)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
     if near:
-        raise ValueError(f"no such section; did you mean {near[0]!r}?")
+        raise ValueError(f"no such section; did you mean {names[near[0]]!r}?")
     return None
 
 
@@ -183,16 +187,21 @@ def _texts(value: Any) -> Iterable[str]:
 def _not_installed(conf: cfg.ConfigOpts, section: str, opt: cfg.Opt, value: Any) -> Iterator[str]:
     """Raise ValueError if an option names a planner or an engine that is not installed.
 
-    If Watcher reads the file as well, yield a warning instead: a plugin of Watcher may be meant.
+    Yield a warning instead where a plugin of Watcher may be meant: if Watcher reads the file as
+    well, and for an engine whose name is like none of ours.
     """
     found = _NAMES_OF.get((section, opt.dest))
     if found is None or value == IN_WATCHER:
         return
     what, namespace = found
-    known = registry.names(namespace)
+    known = [*registry.names(namespace)]
+    if section != SECTION_IN_WATCHER:
+        known.append(IN_WATCHER)
     if value not in known:
         text = str(UnknownPlugin(what, str(value), known))
-        if not any(map(shared_file.is_of_watcher, files_of(conf))):
+        near = difflib.get_close_matches(str(value), known, n=1)
+        may_be_theirs = namespace == registry.ENGINES and not near
+        if not may_be_theirs and not any(map(shared_file.is_of_watcher, files_of(conf))):
             raise ValueError(text)
         default = plugin_options.DEFAULT_ENGINE
         yield f"{text}; {default} runs plans" if namespace == registry.ENGINES else text

@@ -209,6 +209,15 @@ def test_a_text_that_cannot_be_used_is_refused(
     assert "secret" not in mistake
 
 
+def test_plugins_of_watcher_from_a_third_party_are_told(read: Read) -> None:
+    others = (
+        "[watcher_planners.parallel]\nweights = nop: 0\n[watcher_workflow_engines.own]\na = 1\n"
+    )
+    (told,) = read.told(f"{others}[watcher_applier]\nworkflow_engine = own\n")
+    known = "no workflow engine 'own'; Known: actionplan, taskflow; taskflow runs plans"
+    assert told == f"6: [watcher_applier] workflow_engine: {known}"
+
+
 def test_an_engine_of_watcher_in_its_own_file_is_told(read: Read) -> None:
     (told,) = read.told("[watcher_applier]\nworkflow_engine = theirs\n[database]\nx = 1\n")
     assert "'theirs'" in told
