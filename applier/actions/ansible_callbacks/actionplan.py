@@ -40,8 +40,7 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._only: Any = None
-        self._is_begun = False
+        self._only, self._is_begun = None, False
         #: By host: the last task that failed, and why; the tasks that check mode does not look at.
         self._failed: dict[str, tuple[str, str]] = {}
         self._unchecked: dict[str, list[str]] = {}

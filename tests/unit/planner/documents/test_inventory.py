@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import environments
 import pytest
 
 from planner import make_plan
@@ -40,7 +41,13 @@ web:
 """
 
 
-def test_groups_are_roles_and_variables_are_labels_in_the_order_of_ansible(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["newest", pytest.param("oldest", marks=pytest.mark.long)])
+def test_groups_are_roles_and_variables_are_labels_in_the_order_of_ansible(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if version == "oldest":
+        oldest = environments.require_made(environments.ANSIBLE)
+        monkeypatch.setattr(inventory, "program", lambda name: str(oldest.program(name)))
     (tmp_path / "hosts.ini").write_text(INI)
     labels = {"env": "prod", "spare": "false"}
     nodes = inventory.read_inventory([tmp_path / "hosts.ini"])
