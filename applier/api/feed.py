@@ -211,15 +211,8 @@ class LivePages:
 
     def _made(self, uuid: str, kept: _Kept, number: int) -> Rendering:
         began, assembly, last = time.monotonic(), self._assembly, kept.rendering
-        plan = assembly.store.load_plan(uuid)
-        made = content.report(
-            assembly,
-            plan,
-            assembly.max_workers,
-            now=now(),
-            is_stored=True,
-            before=last.report if last else None,
-        )
+        before = last.report if last else None
+        made = content.stored(assembly, uuid, now=now(), before=before)
         parts = page.parts(made)
         hashes = {name: hashlib.sha256(html.encode()).digest() for name, html in parts.items()}
         hashes.pop("actions")
@@ -230,7 +223,7 @@ class LivePages:
             # Replaced, not changed: readers look into it without the lock.
             latest = list(kept.versions.items())[1 - MOST_VERSIONS :]
             kept.versions = {**dict(latest), version: hashes}
-        kept.rendering, kept.runs = Rendering(version, number, made, parts), plan.state in _RUNNING
+        kept.rendering, kept.runs = Rendering(version, number, made, parts), made.state in _RUNNING
         ended = time.monotonic()
         kept.again_at = ended + max(LEAST_S, TIMES * (ended - began))
         kept.quiet_until = max(kept.again_at, ended + (QUIET_S if kept.runs else SURE_S))

@@ -193,7 +193,7 @@ def keep(session: Session, path: str, uuid: str) -> str | None:
 
     try:
         plan = session.store.load_plan(uuid)
-        made = content.report(session, plan, session.max_workers, now=now(), is_stored=True)
+        made = content.stored(session, plan.uuid, now=now())
         session.store.refresh_plan(plan)
     except PlanNotFound:
         return None

@@ -226,14 +226,16 @@ class ReportPlan(Verb):
         name, session = parsed_args.plan, self.session
         is_stored = not arguments.is_file(name)
         if is_stored:
-            plan = arguments.stored_plan(session, name)
+            uuid = arguments.stored_plan(session, name).uuid
+            made = content.stored(session, uuid, now=now())
         else:
             document = arguments.opened(name)
             # Nothing runs, so a saved plan may come from a machine with other plugins.
             plan = creation.planned(
                 document, SetOptions(), session.conf, check_types=not document.is_plan
             )
-        made = content.report(session, plan, session.max_workers, now=now(), is_stored=is_stored)
+            workers = session.max_workers
+            made = content.report(session, plan, workers, now=now(), is_stored=False)
         text = page.render(made)
         self.write(text, parsed_args.out)
         return 0

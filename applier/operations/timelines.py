@@ -86,7 +86,7 @@ def timeline(
     )
 
 
-def drawn(plan: ActionPlan, found: Observed) -> Chart:
+def drawn(plan: ActionPlan, found: Observed, *, is_folded: bool = False) -> Chart:
     """Return the timeline of all actions of a plan, from their observed times."""
     return chart(
         plan,
@@ -95,6 +95,7 @@ def drawn(plan: ActionPlan, found: Observed) -> Chart:
         found.critical,
         expected_s=found.whole_s,
         taken=found.taken,
+        is_folded=is_folded,
     )
 
 

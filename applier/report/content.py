@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 from applier.assembly import Assembly
 from applier.contracts import MAX_WORKERS, HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
-from applier.operations import approving, claim, predictions, services, timelines
+from applier.operations import approving, claim, predictions, timelines
 from applier.operations import differences as comparing
 from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
 from applier.operations.predictions import ForecastParts
 from applier.operations.timelines import Observed
-from applier.report import heads, inputs, what_if
-from applier.report.action_rows import OUTPUT, SLIGHT_S, cut, rows, spare
+from applier.report import heads, inputs, what_if, work
+from applier.report.action_rows import OUTPUT, SLIGHT_S, rows, spare
 from applier.report.values import (
     CurvePoint,
     HistoryLine,
-    Left,
     ReportContent,
     ShownDifferences,
     Slow,
@@ -31,11 +30,12 @@ from applier.run.durations import Durations, by_type
 from applier.scheduling.forecast import Forecast
 from applier.store import PlanSummary
 from applier.timeline import svg as timeline_svg
-from applier.wording import count, duration, named, told_once
+from applier.timeline.chart import MANY
+from applier.wording import count, duration
 from planner.plan.model import JOIN, ActionPlan
-from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, PlanState
+from planner.plan.states import ENDED_PLAN
 from planner.render import svg as graph_svg
-from planner.render.look import LOOKS
+from planner.render.look import mark_of
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
@@ -46,6 +46,21 @@ SLOWEST = 5
 #: The width of the timeline in pixels, and the maximum number of characters of the graph: a larger
 #: one could not be read on a page.
 WIDTH, LARGEST = 980, 200_000
+
+
+def stored(
+    parts: Assembly, uuid: str, *, now: datetime, before: ReportContent | None = None
+) -> ReportContent:
+    """Return the report of a stored plan, in which everything is of one moment of the record.
+
+    Raises PlanNotFound. ``before`` is as for :func:`report`.
+    """
+
+    def read() -> ReportContent:
+        plan, workers = parts.store.load_plan(uuid), parts.max_workers
+        return report(parts, plan, workers, now=now, is_stored=True, before=before)
+
+    return parts.store.of_one_moment(read)
 
 
 def report(
@@ -74,20 +89,20 @@ def report(
     made = predictions.predicted(parts, fresh, durations, workers)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     curve = before.points if before else _curve(parts, fresh, durations, workers)
-    not_done = list(left(plan))
     return ReportContent(
         uuid=plan.uuid,
         title=plan.name or plan.planner,
         state=str(plan.state),
-        mark=_mark(plan),
+        mark=mark_of(str(plan.state)),
         summary=heads.summary(plan, found),
+        about=heads.about(plan, history),
+        work=work.work(parts, store, plan, found),
         is_open=plan.state not in ENDED_PLAN,
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
-        warnings=[*plan.warnings, *_unserved(store, plan)],
-        left=not_done[:MOST_LEFT],
-        more_left=max(0, len(not_done) - MOST_LEFT),
+        warnings=plan.warnings,
         next_steps=list(next_steps(plan)),
-        timeline=timeline_svg.render(timelines.drawn(plan, found), WIDTH, own_style=False),
+        timeline=_timeline(plan, found, is_folded=True),
+        lanes=_timeline(plan, found) if len(plan.actions) > MANY else "",
         graph=_graph(plan),
         rows=rows(plan, found, made.forecast, attempts),
         actions=sum(a.action_type != JOIN for a in plan.actions),
@@ -106,18 +121,18 @@ def report(
         durations=predictions.sentence(durations),
         input=before.input if before else inputs.actions_text(plan, parts.action_types),
         configuration=inputs.configuration_text(parts.conf, plan),
-        made=f"{now.astimezone():%Y-%m-%d %H:%M:%S %z}",
+        made=f"{now.astimezone():%Y-%m-%d %H:%M %z}",
     )
+
+
+def _timeline(plan: ActionPlan, found: Observed, *, is_folded: bool = False) -> str:
+    chart = timelines.drawn(plan, found, is_folded=is_folded)
+    return timeline_svg.render(chart, WIDTH, own_style=False)
 
 
 def _graph(plan: ActionPlan) -> str:
     drawn = graph_svg.render(plan, lambda action: action.action_type != JOIN, own_style=False)
     return drawn if len(drawn) <= LARGEST else ""
-
-
-def _unserved(store: object, plan: ActionPlan) -> list[str]:
-    """Return the warning about queues without workers in which actions wait, if there are any."""
-    return [text] if (text := services.waits_in_vain(store, plan)) else []
 
 
 def _curve(
@@ -137,10 +152,6 @@ def _planned_s(parts: Assembly, fresh: ActionPlan, began: datetime | None) -> di
     known = predictions.past_durations(parts, began)
     seconds = known.of(fresh).seconds
     return {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
-
-
-def _mark(plan: ActionPlan) -> str:
-    return LOOKS[str(plan.state)].mark if str(plan.state) in LOOKS else ""
 
 
 def _slack(made: Forecast) -> str:
@@ -182,36 +193,9 @@ def _types(plan: ActionPlan, planned_s: Mapping[str, float]) -> Iterator[TypeTim
         yield TypeTimes(name, sums.actions, duration(sums.planned_s), duration(sums.taken_s), error)
 
 
-#: The maximum numbers of listed unfinished actions and history entries, and of plans of the same
-#: name among which the one saved before is searched.
-MOST_LEFT, MOST_ENTRIES, MOST_PLANS = 40, 500, 200
-_RUNNING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
-_WORST_FIRST = (
-    ActionState.FAILED,
-    ActionState.REVERT_FAILED,
-    ActionState.UNKNOWN,
-    ActionState.ONGOING,
-    ActionState.CANCELLED,
-    ActionState.FAILED_DEPENDENCIES,
-    ActionState.REVERTED,
-    ActionState.PENDING,
-)
-
-
-def left(plan: ActionPlan) -> Iterator[Left]:
-    """Yield the actions that have not ended well, worst states first; none before the plan begins.
-
-    Actions that are PENDING or ONGOING are left out while the plan is queued or runs. What holds
-    for several actions is told once.
-    """
-    actions = [a for a in plan.actions if a.action_type != JOIN]
-    if all(action.state is ActionState.PENDING for action in actions):
-        return
-    going_on = OPEN if plan.state in _RUNNING else frozenset()
-    not_done = [a for a in actions if a.state not in WELL | going_on]
-    not_done.sort(key=lambda a: _WORST_FIRST.index(a.state))
-    for same in told_once(not_done):
-        yield Left(named(same), str(same[0].state), cut(same[0].status_message or ""))
+#: The maximum numbers of listed history entries, and of plans of the same name among which the one
+#: saved before is searched.
+MOST_ENTRIES, MOST_PLANS = 500, 200
 
 
 def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLine]:

@@ -17,7 +17,7 @@ from applier.operations.claim import RUNNING
 from applier.operations.timelines import Observed
 from applier.report.action_rows import names_of_resources
 from applier.report.values import Fact
-from applier.run.plan_cloud import cloud_of
+from applier.run.plan_cloud import cloud_of, shown_name
 from applier.wording import (
     count,
     duration,
@@ -85,6 +85,14 @@ def _took(plan: ActionPlan, found: Observed) -> str:
     if plan.state in RUNNING:
         return f"{found.taken}, expected to end after {duration(end_s)}"
     return found.taken
+
+
+def about(plan: ActionPlan, history: Sequence[HistoryEntry]) -> str:
+    """Return the line below the name of a plan: its cloud, its planner, who made it, and when."""
+    made = next((entry for entry in history if entry.verb == "create"), None)
+    at = f"made {plan.created_at.astimezone():%Y-%m-%d %H:%M}" if plan.created_at else ""
+    by = f" by {made.who}" if made else ""
+    return " · ".join(filter(None, (f"cloud {shown_name(plan)}", plan.planner, f"{at}{by}")))
 
 
 def facts(

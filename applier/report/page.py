@@ -22,11 +22,17 @@ from planner.render.look import style_of_pages
 from planner.safe_text import visible
 
 _PACKAGE = "applier.report"
-#: The ids of the parts of a report below the head, in their order; each has a template.
-PARTS = (
-    *("left", "warnings", "facts", "timeline", "graph", "actions", "what-if", "times"),
-    *("differences", "history", "input"),
-)
+#: The ids of the parts of a page, in their order; each has a template. Those of FOLDED are folded.
+WORK = ("needs", "running", "left", "warnings")
+PICTURES = ("timeline", "actions", "graph")
+FOLDED = {
+    "history": "History",
+    "times": "Times",
+    "what-if": "What if",
+    "differences": "Differences",
+    "facts": "Facts",
+    "input": "Input and configuration",
+}
 
 
 @cache
@@ -83,8 +89,10 @@ def _sorted_by(seconds: float | None) -> Markup:
 
 @cache
 def style() -> str:
-    """Return the style sheet of reports, with that of their pictures."""
-    return style_of_pages() + _read("report.css")
+    """Return the style sheet of pages: Pico, that of the pictures, and our own."""
+    # As an escape, the character is not made visible where a report is written to a terminal.
+    pico = _read("pico.css").replace("\N{ZERO WIDTH SPACE}", r"\200b")
+    return pico + style_of_pages() + _read("report.css")
 
 
 @cache
@@ -102,7 +110,7 @@ def policy() -> str:
     style_hash, script_hash = (_hash(text) for text in (style(), script()))
     return (
         f"default-src 'none'; style-src '{style_hash}'; script-src '{script_hash}'; "
-        "base-uri 'none'; form-action 'none'"
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -112,12 +120,12 @@ def _hash(text: str) -> str:
 
 def render(report: ReportContent) -> str:
     """Return a report as HTML; hidden characters are made visible."""
-    template = environment().get_template("report.html")
-    return visible(
-        template.render(
-            report=report,
-            names=PARTS,
-            live=False,
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            **_layout(report, parts(report, live=False)),
+            made=report.made,
             policy=policy(),
             style=_element(style()),
             script=_element(script()),
@@ -125,15 +133,28 @@ def render(report: ReportContent) -> str:
     )
 
 
-def parts(report: ReportContent) -> dict[str, str]:
-    """Return the HTML of each part of a live page, and of each row of its table, by element id."""
+def _layout(report: ReportContent, found: Mapping[str, str]) -> dict[str, Any]:
+    names = {"work": WORK, "pictures": PICTURES, "folded": FOLDED}
+    return {"parts": found, "title": visible(title(report)), "uuid": report.uuid, **names}
+
+
+def parts(report: ReportContent, *, live: bool = True) -> dict[str, str]:
+    """Return the HTML of each part of a page, and of each row of its table, by element id.
+
+    Only those of a ``live`` page have buttons.
+    """
     made = environment()
+    tr = made.get_template("row.html").module.tr  # type: ignore[attr-defined]
+    rows = {f"r{one.number}": visible(str(tr(one, live))).strip() for one in report.rows}
+    given = {"report": report, "live": live, "rows": rows.values()}
+    names = ("top", *(["steer"] if live else []), *WORK, *PICTURES, *FOLDED)
     found = {
-        name: visible(made.get_template(f"parts/{name}.html").render(report=report, live=True))
-        for name in ("top", *PARTS)
+        name: visible(
+            made.get_template(f"parts/{name}.html").render(**given, title=FOLDED.get(name))
+        )
+        for name in names
     }
-    row = made.get_template("row.html").module.tr  # type: ignore[attr-defined]
-    return found | {f"r{one.number}": visible(str(row(one, True))).strip() for one in report.rows}
+    return found | rows
 
 
 def live(report: ReportContent, found: Mapping[str, str], **given: Any) -> str:
@@ -141,14 +162,7 @@ def live(report: ReportContent, found: Mapping[str, str], **given: Any) -> str:
 
     ``found`` are the :func:`parts` of the report, ``given`` further values for the template.
     """
-    template = environment().get_template("live.html")
-    return template.render(
-        parts=found,
-        names=PARTS,
-        uuid=report.uuid,
-        title=visible(title(report)),
-        **given,
-    )
+    return environment().get_template("live.html").render(**_layout(report, found), **given)
 
 
 def title(report: ReportContent) -> str:
@@ -156,10 +170,9 @@ def title(report: ReportContent) -> str:
     return f"{report.title}: {report.state}"
 
 
-def plans(found: Sequence[Listed]) -> str:
-    """Return the page that lists plans."""
-    template = environment().get_template("plans.html")
-    return visible(template.render(plans=found))
+def plans(found: Sequence[Listed], **given: Any) -> str:
+    """Return the page that lists plans; ``given`` are further values for the template."""
+    return visible(environment().get_template("plans.html").render(plans=found, **given))
 
 
 def static(name: str) -> str:

@@ -106,8 +106,9 @@ class CurvePoint(NamedTuple):
 
 
 class Left(NamedTuple):
-    """An action that is not done: its name, its state and why."""
+    """An action that is not done: its number, its name, its state and why."""
 
+    number: int
     name: str
     state: str
     why: str
@@ -120,26 +121,91 @@ class ShownDifferences(NamedTuple):
     lines: Sequence[str]
 
 
+class ProgressBar(NamedTuple):
+    """How many actions are in each state: state, how many are to the left of it, and how many."""
+
+    total: int
+    parts: Sequence[tuple[str, int, int]]
+    words: str
+
+
+class Running(NamedTuple):
+    """An action that runs: for how long, and how long it is expected to run on."""
+
+    number: int
+    name: str
+    since: str
+    left: str
+
+
+class Button(NamedTuple):
+    """A button that sends a request: ``verb`` is the end of its path, ``rule`` who may press it.
+
+    ``kind`` is how it looks: primary, danger, or neither. ``why`` says whether a reason is asked
+    for: it must be given, may be given, or none. ``state`` is part of a request to settle.
+    """
+
+    verb: str
+    label: str
+    rule: str
+    kind: str = ""
+    why: str = "may"
+    state: str = ""
+
+
+class Need(NamedTuple):
+    """What waits for a person; ``buttons`` are about the action with the uuid, if there is one."""
+
+    text: str
+    uuid: str = ""
+    buttons: Sequence[Button] = ()
+
+
+class Work(NamedTuple):
+    """What comes first on the page of a plan: how far it is, what runs, what is left, who must act.
+
+    ``running`` and ``left`` are the first ones, without ``more_running`` and ``more_left`` further.
+    """
+
+    progress: ProgressBar
+    buttons: Sequence[Button]
+    needs: Sequence[Need]
+    running: Sequence[Running]
+    more_running: int
+    left: Sequence[Left]
+    more_left: int
+
+
 class Listed(NamedTuple):
-    """A plan in the list of plans: ``ended`` of ``total`` actions have ended, ``bad`` not well."""
+    """A plan in the list of plans. ``needs`` is what it waits for, if that is a person."""
 
     uuid: str
     name: str
     state: str
     mark: str
-    total: int
-    ended: int
-    bad: int
+    progress: ProgressBar
+    needs: str
+    planner: str
     made: str
+    took: str
     creator: str
+
+
+class StateLink(NamedTuple):
+    """A link of the list of plans to those in a state; ``word`` is the class of its badge."""
+
+    word: str
+    label: str
+    query: str
+    is_chosen: bool
 
 
 class ReportContent(NamedTuple):
     """All that a report shows. ``timeline``, ``graph`` and ``curve`` are elements of SVG.
 
+    ``timeline`` is folded if there are many actions; ``lanes`` is then the whole one, else empty.
     ``graph`` is empty if the picture would be too large. ``rows`` has the first of the ``actions``
-    actions, ``left`` the first unfinished ones, without ``more_left`` further ones.
-    ``differences`` is None if there is no earlier plan of the same name.
+    actions. ``differences`` is None if there is no earlier plan of the same name.
     """
 
     uuid: str
@@ -147,13 +213,14 @@ class ReportContent(NamedTuple):
     state: str
     mark: str
     summary: str
+    about: str
+    work: Work
     is_open: bool
     facts: Sequence[Fact]
     warnings: Sequence[str]
-    left: Sequence[Left]
-    more_left: int
     next_steps: Sequence[str]
     timeline: str
+    lanes: str
     graph: str
     rows: Sequence[Row]
     actions: int

@@ -18,7 +18,7 @@ from applier.storage.state_changes import note
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
 from planner.errors import short
-from planner.plan.states import PlanState
+from planner.plan.states import ActionState, PlanState
 
 #: Delete all rows of a plan but those of its events, which are deleted when they are old. Rows that
 #: refer to others come first.
@@ -68,7 +68,9 @@ def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
         return False
     if "search" in wanted and wanted["search"].lower() not in (plan.name or "").lower():
         return False
-    texts = (name for name in wanted if name not in (*TIMES, "search"))
+    if "needs_you" in wanted and not (plan.approvals or plan.state is PlanState.PAUSED):
+        return ActionState.UNKNOWN in plan.actions
+    texts = (name for name in wanted if name not in (*TIMES, "search", "needs_you"))
     return all(getattr(plan, name) == wanted[name] for name in texts)
 
 

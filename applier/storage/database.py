@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TypeVar
 
@@ -71,6 +71,8 @@ class Database:
         self._unwritable: Unwritable | None = None
         self._file: SameFile | None = None
         self._opening = threading.Lock()
+        #: The transaction of a snapshot in which a thread reads.
+        self._here = threading.local()
         #: A file has one writer at a time. The threads of this process wait for it by this lock.
         self._one_writer = threading.Lock() if self._is_file else None
         self._closed = threading.Event()
@@ -134,11 +136,28 @@ class Database:
 
         Raises StoreError for a SQLite file that was removed or replaced.
         """
+        if (transaction := getattr(self._here, "transaction", None)) is not None:
+            return nullcontext(transaction)
         if self._unwritable is not None and (unwritable := self._try_again()):
             return unwritable.read()
         if self._file:
             self._file.require()
         return self._transactions.read()
+
+    def of_one_moment(self, what: Callable[[], T]) -> T:
+        """Return the result of a call in which everything that this thread reads is one snapshot.
+
+        It is repeated as a whole, like a transaction.
+        """
+
+        def read() -> T:
+            with self.read() as self._here.transaction:
+                try:
+                    return what()
+                finally:
+                    self._here.transaction = None
+
+        return self.tried(read)
 
     def head(self, uuid: str) -> Row:
         """Read the row of a plan; raises PlanNotFound."""
@@ -157,6 +176,8 @@ class Database:
             try:
                 return what()
             except Exception as error:
+                if getattr(self._here, "transaction", None) is not None:
+                    raise
                 with translate_errors(self._url):
                     if not isinstance(error, Deadlock | ConnectionLost | DatabaseLocked):
                         raise

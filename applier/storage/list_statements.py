@@ -2,9 +2,9 @@
 """The statements that list plans, the newest first, and count them.
 
 Each is made when it is first needed, one for each set of filters. The values of a request are
-parameters, never parts of a statement. Every filter but ``search``, which reads the names, has an
-index whose rows are in the order of the list. So a list of 25 plans costs the same in a record of
-any size, wherever it begins.
+parameters, never parts of a statement. Every filter but ``search`` and ``needs_you`` has an index
+whose rows are in the order of the list. So a list of 25 plans costs the same in a record of any
+size, wherever it begins.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from applier.store import TIMES
 
 #: The number and the time of creation of the plan that a list begins after.
 _MARK = "(SELECT {} FROM actionplan_plan WHERE uuid = :after)"
+
+#: Guards are stored as JSON without what is not demanded.
+_NEEDS_YOU = """(state = 'PAUSED' OR (state = 'RECOMMENDED' AND guards LIKE '%"approvals"%')
+    OR (state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
+        SELECT s.uuid FROM actionplan_action_state AS s
+        WHERE s.plan = actionplan_plan.uuid AND s.state = 'UNKNOWN')))"""
 
 
 def _wanted(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
@@ -29,6 +35,8 @@ def _wanted(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
             conditions.append("created_at >= :since")
         elif name == "until":
             conditions.append("created_at < :until")
+        elif name == "needs_you":
+            conditions.append(_NEEDS_YOU)
         elif name == "search":
             conditions.append("lower(name) LIKE :search ESCAPE '/'")
         else:

@@ -343,6 +343,8 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
         digest=head["digest"],
         creator=head["creator"],
         start_at=head["start_at"],
+        began_at=head["claimed_at"],
+        approvals=guards.of(_decode(head["guards"])).approvals if head["guards"] else 0,
     )
 
 

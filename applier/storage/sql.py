@@ -8,6 +8,7 @@ Most methods are in :class:`applier.storage.plans.Plans`, :class:`applier.storag
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 from uuid import uuid4
 
 from applier.contracts import HistoryEntry
@@ -29,6 +30,8 @@ from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
 from applier.store.entries import NO_PLAN
 from applier.store.plans import OverviewOf
+
+T = TypeVar("T")
 
 
 class SqlStore(
@@ -87,6 +90,10 @@ class SqlStore(
     def close(self) -> None:
         """Close the connections; the store must not be used afterwards."""
         self._database.close()
+
+    def of_one_moment(self, what: Callable[[], T]) -> T:
+        """Return the result of a call that reads the store; all that it reads is of one moment."""
+        return self._database.of_one_moment(what)
 
     def report_service(self, service: Service) -> None:
         """Register a service, or record a heartbeat of it."""

@@ -16,9 +16,10 @@ class PlanSummary(NamedTuple):
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
     Joins are not counted, because they do nothing. ``cloud`` is None for a plan that
-    names none, ``creator`` (who made it) for one without a history of its creation. ``damage`` is
-    the reason if the rows of the plan cannot be read. Only then ``state``, ``digest`` and other
-    fields may be missing.
+    names none, ``creator`` (who made it) for one without a history of its creation. ``began_at``
+    is when its last run began. ``approvals`` is how many approvals the plan demands by itself.
+    ``damage`` is the reason if the rows of the plan cannot be read. Only then ``state``, ``digest``
+    and other fields may be missing.
     """
 
     uuid: str
@@ -32,6 +33,8 @@ class PlanSummary(NamedTuple):
     digest: str | None = None
     creator: str | None = None
     start_at: datetime | None = None
+    began_at: datetime | None = None
+    approvals: int = 0
     damage: str | None = None
 
 
@@ -39,7 +42,8 @@ class PlanFilters(TypedDict, total=False):
     """Which plans are listed: those that pass all filters that are not None.
 
     Texts are compared exactly, except for ``search``: a part of the name, in capitals or not.
-    ``since`` and ``until`` are about ``created_at``; ``until`` itself is left out.
+    ``since`` and ``until`` are about ``created_at``; ``until`` itself is left out. ``needs_you``
+    lists plans that wait for a person: paused, in doubt, or to be approved by their own guards.
     """
 
     state: PlanState | None
@@ -49,6 +53,7 @@ class PlanFilters(TypedDict, total=False):
     creator: str | None
     since: datetime | None
     until: datetime | None
+    needs_you: bool | None
 
 
 #: The filters by the time at which a plan was made. With one of them, a list is sorted by it.

@@ -46,13 +46,14 @@ def chart(
     keep: Callable[[Action], bool] | None = None,
     kind: LaneKind | None = None,
     workers: Mapping[str, str] = MappingProxyType({}),
+    is_folded: bool = False,
 ) -> Chart:
     """Return the timeline of the actions of a plan, or of those that ``keep`` accepts.
 
     ``critical`` are the uuids of the critical path, ``expected_s`` is the expected makespan of the
     whole plan, ``taken`` the sentence about how long it ran. ``kind`` is what each lane is; None
     means that it is chosen by the plan. ``workers`` maps uuids of actions to workers, for lanes of
-    workers.
+    workers. If it ``is_folded`` and has many actions, a lane has one bar for each state.
     """
     drawn = [a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))]
     span_s = found.span_s or 1.0
@@ -63,7 +64,13 @@ def chart(
         bar = replace(bar, is_critical=action.uuid in critical)
         content[lane_of[action.uuid]].append(bar)
     least_s = span_s * LEAST
-    if len(drawn) > MANY:
+    if len(drawn) > MANY and is_folded:
+        firsts = laning.alike(plan, content, span_s)
+        merged = _merged(content, firsts)
+        shown = {
+            lane: in_rows(_folded(bars, span_s), least_s) or [] for lane, bars in merged.items()
+        }
+    elif len(drawn) > MANY:
         firsts = laning.alike(plan, content, span_s / 50)
         shown = _of_many(plan, content, firsts, span_s)
     else:
@@ -114,9 +121,7 @@ def _of_many(
     plan: ActionPlan, content: Mapping[str, Sequence[Bar]], firsts: Mapping[str, str], span_s: float
 ) -> dict[str, list[list[Bar]]]:
     """Return the rows of each shown lane; ``firsts`` maps each lane to the one that shows it."""
-    merged: defaultdict[str, list[Bar]] = defaultdict(list)
-    for lane, bars in content.items():
-        merged[firsts[lane]] += bars
+    merged = _merged(content, firsts)
     share = 1 / len(merged)
     most_rows, most_bars = (
         max(few, int(many * share)) for few, many in ((FEW_ROWS, MOST_ROWS), (FEW_BARS, MOST_BARS))
@@ -124,6 +129,21 @@ def _of_many(
     return {
         lane: _few_rows(plan, bars, span_s, most_rows, most_bars) for lane, bars in merged.items()
     }
+
+
+def _merged(
+    content: Mapping[str, Sequence[Bar]], firsts: Mapping[str, str]
+) -> dict[str, list[Bar]]:
+    merged: defaultdict[str, list[Bar]] = defaultdict(list)
+    for lane, bars in content.items():
+        merged[firsts[lane]] += bars
+    return merged
+
+
+def _folded(bars: Iterable[Bar], span_s: float) -> list[Bar]:
+    """Merge all bars of the same state into one."""
+    same = [replace(bar, is_critical=False, planned=None, waits=()) for bar in bars]
+    return together(same, lambda _: None, 2 * span_s)
 
 
 def _few_rows(

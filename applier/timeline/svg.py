@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from applier.timeline.axis import Tick, ticks
 from applier.timeline.bar_texts import Place, cut, labels, shown, title
 from applier.timeline.values import Bar, Chart, Reason, TimeSpan
 from applier.wording import count, duration
-from planner.render.look import LOOKS, OUTLINED
+from planner.render.look import LOOKS, OUTLINED, numbered, types
 from planner.render.shapes import (
     SMALL,
     document,
@@ -122,13 +122,13 @@ def _now(chart: Chart, scale: Scale, top: float, bottom: float) -> Iterator[str]
 
 
 def _lanes(chart: Chart, scale: Scale, tops: Sequence[float]) -> Iterator[str]:
-    high = _row_height(chart)
+    high, numbers = _row_height(chart), numbered(chart.plan)
     for lane, top in zip(chart.lanes, tops, strict=False):
         name = shown(lane.title)
         title = _lane_name(name, (scale.left - _MARGIN - 6) / _BOLD)
         parts = [text("lane-name", _MARGIN, top + high / 2, title, aria_hidden="true")]
         for n, bars in enumerate(lane.rows):
-            parts += _row(chart, bars, scale, top + SPACE / 2 + n * high)
+            parts += _row(chart, bars, scale, top + SPACE / 2 + n * high, numbers)
         yield group("lane", name, "\n".join(parts))
 
 
@@ -148,23 +148,31 @@ def _row_height(chart: Chart) -> float:
     return BAR + SPACE + (PLANNED + 2 if chart.began else 0)
 
 
-def _row(chart: Chart, bars: Sequence[Bar], scale: Scale, top: float) -> Iterator[str]:
+def _row(
+    chart: Chart, bars: Sequence[Bar], scale: Scale, top: float, numbers: Mapping[str, int]
+) -> Iterator[str]:
     """Yield the elements of a row: each bar with its waits, and then the names of the bars."""
     at = top + (PLANNED + 2 if chart.began else 0)
-    before, places = scale.left, []
+    before, places, of_types = scale.left, list[Place](), types(chart.plan)
     for bar in bars:
         parts = [*_waits(bar, scale, before, at), *_planned(bar, scale, top)]
         parts += _bar(chart, bar, scale, at)
-        kind = f"bar {bar.state}{' critical' if bar.is_critical else ''}"
-        yield titled(kind, title(chart, bar), "".join(parts))
+        look = of_types.get(bar.actions[0].action_type, bar.state)
+        kind = f"bar {look}{' critical' if bar.is_critical else ''}"
+        number = numbers[bar.actions[0].uuid]
+        yield titled(kind, title(chart, bar), "".join(parts), data_r=number)
         before = scale.end(bar)
         name = shown(bar.name) + (f" x {len(bar.actions)}" if len(bar.actions) > 1 else "")
         left, inner, mark = scale(bar.first_s), scale(bar.start_s), LOOKS[bar.state].mark
         places.append(Place(left, inner, before, name, mark, bar.state in _FAILED))
-    names = (
-        text("label inside" if one.is_inside else "label", one.x, at + BAR / 2, one.text)
-        for one in labels(places, scale.left, scale.right)
-    )
+    names: list[str] = []
+    for one in labels(places, scale.left, scale.right):
+        if not one.is_inside:
+            # A name is never on the pattern of a wait.
+            wide = width_of(one.text, SMALL)
+            names.append(rectangle("halo", one.x - 2, at + 2, wide + 4, BAR - 4))
+        kind = "label inside" if one.is_inside else "label"
+        names.append(text(kind, one.x, at + BAR / 2, one.text))
     yield element("g", "\n".join(names), aria_hidden="true")
 
 
@@ -234,13 +242,14 @@ def _entries(chart: Chart) -> Iterator[tuple[str, str]]:
     if chart.began is not None:
         yield "", chart.taken
         yield "", f"{chart.began:%Y-%m-%d}, local time (UTC{chart.began:%z})"
-    numbers: Counter[str] = Counter()
+    numbers, of_types = Counter[str](), types(chart.plan)
     for bar in bars:
-        numbers[bar.state] += len(bar.actions)
+        numbers[of_types.get(bar.actions[0].action_type, bar.state)] += len(bar.actions)
+    names = {word: name for name, word in of_types.items()}
     for word in LOOKS:
         cross = element("path", kind="cross", d="M0 0L24 15M0 15L24 0") if word in _FAILED else ""
         if numbers[word]:
-            yield swatch("bar", word, cross), f"{word} ({numbers[word]})"
+            yield swatch("bar", word, cross), f"{names.get(word, word)} ({numbers[word]})"
     yield from _signs(chart, bars)
 
 

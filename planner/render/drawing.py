@@ -11,7 +11,7 @@ from planner.plan.model import JOIN, Action, ActionPlan
 from planner.render import swimlanes
 from planner.render.drawn_graph import DrawnGraph, Line, plan_to_graph
 from planner.render.equivalence import chains, depths, equivalent, members, merged, siblings
-from planner.render.look import Look, looks
+from planner.render.look import Look, looks, of_state
 
 #: In plans with more actions than this, equivalent actions share a box.
 MANY = 40
@@ -136,7 +136,7 @@ def _with_merged_boxes(
     types = {n: (b.lane, b.look, b.times, b.actions[0].action_type) for n, b in boxes.items()}
     beside = siblings(types, lines)
     boxes, lines = _merged_boxes(boxes, beside, serial=False), merged(lines, beside)
-    single = {n: (b.lane, b.look, b.times) for n, b in boxes.items() if len(b.names) == 1}
+    single = {n: (b.lane, of_state(b.look), b.times) for n, b in boxes.items() if len(b.names) == 1}
     after = chains(single, lines)
     return _merged_boxes(boxes, after, serial=True), merged(lines, after)
 
@@ -148,6 +148,8 @@ def _merged_boxes(
     for first, names in members({n: firsts.get(n, n) for n in boxes}).items():
         parts, box = [boxes[name] for name in names], boxes[first]
         if len(parts) > 1:
+            if len({part.look for part in parts}) > 1:
+                box = box._replace(look=of_state(box.look))
             box = box._replace(
                 actions=tuple(action for part in parts for action in part.actions),
                 names=tuple(name for part in parts for name in part.names),

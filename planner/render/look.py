@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from string import Template
 from typing import NamedTuple
 
-from planner.plan.model import ANCHOR, Action, ActionPlan
+from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, WELL, ActionState
 
 
@@ -37,8 +37,23 @@ LOOKS: Mapping[str, Look] = {
         Look("UNKNOWN", "#ffc9ec", "#74285a", "?"),
         Look("REVERTED", "#e6dccb", "#58492f", "↩"),
         Look("REVERT_FAILED", "#ffb3ae", "#7d2622", "↯"),
+        # Types of actions, before a run.
+        Look("TYPE_1", "#dbe9fb", "#1d3a5c", ""),
+        Look("TYPE_2", "#fbe3cf", "#5a3a1c", ""),
+        Look("TYPE_3", "#e0f1d9", "#2b4a24", ""),
+        Look("TYPE_4", "#f2dcee", "#532a4b", ""),
+        Look("TYPE_5", "#fdf3c4", "#514717", ""),
+        Look("TYPE_6", "#d6f0ee", "#1b4a47", ""),
     )
 }
+#: How many types of actions have a colour of their own.
+_TYPES = sum(word.startswith("TYPE_") for word in LOOKS)
+
+
+def mark_of(state: str) -> str:
+    """Return the mark of a state; empty if it has none."""
+    return LOOKS[state].mark if state in LOOKS else ""
+
 
 #: The meaning of each word in LOOKS that is not a state.
 MEANINGS = {
@@ -61,10 +76,13 @@ _COLOURS: Mapping[str, tuple[str, str]] = {
     "hatch": ("#77828d", "#8994a0"),
     "event": ("#7a3db8", "#c79bf0"),
     "bad": ("#b00000", "#ff9d96"),
+    "done": ("#2c8a3f", "#56b869"),
+    "blocked": ("#b36200", "#e0a050"),
+    "press": ("#1f5fa8", "#2a6bb8"),
 }
 #: Each rule holds only inside a picture.
 _SHEET = """
-.drawn text { font: 12px sans-serif; fill: $text; dominant-baseline: central; }
+.drawn text { font: 12px system-ui, sans-serif; fill: $text; dominant-baseline: central; }
 .drawn .plan-name { font-size: 17px; font-weight: bold; }
 .drawn .lane-name, .drawn .mark { font-weight: bold; }
 .drawn .tick, .drawn .note, .drawn .about { font-size: 11px; fill: $quiet; }
@@ -95,7 +113,7 @@ _SHEET = """
 .drawn .head { fill: $arrow; stroke: none; }
 .drawn .head.order { fill: $faint; }
 .drawn .head.trigger { fill: $event; }
-.drawn .halo { fill: $page; fill-opacity: 0.85; stroke: none; }
+.drawn .halo { fill: $page; fill-opacity: 0.9; stroke: none; }
 .drawn .curve { fill: none; stroke: $focus; stroke-width: 2; }
 .drawn .spot { fill: $page; stroke: $focus; stroke-width: 2; }
 .drawn .spot.here { fill: $focus; }
@@ -146,15 +164,45 @@ def _colours(dark: bool) -> dict[str, str]:
     return {name: pair[dark] for name, pair in _COLOURS.items()} | states
 
 
+def types(plan: ActionPlan) -> dict[str, str]:
+    """Map types of actions to words in LOOKS: those of a plan of several, of which nothing has run.
+
+    Types beyond the first ones have no colour.
+    """
+    if any(action.state is not ActionState.PENDING for action in plan.actions):
+        return {}
+    names = dict.fromkeys(a.action_type for a in plan.actions)
+    known = [name for name in names if name not in (JOIN, ANCHOR)]
+    return {name: f"TYPE_{i}" for i, name in enumerate(known[:_TYPES], 1)} if known[1:] else {}
+
+
+def of_state(look: Look) -> Look:
+    """Return a look without the colour of a type, which only actions have that have not run."""
+    return LOOKS["PENDING"] if look.word.startswith("TYPE_") else look
+
+
+def numbered(plan: ActionPlan) -> dict[str, int]:
+    """Map uuids to the numbers of actions in lists of them, from 1, without joins.
+
+    They stand in pictures as ``data-r``, by which a page finds the action that is clicked.
+    """
+    return {
+        action.uuid: number
+        for number, action in enumerate((a for a in plan.actions if a.action_type != JOIN), 1)
+    }
+
+
 def looks(plan: ActionPlan) -> dict[str, Look]:
     """Map uuids to the look of each action.
 
-    In a plan that has started, a PENDING action that waits only for a worker or a limit is shown as
-    READY. A PENDING anchor has a look of its own.
+    Before a run, it is that of its type. In a plan that has started, a PENDING action that waits
+    only for a worker or a limit is shown as READY. A PENDING anchor has a look of its own.
     """
     states = {action.uuid: action.state for action in plan.actions}
-    begun = any(state is not ActionState.PENDING for state in states.values())
-    return {a.uuid: LOOKS[_word(a, states, begun)] for a in plan.actions}
+    begun, of_types = any(s is not ActionState.PENDING for s in states.values()), types(plan)
+    return {
+        a.uuid: LOOKS[of_types.get(a.action_type) or _word(a, states, begun)] for a in plan.actions
+    }
 
 
 def _word(action: Action, states: Mapping[str, ActionState], begun: bool) -> str:

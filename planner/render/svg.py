@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from planner.plan.model import Action, ActionPlan
@@ -12,7 +12,7 @@ from planner.render.drawing import KINDS, Box, Drawing, about, draw, notes, prin
 from planner.render.drawn_graph import DrawnGraph
 from planner.render.equivalence import Depth, depths
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
-from planner.render.look import LOOKS, MEANINGS
+from planner.render.look import LOOKS, MEANINGS, numbered
 from planner.render.shapes import (
     LETTER,
     SMALL,
@@ -49,13 +49,14 @@ def render(
     found = layout(drawing, _depths(drawing), _sizes(drawing))
     title = printable(f"{plan.name or plan.planner}: {plan.state}")
     above, top, wide = head(title, _legend(drawing), MARGIN, max(found.size[0], 620.0))
+    numbers = numbered(plan)
     lines = [*(_path(path, found.down) for path in found.paths)]
     points = (found.middles[point] for point in drawing.points)
     lines += [element("circle", kind="point", cx=at.x, cy=at.y, r=4) for at in points]
     inside = [
         *_lanes(drawing, found),
         element("g", "\n".join(lines), aria_hidden="true") if lines else "",
-        *(_box(name, box, found.middles[name]) for name, box in drawing.boxes.items()),
+        *(_box(name, box, found.middles[name], numbers) for name, box in drawing.boxes.items()),
         *(_label(said, middle) for said, middle in found.labels),
     ]
     return document(
@@ -73,11 +74,14 @@ def render(
 
 def _legend(drawing: Drawing) -> Iterator[tuple[str, str]]:
     counts: Counter[str] = Counter()
+    meanings = dict(MEANINGS)
     for box in drawing.boxes.values():
         counts[box.look.word] += len(box.actions)
+        if box.look.word.startswith("TYPE_"):
+            meanings[box.look.word] = box.actions[0].action_type
     for word in LOOKS:
         if counts[word]:
-            yield swatch("sample", word), f"{MEANINGS.get(word, word)} ({counts[word]})"
+            yield swatch("sample", word), f"{meanings.get(word, word)} ({counts[word]})"
     kinds = {line.kind for line in drawing.lines}
     for kind, meaning in KINDS.items():
         if kind in kinds:
@@ -129,7 +133,7 @@ def _lanes(drawing: Drawing, found: Layout) -> Iterator[str]:
         yield group("lane", title, strip + name)
 
 
-def _box(name: str, box: Box, middle: Point) -> str:
+def _box(name: str, box: Box, middle: Point, numbers: Mapping[str, int]) -> str:
     width, height = _box_size(box)
     left, top = middle.x - width / 2, middle.y - height / 2
     parts = []
@@ -145,7 +149,13 @@ def _box(name: str, box: Box, middle: Point) -> str:
         kinds = ["row"] * listed + ["about"] * (i >= len(box.rows()))
         y = middle.y + (i - (len(texts) - 1) / 2) * LINE
         parts.append(text(" ".join(kinds) or "name", x, y, said))
-    return titled(f"box {box.look.word}", tooltip(box), "".join(parts), id=name)
+    return titled(
+        f"box {box.look.word}",
+        tooltip(box),
+        "".join(parts),
+        id=name,
+        data_r=numbers[box.actions[0].uuid],
+    )
 
 
 def _path(path: Path, down: bool) -> str:

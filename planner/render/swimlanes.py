@@ -9,21 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from planner.plan.model import Action, ActionPlan
 
 _NODE = "node:"
+#: The name of the tolerance of the nodes that are in no group.
+NO_GROUP = "no group"
 
 
 def lane_of(planner: str, action: Action) -> str | None:
     """Return the lane of an action by the naming rules of its planner; None if it has none.
 
     In a rolling update, the lane is the group; in an events plan, the resource. In other plans it
-    is the node that the action holds if there is exactly one, else the part of its name before the
-    slash (anchors are ``sync/TASK``).
+    is the node that the action holds, of two (a move) the first, else the part of its name before
+    the slash (anchors are ``sync/TASK``).
     """
     name = action.name or ""
     if planner == "events":
         return name.partition("#")[0].rpartition(".")[0] or None
     nodes = nodes_of(action)
     if planner != "rolling_update" and nodes:
-        return nodes[0] if len(nodes) == 1 else None
+        return nodes[0] if len(nodes) <= 2 else None
     first, slash, _ = name.partition("/")
     return first if slash else None
 
@@ -60,19 +62,22 @@ def places_of(planner: str, action: Action) -> list[str]:
 def assign(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
     """Map uuids to lanes; return an empty mapping if lanes would not make the picture clearer.
 
-    There are no lanes if an action has none, or if there are fewer than two actions per lane on
-    average.
+    There are no lanes if most actions have none, or if there are fewer than two actions per lane on
+    average. The lane of an action that has none of its own is that of its type.
     """
     found = {a.uuid: lane_of(plan.planner, a) for a in actions}
-    known = {uuid: lane for uuid, lane in found.items() if lane is not None}
-    count = len(set(known.values()))
-    return known if len(known) == len(actions) >= 2 * count > 0 else {}
+    if 2 * sum(lane is None for lane in found.values()) > len(actions):
+        return {}
+    lanes = {a.uuid: found[a.uuid] or a.action_type for a in actions}
+    return lanes if len(actions) >= 2 * len(set(lanes.values())) else {}
 
 
 def groups(plan: ActionPlan) -> Mapping[str, tuple[str, ...]]:
     """Map each node to its groups in the tolerances of the plan."""
     found: dict[str, tuple[str, ...]] = {}
     for tolerance in plan.tolerances:
+        if tolerance.get("name") == NO_GROUP:
+            continue
         for node in tolerance.get("nodes", ()):
             name = str(node).removeprefix(_NODE)
             found[name] = (*found.get(name, ()), str(tolerance.get("name", "")))

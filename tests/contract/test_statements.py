@@ -31,7 +31,7 @@ VALUES = {"most": 25, "earlier": 1, "lease_s": 1.5, "older_s": 1.5, "silent_s": 
 WORDS = {
     *(str(word) for words in (PlanState, ActionState, Outcome) for word in words),
     *(str(word) for words in (JobTask, WorkerJobState) for word in words),
-    *(JOIN, "import", "", "/", ":", "1000-01-01 00:00:00.000000"),
+    *(JOIN, "import", "", "/", ":", '%"approvals"%', "1000-01-01 00:00:00.000000"),
 }
 
 

@@ -279,7 +279,7 @@ def test_the_metadata_make_pip_refuse_an_old_python_and_name_the_licence(wheel):
     with zipfile.ZipFile(wheel) as archive:
         about = Parser().parsestr(archive.read(f"actionplan-{TAG}.dist-info/METADATA").decode())
     assert about["Requires-Python"] == ">=3.11"
-    assert about["License-Expression"] == "Apache-2.0"
+    assert about["License-Expression"] == "Apache-2.0 AND MIT"
     assert about["Author"] == "ActionPlan developers"
     assert str(about.get_payload()).startswith("ActionPlan\n==========\n")
 

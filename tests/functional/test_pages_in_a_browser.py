@@ -97,7 +97,7 @@ def test_a_refusal_is_told_in_the_dialog_and_a_second_click_starts_the_plan(brow
     created(site, "compute-1")
     move(SimulatedCloud(site.simulator, speed=1000), "web-1", "compute-4")
     opened(browser, f"{api.url}/plans/{site.plan().uuid}")
-    start = browser.find_element("xpath", "//button[starts-with(., 'Start ')]")
+    start = browser.find_element("xpath", "//button[.='Start']")
     dialog, yes = (browser.find_element("id", name) for name in ("ask", "ask-yes"))
     for answer in ("ask-no", "ask-yes"):
         start.click()
@@ -127,7 +127,7 @@ def button_of(browser: Any, action: str, label: str) -> Any:
     """Unfold the row of an action; return a button that is offered there."""
     row = browser.find_element("xpath", f"//*[@id='rows']//tbody/tr[th[.='{action}']]")
     row.find_element("tag name", "summary").click()
-    path = f".//button[starts-with(., '{label} ')]"
+    path = f".//button[.='{label}']"
     return wait_until(lambda: row.find_elements("xpath", path))[0]
 
 
@@ -175,7 +175,7 @@ def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(browser,
         excludes_nobody(browser, "live", lambda: opened(browser, f"{api.url}/plans/{uuid}"))
         row = browser.find_element("css selector", "#rows tbody tr:nth-child(20)")
         row.find_element("tag name", "summary").click()
-        wait_until(lambda: row.find_elements("xpath", ".//button[starts-with(., 'Skip ')]"))
+        wait_until(lambda: row.find_elements("xpath", ".//button[.='Skip']"))
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", row)
         browser.execute_script("window.isStill = true")
         before = browser.execute_script(top)
@@ -222,7 +222,7 @@ def test_a_page_of_watch_needs_no_service(browser, site, gate):
     uuid = planned(site, gate)
     with site.start("watch", uuid, "--web") as served:
         opened(browser, served.stdout.readline().removeprefix("Open ").strip())
-        browser.find_element("xpath", "//button[starts-with(., 'Approve ')]").click()
+        browser.find_element("xpath", "//button[.='Approve']").click()
         browser.find_element("id", "ask-why").send_keys("looks right", Keys.ENTER)
         wait_until(lambda: "approved" in browser.find_element("id", "told").text)
         assert complaints(browser) == []

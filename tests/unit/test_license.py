@@ -31,6 +31,8 @@ FIRST = ("#!", "<!doctype")
 FOLDERS = (".ci", "applier", "doc", "etc", "planner", "tests", "tools")
 #: Folders that tests, examples and builds leave in a checkout.
 MADE = {"__pycache__", "_build", "site"}
+#: What is of others, with their licence beside it.
+BUNDLED = {"pico.css"}
 #: What bash reads, without a suffix and a line that says so.
 SOURCED = ROOT / "tools" / "environment"
 
@@ -39,7 +41,7 @@ def source_files() -> Iterator[Path]:
     """Find what is written in a language with comments, and is no input."""
     files = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
     for path in (*ROOT.glob("*"), *files):
-        if not path.is_file() or MADE & set(path.relative_to(ROOT).parts):
+        if not path.is_file() or path.name in BUNDLED or MADE & set(path.relative_to(ROOT).parts):
             continue
         is_input = path.relative_to(ROOT).as_posix().startswith(INPUT)
         other = path.suffix in COMMENTS and not is_input

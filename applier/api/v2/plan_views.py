@@ -92,7 +92,7 @@ def report(call: Call) -> str:
     from applier.report import content, page
 
     assembly = call.assembly
-    made = content.report(assembly, call.plan, assembly.max_workers, now=now(), is_stored=True)
+    made = content.stored(assembly, call.plan.uuid, now=now())
     policy = f"{page.policy()}; frame-ancestors 'none'"
     call.response.set_header("Content-Security-Policy", policy)
     return page.render(made)

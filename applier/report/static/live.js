@@ -35,19 +35,19 @@
       if (old.data !== fresh.data) old.data = fresh.data;
     } else if (!old.isEqualNode(fresh)) {
       if (old.nodeName.toLowerCase() === "svg") {
+        fresh.style.cssText = old.style.cssText;
         old.replaceWith(fresh);
         return;
       }
       attributes(old, fresh);
-      const before = Array.from(old.childNodes).filter((node) => !node.dataset?.own);
-      const after = Array.from(fresh.childNodes);
+      const before = Array.from(old.childNodes), after = Array.from(fresh.childNodes);
       after.forEach((node, i) => (i < before.length ? morph(before[i], node) : old.append(node)));
       before.slice(after.length).forEach((node) => node.remove());
     }
   }
 
   function attributes(old, fresh) {
-    const kept = { DETAILS: "open", TR: "hidden", BUTTON: "hidden" }[old.nodeName];
+    const kept = { DETAILS: "open", TR: "hidden", BUTTON: "hidden", FORM: "hidden" }[old.nodeName];
     for (const { name, value } of fresh.attributes) {
       if (name !== kept && old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
@@ -102,13 +102,14 @@
     let tag = "";
     keepTokens();
     polled(async () => {
-      const answer = await fetch(address("/plans"), { headers: { Accept: "text/html", "If-None-Match": tag } });
+      const wanted = Object.fromEntries(new URLSearchParams(location.search));
+      const answer = await fetch(address("/plans", wanted), { headers: { Accept: "text/html", "If-None-Match": tag } });
       if (answer.status === 304) return;
       if (!answer.ok) throw new Error(String(answer.status));
       tag = answer.headers.get("ETag");
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       fresh.querySelectorAll("a[href]").forEach(keepToken);
-      morph(document.getElementById("plans"), fresh.getElementById("plans"));
+      morph(document.querySelector("main"), fresh.querySelector("main"));
     });
     return;
   }
@@ -116,13 +117,12 @@
   // A plan.
 
   const base = `/v2/plans/${page.plan}`;
-  const may = new Set(page.may.split(" "));
   const told = document.getElementById("told");
-  const planState = () => document.querySelector("#top .badge").classList[1];
-  const rowState = (row) => row.querySelector(".badge").classList[1];
+  document.body.classList.add("js");
 
   const refresh = polled(async () => {
     const found = await json(`/plans/${page.plan}/parts`, { version: page.version });
+    const focused = document.activeElement;
     for (const [id, html] of Object.entries(found.parts)) {
       const old = document.getElementById(id);
       if (old) morph(old, element(html));
@@ -131,64 +131,13 @@
     document.title = found.title;
     keepTokens();
     window.actionplanRefresh?.(false);
-    buttons();
-    offerAll();
+    // Whoever pressed a button that is not there any more goes on beside it.
+    if (focused !== document.body && !focused.isConnected) told.focus();
   });
 
-  // The requests of operators. The server decides what is allowed; these states only decide which
-  // buttons are shown.
+  // The requests of operators. The page has the buttons for the state; the server decides what is allowed.
 
-  const CHANGES = {
-    approve: { label: "Approve", rule: "plan:approve", states: ["RECOMMENDED", "PAUSED", "FAILED", "CANCELLED"], must: true },
-    start: { label: "Start", rule: "plan:run", states: ["RECOMMENDED"], reasonless: true },
-    pause: { label: "Pause", rule: "plan:run", states: ["ONGOING"] },
-    resume: { label: "Resume", rule: "plan:run", states: ["PAUSED", "FAILED", "CANCELLED"] },
-    cancel: { label: "Cancel", rule: "plan:run", states: ["PENDING", "ONGOING", "PAUSED"] },
-  };
-  const ACTION_CHANGES = {
-    skip: { label: "Skip", states: ["PENDING"], must: true },
-    abort: { label: "Abort", states: ["ONGOING"] },
-  };
-
-  function button(label, onClick) {
-    const made = document.createElement("button");
-    made.type = "button";
-    made.textContent = label;
-    made.addEventListener("click", onClick);
-    return made;
-  }
-
-  function buttons() {
-    const state = planState(), place = document.getElementById("buttons");
-    const wanted = Object.entries(CHANGES).filter(([, change]) => may.has(change.rule) && change.states.includes(state));
-    const names = wanted.map(([name]) => name).join(" ");
-    if (place.dataset.names === names) return;
-    place.dataset.names = names;
-    place.replaceChildren(...wanted.map(([name, change]) =>
-      button(`${change.label} …`, () => ask(change, `${change.label} the plan?`, `${base}/${name}`))));
-  }
-
-  // Adds the buttons for the state of an action to its unfolded row, and replaces them when the state
-  // changes.
-  function offer(details) {
-    const row = details.closest("tr"), own = details.querySelector("[data-own]"), state = rowState(row);
-    if (own?.dataset.own === state) return;
-    own?.remove();
-    const offered = Object.entries(ACTION_CHANGES).filter(([, change]) => change.states.includes(state));
-    if (!offered.length) return;
-    const place = document.createElement("p");
-    place.dataset.own = state;
-    place.append(...offered.map(([name, change]) => button(`${change.label} …`, () =>
-      ask(change, `${change.label} ${row.cells[1].textContent}?`, `${base}/actions/${row.dataset.u}/${name}`))));
-    details.append(place);
-  }
-
-  const offerAll = () => {
-    if (may.has("action:steer")) document.querySelectorAll("#rows details[open]").forEach(offer);
-  };
-  document.getElementById("rows").addEventListener("toggle", offerAll, true);
-
-  const dialog = document.getElementById("ask");
+  const dialog = document.getElementById("ask"), yes = document.getElementById("ask-yes");
   const why = document.getElementById("ask-why"), wrong = document.getElementById("ask-wrong");
   let asked = null;
 
@@ -196,32 +145,42 @@
     return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
-  function ask(change, title, path) {
-    asked = { change, path, key: key(), accepted: {} };
-    document.getElementById("ask-title").textContent = title;
-    document.getElementById("ask-yes").textContent = change.label;
-    document.getElementById("ask-must").textContent = change.must ? "(needed, for the record)" : "(for the record)";
+  function ask(button) {
+    const label = button.textContent, { do: verb, why: reason = "may", state } = button.dataset;
+    const place = button.closest("[data-u]");
+    const about = place ? place.querySelector("th")?.textContent ?? place.firstChild.textContent : "the plan";
+    asked = {
+      label, reason, key: key(), body: state ? { state } : {},
+      path: place ? `${base}/actions/${place.dataset.u}/${verb}` : `${base}/${verb}`,
+    };
+    document.getElementById("ask-title").textContent = state ? `${label}? ${about}` : `${label} ${about}?`;
+    yes.textContent = label;
+    yes.className = button.classList.contains("danger") ? "danger" : "primary";
+    document.getElementById("ask-must").textContent = reason === "must" ? "(needed, for the record)" : "(for the record)";
     why.value = wrong.textContent = "";
-    why.required = Boolean(change.must);
-    why.closest("p").hidden = Boolean(change.reasonless);
+    why.required = reason === "must";
+    for (const one of [why, why.labels[0]]) one.hidden = reason === "none";
     dialog.showModal();
   }
 
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-do]");
+    if (button) ask(button);
+  });
   document.getElementById("ask-no").addEventListener("click", () => dialog.close());
   dialog.querySelector("form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const { change, path } = asked, text = why.value.trim();
-    if (change.must && !text) {
+    const { path, label, reason } = asked, text = why.value.trim();
+    if (reason === "must" && !text) {
       wrong.textContent = "A reason is needed.";
       return;
     }
-    const yes = document.getElementById("ask-yes");
     yes.disabled = true;
     try {
       const answer = await fetch(address(path), {
         method: "POST",
         headers: { "Content-Type": "application/json", "Idempotency-Key": asked.key },
-        body: JSON.stringify(text && !change.reasonless ? { why: text, ...asked.accepted } : asked.accepted),
+        body: JSON.stringify(text && reason !== "none" ? { why: text, ...asked.body } : asked.body),
       });
       const value = await answer.json();
       if (answer.ok) {
@@ -233,8 +192,8 @@
         if (value.differences) {
           // The next click sends another request: that the cloud may differ as it says above.
           wrong.textContent = `The cloud is not as planned: ${value.differences.map((one) => one.detail).join("; ")}.`;
-          asked = { ...asked, key: key(), accepted: { accept_drift: true } };
-          yes.textContent = `${change.label} nevertheless`;
+          asked = { ...asked, key: key(), body: { ...asked.body, accept_drift: true } };
+          yes.textContent = `${label} nevertheless`;
         }
       }
     } catch {
@@ -245,5 +204,4 @@
   });
 
   keepTokens();
-  buttons();
 })();

@@ -104,6 +104,39 @@
     });
   }
 
+  // Pictures: a click on an action opens its row; the wheel with Ctrl and the buttons zoom, dragging moves.
+  document.addEventListener("click", (event) => {
+    const row = document.getElementById(`r${event.target.closest(".drawn [data-r]")?.dataset.r}`);
+    if (!row) return;
+    row.hidden = false;
+    row.querySelector("details").open = true;
+    location.hash = row.id;
+  });
+
+  function zoom(place, by) {
+    const svg = place.querySelector("svg"), { width, height } = svg.getBoundingClientRect();
+    svg.style.width = by ? `${width * by}px` : "";
+    svg.style.height = by ? `${height * by}px` : "";
+    svg.style.minWidth = svg.style.maxWidth = by ? "none" : "";
+  }
+
+  document.documentElement.classList.add("scripted");
+  document.addEventListener("click", (event) => {
+    const by = event.target.dataset.zoom;
+    if (by) zoom(event.target.parentElement.nextElementSibling, Number(by));
+  });
+  document.addEventListener("wheel", (event) => {
+    const place = event.ctrlKey && event.target.closest(".wide");
+    if (!place) return;
+    event.preventDefault();
+    zoom(place, event.deltaY < 0 ? 1.25 : 0.8);
+  }, { passive: false });
+  document.addEventListener("pointermove", (event) => {
+    if (event.buttons === 1 && event.pointerType === "mouse") {
+      event.target.closest?.(".wide")?.scrollBy(-event.movementX, -event.movementY);
+    }
+  });
+
   // Before printing, the rows of failed actions are unfolded.
   addEventListener("beforeprint", () => {
     for (const row of rows()) {

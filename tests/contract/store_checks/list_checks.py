@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Unpack
@@ -17,6 +18,7 @@ from applier.contracts import HistoryEntry
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage.sql import SqlStore
 from applier.store import PlanFilters
+from planner.guards import Guards
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import (
@@ -57,6 +59,33 @@ class ListChecks:
         assert store.list_plans(limit=0) == []
         states = (None, PlanState.DELETED, PlanState.ONGOING, PlanState.FAILED)
         assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
+
+    def test_plans_that_wait_for_a_person_are_listed(self, store: SqlStore) -> None:
+        """They are paused, in doubt, or have guards of their own that demand approvals."""
+        for uuid, demanded in (("free", Guards()), ("guarded", Guards(approvals=2))):
+            store.save_plan(replace(new_plan(uuid=uuid), guards=demanded))
+        for uuid, state in (("paused", PlanState.PAUSED), ("doubt", PlanState.FAILED)):
+            plan = replace(new_plan("a", uuid=uuid), state=state)
+            doubtful = replace(plan.actions[0], state=ActionState.UNKNOWN)
+            store.save_plan(replace(plan, actions=(doubtful,)) if uuid == "doubt" else plan)
+        found = {plan.uuid: plan for plan in store.list_plans(needs_you=True)}
+        assert list(found) == ["doubt", "paused", "guarded"]
+        assert [plan.approvals for plan in found.values()] == [0, 0, 2]
+        assert store.count_plans(needs_you=True) == 3
+
+    def test_what_is_read_as_one_moment_does_not_see_later_changes(self, store: SqlStore) -> None:
+        """A change that another connection makes meanwhile is seen afterwards."""
+        plan = new_plan("a")
+        store.save_plan(plan)
+
+        def read() -> list[PlanState]:
+            first = store.load_plan(plan.uuid).state
+            with ThreadPoolExecutor() as other:
+                other.submit(store.move_plan, plan.uuid, PlanState.PENDING, now=NOW).result()
+            return [first, store.load_plan(plan.uuid).state]
+
+        assert store.of_one_moment(read) == [PlanState.RECOMMENDED] * 2
+        assert store.load_plan(plan.uuid).state is PlanState.PENDING
 
     def test_the_plans_of_one_name_are_listed(self, store: SqlStore) -> None:
         """Names are compared exactly, also a space at the end."""

@@ -16,8 +16,8 @@ import pytest
 from applier.operations.timelines import Observed
 from applier.report import inputs, what_if
 from applier.report.action_rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
-from applier.report.content import left
 from applier.report.heads import summary
+from applier.report.work import buttons, left, running
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
@@ -107,6 +107,34 @@ def test_what_is_left_is_listed_with_the_worst_first() -> None:
         ("a2", "FAILED", "why 2"),
         ("a0", "FAILED_DEPENDENCIES", "why 0"),
     ]
+
+
+def test_the_first_button_is_what_the_state_asks_for_and_dangerous_ones_are_marked() -> None:
+    made = ActionPlan(uuid="p", planner="weight", actions=())
+    shown = {
+        (state, needed): [(one.label, one.kind) for one in buttons(plan, needs_approval=needed)]
+        for state in PlanState
+        for needed in (False, True)
+        for plan in (replace(made, state=state),)
+    }
+    approve = ("Approve", "")
+    assert shown[PlanState.RECOMMENDED, False] == [("Start", "primary"), approve]
+    assert shown[PlanState.RECOMMENDED, True] == [("Approve", "primary"), ("Start", "")]
+    assert shown[PlanState.ONGOING, False] == [("Pause", "primary"), ("Cancel", "danger")]
+    assert shown[PlanState.PAUSED, False] == [("Resume", "primary"), approve, ("Cancel", "danger")]
+    assert shown[PlanState.PENDING, False] == [("Cancel", "danger")]
+    assert shown[PlanState.FAILED, False] == [("Resume", "primary"), approve]
+    assert shown[PlanState.SUCCEEDED, False] == []
+
+
+def test_what_runs_is_told_with_how_long_it_has_run_and_will() -> None:
+    began = replace(ran(1, ActionState.ONGOING), ended_at=None)
+    plan = ActionPlan(uuid="p", planner="weight", state=PlanState.ONGOING, actions=(ran(0), began))
+    for ends_s, said in ((9.0, "about 5s left"), (2.0, "longer than expected")):
+        expected = Timeline(start_s={}, end_s={"u1": ends_s - 4}, makespan_s=0.0)
+        found = times(plan, now=BEGAN + timedelta(seconds=4), expected=expected, attempts={})
+        (one,) = running(plan, Observed(found, {}, (), 1.0))
+        assert one == (2, "a1", "for 4s", said)
 
 
 def test_the_curve_ends_where_more_workers_do_not_help() -> None:

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes first on the page of a plan: progress, what runs, what failed, what needs somebody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from applier.assembly import Assembly, now
+from applier.guarding import approval
+from applier.operations import claim, services
+from applier.operations.timelines import Observed
+from applier.report.action_rows import cut
+from applier.report.values import Button, Left, Need, ProgressBar, Running, Work
+from applier.wording import duration, named, told_once
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import OPEN, WELL, ActionState, PlanState
+
+if TYPE_CHECKING:
+    from applier.storage.sql import SqlStore
+
+#: The maximum numbers of actions that are listed as running, as not done, and as in doubt.
+MOST_RUNNING, MOST_LEFT, MOST_IN_DOUBT = 8, 40, 5
+_RUNNING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
+_WORST_FIRST = (
+    ActionState.FAILED,
+    ActionState.REVERT_FAILED,
+    ActionState.UNKNOWN,
+    ActionState.ONGOING,
+    ActionState.CANCELLED,
+    ActionState.FAILED_DEPENDENCIES,
+    ActionState.REVERTED,
+    ActionState.PENDING,
+)
+#: The parts of a progress bar, from left to right, and the words for them.
+_PARTS = {
+    "SUCCEEDED": "done",
+    "SKIPPED": "skipped",
+    "FAILED": "failed",
+    "REVERT_FAILED": "not undone",
+    "UNKNOWN": "in doubt",
+    "FAILED_DEPENDENCIES": "not run",
+    "CANCELLED": "cancelled",
+    "REVERTED": "undone",
+    "ONGOING": "running",
+    "PENDING": "waiting",
+}
+
+
+def work(parts: Assembly, store: SqlStore | None, plan: ActionPlan, found: Observed) -> Work:
+    """Return what comes first on the page of a plan; ``store`` is None if it is not stored."""
+    runs, not_done = list(running(plan, found)), list(left(plan))
+    return Work(
+        progress=progress(Counter(a.state for a in plan.actions if a.action_type != JOIN)),
+        buttons=buttons(plan, needs_approval=bool(store and unapproved(parts, store, plan))),
+        needs=list(needs(parts, store, plan)),
+        running=runs[:MOST_RUNNING],
+        more_running=max(0, len(runs) - MOST_RUNNING),
+        left=not_done[:MOST_LEFT],
+        more_left=max(0, len(not_done) - MOST_LEFT),
+    )
+
+
+def progress(counts: Mapping[ActionState, int]) -> ProgressBar:
+    """Return the progress of a plan from the number of its actions in each state.
+
+    >>> progress({ActionState.FAILED: 1, ActionState.SUCCEEDED: 3, ActionState.PENDING: 4}).words
+    '3 of 8 done, 1 failed, 4 waiting'
+    """
+    total = sum(counts.values())
+    parts, at, said = [], 0, [f"{counts.get(ActionState.SUCCEEDED, 0)} of {total} done"]
+    for state, word in _PARTS.items():
+        if number := counts.get(ActionState(state), 0):
+            parts.append((state, at, number))
+            at += number
+            said += [f"{number} {word}"] if state != "SUCCEEDED" else []
+    return ProgressBar(total, parts, ", ".join(said) if total else "no actions")
+
+
+def running(plan: ActionPlan, found: Observed) -> Iterator[Running]:
+    """Yield the actions that run, with how long they have run and are expected to run on."""
+    times = found.times
+    rows = (a for a in plan.actions if a.action_type != JOIN)
+    for number, action in enumerate(rows, 1):
+        if action.state is not ActionState.ONGOING or times.now_s is None:
+            continue
+        start_s, end_s = times.intervals[action.uuid]
+        left_s = end_s - times.now_s
+        yield Running(
+            number=number,
+            name=action.label,
+            since=f"for {duration(max(0.0, times.now_s - start_s))}",
+            left=f"about {duration(left_s)} left" if left_s >= 1 else "longer than expected",
+        )
+
+
+def needs(parts: Assembly, store: SqlStore | None, plan: ActionPlan) -> Iterator[Need]:
+    """Yield what waits for a person: an approval, a decision, a look at what is in doubt."""
+    doubtful = [a for a in plan.actions if a.state is ActionState.UNKNOWN]
+    for action in doubtful[:MOST_IN_DOUBT]:
+        yield Need(
+            f"{action.label} is in doubt: look whether it was done, then say so.",
+            uuid=action.uuid,
+            buttons=(_SUCCEEDED, _FAILED),
+        )
+    if len(doubtful) > MOST_IN_DOUBT:
+        yield Need(f"{len(doubtful) - MOST_IN_DOUBT} more are in doubt.")
+    if store is None:
+        return
+    if refused := unapproved(parts, store, plan):
+        yield Need(f"{refused[0].upper()}{refused[1:]}.")
+    if plan.state is PlanState.PAUSED:
+        yield Need(f"It is paused: {plan.status_message or 'somebody asked for it'}.")
+    if plan.state in claim.RUNNING and claim.is_gone(store.claimant(plan.uuid)):
+        yield Need("Nobody runs it any more: its applier is gone. Resume it.")
+    if text := services.waits_in_vain(store, plan):
+        yield Need(text)
+
+
+def unapproved(parts: Assembly, store: SqlStore, plan: ActionPlan) -> str:
+    """Return why a plan that might run next is not approved; empty if it is."""
+    if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
+        return ""
+    demanded = parts.guard.demanded(plan)
+    refused = approval.refusal(plan, demanded, store.approvals(plan.uuid), now()) or ""
+    # A page has a button for what the sentence says to type.
+    return refused.partition("; to approve it:")[0]
+
+
+def left(plan: ActionPlan) -> Iterator[Left]:
+    """Yield the actions that have not ended well, worst states first; none before the plan begins.
+
+    Actions that are PENDING or ONGOING are left out while the plan is queued or runs. What holds
+    for several actions is told once.
+    """
+    actions = [a for a in plan.actions if a.action_type != JOIN]
+    if all(action.state is ActionState.PENDING for action in actions):
+        return
+    going_on = OPEN if plan.state in _RUNNING else frozenset()
+    number = {action.uuid: i for i, action in enumerate(actions, 1)}
+    not_done = [a for a in actions if a.state not in WELL | going_on]
+    not_done.sort(key=lambda a: _WORST_FIRST.index(a.state))
+    for same in told_once(not_done):
+        yield Left(
+            number[same[0].uuid],
+            named(same),
+            str(same[0].state),
+            cut(same[0].status_message or ""),
+        )
+
+
+_SUCCEEDED = Button("settle", "It succeeded", "steer", why="must", state="SUCCEEDED")
+_FAILED = Button("settle", "It failed", "steer", why="must", state="FAILED")
+_APPROVE = Button("approve", "Approve", "approve", why="must")
+_START = Button("start", "Start", "run", why="none")
+_PAUSE = Button("pause", "Pause", "run")
+_RESUME = Button("resume", "Resume", "run")
+_CANCEL = Button("cancel", "Cancel", "run", kind="danger")
+#: The buttons for a plan in each state, the one that most people look for first.
+_BUTTONS = {
+    PlanState.RECOMMENDED: (_START, _APPROVE),
+    PlanState.PENDING: (_CANCEL,),
+    PlanState.ONGOING: (_PAUSE, _CANCEL),
+    PlanState.PAUSED: (_RESUME, _APPROVE, _CANCEL),
+    PlanState.FAILED: (_RESUME, _APPROVE),
+    PlanState.CANCELLED: (_RESUME, _APPROVE),
+}
+
+
+def buttons(plan: ActionPlan, *, needs_approval: bool) -> list[Button]:
+    """Return the buttons for a plan; the first is the primary one, unless it is dangerous."""
+    found = list(_BUTTONS.get(plan.state, ()))
+    if needs_approval:
+        found.sort(key=lambda one: one is not _APPROVE)
+    if found and not found[0].kind:
+        found[0] = found[0]._replace(kind="primary")
+    return found
