@@ -209,7 +209,6 @@ class Access:
         request to a public path gets only the request id.
         """
         request_id = request.context.request_id = f"req-{uuid4()}"
-        request.context.began = request.env.get(BEGAN, time.monotonic())
         response.set_header("x-openstack-request-id", request_id)
         # From here on, each log record of this thread has the request id.
         context.RequestContext(request_id=request_id, overwrite=True)
@@ -265,7 +264,6 @@ class Access:
         """
         if request.path not in self._public:
             caller = getattr(request.context, "caller", None)
-            now = time.monotonic()
             LOG.info(
                 '%s from %s: "%s %s" %s, %.3f s',
                 one_line(caller.user) if caller else "nobody",
@@ -273,7 +271,7 @@ class Access:
                 request.method,
                 one_line(request.path)[:_LONGEST_PATH],
                 response.status_code,
-                now - getattr(request.context, "began", now),
+                time.monotonic() - request.context.began,
             )
         # oslo.context keeps it in a thread-local variable, and has no function that clears it.
         vars(context._request_store).pop("context", None)

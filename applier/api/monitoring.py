@@ -11,31 +11,83 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 import falcon
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
 
+from applier.api.access import BEGAN
 from applier.api.endpoints import Call, Endpoint
 from applier.assembly import Assembly
 from applier.errors import DamagedRecord, StoreError
-from applier.monitoring.record_collector import RecordCollector, registry_of
+from applier.monitoring.record_collector import RecordCollector
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: The maximum seconds for reading the figures of the database; Prometheus waits for 10.
 FIGURES_S = 8.0
+#: The upper bounds of the histogram of requests, in seconds.
+REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 #: The maximum seconds that ``/readyz`` takes, and those from which on the database counts as slow.
 LIMIT_S, SLOW_S = 2.0, 0.5
 DEAD = "The record cannot be reached; the log of the service says why."
 
 
-def endpoints(assembly: Assembly, of_runs: Callable[[], bytes] | None) -> tuple[Endpoint, ...]:
-    """Return the endpoints. Each call makes a metrics registry of its own.
+class Requests:
+    """Middleware that counts requests and measures how long they take, by route.
+
+    The route is that of the application, such as ``/v2/plans/{plan}``; one that is refused before
+    it is known, or that there is not, has the route ``other``.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._answered = Counter(
+            "actionplan_http_requests",
+            "Requests that were answered, by the status of the answer.",
+            ["method", "route", "status"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "actionplan_http_request_duration_seconds",
+            "Seconds until the answer to a request begins; those for events wait for them.",
+            ["method", "route"],
+            buckets=REQUEST_S,
+            registry=registry,
+        )
+
+    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002
+        """Note when the request began."""
+        request.context.began = request.env.get(BEGAN, time.monotonic())
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,
+        resource: Any,  # noqa: ARG002
+        succeeded: bool,  # noqa: ARG002
+    ) -> None:
+        """Count the answer."""
+        method = request.method if request.method in falcon.HTTP_METHODS else "other"
+        route = request.uri_template or "other"
+        self._answered.labels(method, route, response.status_code).inc()
+        took_s = time.monotonic() - request.context.began
+        self._seconds.labels(method, route).observe(took_s)
+
+
+def endpoints(
+    assembly: Assembly, of_runs: Callable[[], bytes] | None, registry: CollectorRegistry
+) -> tuple[Endpoint, ...]:
+    """Return the endpoints; ``registry`` has the metrics of the process.
 
     ``of_runs`` returns the metrics of the process that runs plans, in the text format of
     Prometheus; None to leave them out.
     """
     figures = SharedCall(lambda: assembly.store.figures(), FIGURES_S)
-    registry = registry_of(RecordCollector(figures))
+    registry.register(RecordCollector(figures))
     readiness = Readiness(lambda: assembly.store.ping())
 
     @Endpoint("GET /metrics", "metrics:read", media=CONTENT_TYPE_LATEST)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import falcon
+from prometheus_client import CollectorRegistry
 
 from applier.api import authentication, errors, monitoring, pages, v1, v2
 from applier.api.access import Access, Policy, Rates, Strategy
@@ -17,6 +18,7 @@ from applier.api.endpoints import Parts, resources_of
 from applier.api.feed import EventFeed, LivePages
 from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
+from applier.monitoring import serving
 
 #: Answers with fewer bytes are not compressed.
 LEAST_BYTES = 1000
@@ -41,12 +43,17 @@ def make(
     conf, feed = assembly.conf, EventFeed(lambda: assembly.store, assembly.conf.events.keep_s)
     policy, live = Policy(conf), LivePages(assembly, feed)
     parts = Parts(assembly=assembly, policy=policy, feed=feed, live=live)
-    endpoints = (*ENDPOINTS, *monitoring.endpoints(assembly, of_runs))
+    registry = CollectorRegistry()
+    serving.describe_process(registry)
+    endpoints = (*ENDPOINTS, *monitoring.endpoints(assembly, of_runs, registry))
     public = {endpoint.path for endpoint in endpoints if endpoint.rule is None}
     chosen = strategy or authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[Heads(), Gzip(), Access(chosen, policy, rates, public), Versions()]
+        middleware=[
+            *(monitoring.Requests(registry), Heads(), Gzip()),
+            *(Access(chosen, policy, rates, public), Versions()),
+        ]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)

@@ -32,6 +32,7 @@ OFFERED = (
     "grafana-dashboard.json",
     "gunicorn.conf.py",
     "nginx.conf",
+    "prometheus-alerts.yaml",
     "watcher.conf.sample",
     "worker-accounts.mariadb.sql",
     "worker-accounts.postgresql.sql",

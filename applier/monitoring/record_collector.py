@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any, TypeVar, cast
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from applier.errors import DamagedRecord, StoreError
-from applier.store.figures import Heartbeat, StoreFigures
+from applier.store.figures import StoreFigures
 from applier.store.worker_jobs import WorkerJobState
 from planner.plan.states import PlanState
 
+T = TypeVar("T")
 #: For how many seconds the figures of the record are cached: many scrapers cost one query.
 KEPT_S = 5.0
 
@@ -93,16 +95,7 @@ def families(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily
         "0 if none waits.",
         _age_s(figures.oldest_pending_at, now),
     )
-    beats = "Seconds since the last heartbeat of the applier that runs a plan."
-    yield _ages("actionplan_plan_heartbeat_age_seconds", beats, "plan", figures.claimants, now)
-    beats = "Seconds since the last heartbeat of an applier service."
-    yield _ages("actionplan_service_heartbeat_age_seconds", beats, "service", figures.services, now)
-    running = GaugeMetricFamily(
-        "actionplan_service_plans", "Plans that a service runs.", labels=["service", "host"]
-    )
-    for service in figures.services:
-        running.add_metric([service.uuid, service.host], service.plans)
-    yield running
+    yield from _beats(figures, now)
     yield from _outboxes(figures, now)
     yield from _workers(figures)
 
@@ -114,18 +107,58 @@ def _workers(figures: StoreFigures) -> Iterator[GaugeMetricFamily]:
     for state, number in {**dict.fromkeys(map(str, WorkerJobState), 0), **figures.jobs}.items():
         jobs.add_metric([state], number)
     yield jobs
-    texts = {
-        "actionplan_worker_running_jobs": "Jobs that a worker has.",
-        "actionplan_worker_places": "How many jobs a worker carries out at once.",
-        "actionplan_worker_draining": "1 if a worker takes no more jobs, else 0.",
-        "actionplan_worker_silent_seconds": "Seconds since a worker was heard of.",
-    }
-    values = [(w.running, w.places, w.draining, w.silent_s) for w in figures.workers]
-    for place, (name, text) in enumerate(texts.items()):
-        family = GaugeMetricFamily(name, text, labels=["worker", "host"])
-        for worker, of_one in zip(figures.workers, values, strict=True):
-            family.add_metric([worker.name, worker.host], float(of_one[place]))
-        yield family
+    workers = _by_host(figures.workers)
+    for name, text, value in (
+        ("actionplan_workers", "Workers that are registered.", len),
+        ("actionplan_worker_running_jobs", "Jobs that workers have.", _sum_of("running")),
+        ("actionplan_worker_places", "How many jobs workers do at once.", _sum_of("places")),
+        ("actionplan_worker_draining", "Workers that take no more jobs.", _sum_of("draining")),
+        (
+            "actionplan_worker_silent_seconds",
+            "Seconds since the worker was heard of that has been silent the longest.",
+            lambda of_one: max(worker.silent_s for worker in of_one),
+        ),
+    ):
+        yield _of_hosts(name, text, workers, value)
+
+
+def _beats(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily]:
+    plans, services = _by_host(figures.claimants), _by_host(figures.services)
+    yield _of_hosts(
+        "actionplan_plan_heartbeat_age_seconds",
+        "Seconds since the last heartbeat for a running plan, that of the oldest of them.",
+        plans,
+        lambda beats: max(_age_s(beat.at, now) for beat in beats),
+    )
+    yield _of_hosts(
+        "actionplan_service_heartbeat_age_seconds",
+        "Seconds since the latest heartbeat of an applier service.",
+        services,
+        lambda beats: min(_age_s(beat.at, now) for beat in beats),
+    )
+    text = "Plans that applier services run."
+    yield _of_hosts("actionplan_service_plans", text, services, _sum_of("plans"))
+
+
+def _by_host(found: Iterable[T]) -> dict[str, list[T]]:
+    """Return values by their host: names of processes and of plans are not bounded."""
+    by_host: dict[str, list[T]] = {}
+    for one in found:
+        by_host.setdefault(cast("Any", one).host, []).append(one)
+    return by_host
+
+
+def _sum_of(name: str) -> Callable[[Iterable[Any]], float]:
+    return lambda found: float(sum(getattr(one, name) for one in found))
+
+
+def _of_hosts(
+    name: str, text: str, by_host: Mapping[str, list[T]], value: Callable[[list[T]], float]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=["host"])
+    for host, found in by_host.items():
+        family.add_metric([host], value(found))
+    return family
 
 
 def _outboxes(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily]:
@@ -158,15 +191,6 @@ def _actions(figures: StoreFigures) -> Iterator[GaugeMetricFamily]:
         "1 if there are more such actions than are counted, else 0.",
         float(not figures.are_all_counted),
     )
-
-
-def _ages(
-    name: str, text: str, label: str, beats: Sequence[Heartbeat], now: datetime
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, text, labels=[label, "host"])
-    for beat in beats:
-        family.add_metric([beat.uuid, beat.host], _age_s(beat.at, now))
-    return family
 
 
 def _age_s(at: datetime | None, now: datetime) -> float:

@@ -9,16 +9,24 @@ metrics to each connection. A process that replaces a dead one inherits the same
 from __future__ import annotations
 
 import logging
+import platform
 import shutil
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Info,
+    ProcessCollector,
+    generate_latest,
+    start_http_server,
+)
 
 #: The seconds after which either side stops waiting for the other.
 LIMIT_S = 1.0
@@ -76,6 +84,13 @@ def fetch_metrics(listener: socket.socket) -> bytes:
     return head.encode() + found
 
 
+def describe_process(registry: CollectorRegistry) -> None:
+    """Add what any program tells of itself: ``process_...`` and ``actionplan_build_info``."""
+    ProcessCollector(registry=registry)
+    built = Info("actionplan_build", "The version of ActionPlan and of Python.", registry=registry)
+    built.info({"version": version("actionplan"), "python": platform.python_version()})
+
+
 LOG = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
@@ -83,10 +98,12 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def offered(registry: CollectorRegistry, port: int) -> Iterator[WSGIServer | None]:
-    """Serve the metrics of a registry at http://127.0.0.1:PORT/metrics while the block runs.
+    """Serve the metrics of a registry and of this process at http://127.0.0.1:PORT/metrics.
 
-    Yields the server. If the port cannot be used, this is logged, and None is yielded.
+    It does so while the block runs. Yields the server. If the port cannot be used, this is logged,
+    and None is yielded.
     """
+    describe_process(registry)
     try:
         server, _ = start_http_server(port, addr=LOOPBACK, registry=registry)
     except OSError as reason:

@@ -44,6 +44,24 @@ def stored(actionplan: CommandLine) -> None:
     actionplan.good("create", str(document))
 
 
+def test_requests_are_counted_by_route_and_status(api):
+    for path in ("/v2/plans", "/v2/plans?limit=x", "/v2/plans/nope", "/v2/plans/nope2", "/a", "/b"):
+        api.simulate_get(path)
+    api.simulate_put("/v2/plans")
+    found = values(api.simulate_get("/metrics").text)
+    counts = {key[1:]: n for key, n in found.items() if key[0] == "actionplan_http_requests_total"}
+    assert counts == {
+        ("GET", "/v2/plans", "200"): 1,
+        ("GET", "/v2/plans", "400"): 1,
+        ("GET", "/v2/plans/{plan}", "404"): 2,
+        ("GET", "other", "404"): 2,
+        ("PUT", "/v2/plans", "405"): 1,
+    }
+    assert found["actionplan_http_request_duration_seconds_count", "GET", "/v2/plans"] == 2
+    assert [n for key, n in found.items() if key[0] == "actionplan_build_info"] == [1]
+    assert found["process_resident_memory_bytes",] > 0
+
+
 def test_metrics_count_plans_and_actions_of_the_record(api, actionplan):
     stored(actionplan)
     actionplan.good("start", "last")

@@ -14,6 +14,7 @@ import schemathesis
 from api_client import HOST, administrators, configured, stored
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -128,7 +129,7 @@ def test_bad_requests_leave_the_record_as_it_was(api, actionplan):
 
 def test_every_method_has_a_rule_of_the_policy(actionplan):
     assembly = Assembly(configuration.load([str(configured(actionplan).configuration)]))
-    endpoints = (*routing.ENDPOINTS, *monitoring.endpoints(assembly, None))
+    endpoints = (*routing.ENDPOINTS, *monitoring.endpoints(assembly, None, CollectorRegistry()))
     known = {rule.name for rule in access.RULES}
     public = [endpoint for endpoint in endpoints if endpoint.rule is None]
     files = {f"/page/{name}" for name in ("report.css", "report.js", "live.js", "icon.svg")}

@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard asks only for metrics and labels that are offered."""
+"""The dashboard and the alerts ask only for metrics and labels that are offered."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import programs
+import pytest
+import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from applier.api.monitoring import Requests
 from applier.monitoring import serving
 from applier.monitoring.measured_store import FOR_LIMITS, RunMetrics
 from applier.monitoring.record_collector import RecordCollector, registry_of
 from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
 
+ALERTS = Path(__file__).parents[4] / "etc" / "prometheus-alerts.yaml"
 DASHBOARD = Path(__file__).parents[4] / "etc" / "grafana-dashboard.json"
 #: Labels that Prometheus adds when it scrapes.
 SCRAPED = {"instance", "job"}
@@ -34,6 +42,14 @@ def offered() -> dict[str, set[str]]:
         outboxes=(Outbox(subscription="ops", waiting=1, oldest_at=None, held_back=0, dead=0),),
         workers=(WorkerFigures("w", "h", running=1, places=2, draining=False, silent_s=0.0),),
     )
+    registry = registry_of(RecordCollector(lambda: figures))
+    serving.describe_process(registry)
+    answered = Requests(registry)
+    request: Any = SimpleNamespace(
+        method="GET", uri_template="/v2", context=SimpleNamespace(), env={}
+    )
+    answered.process_request(request, cast("Any", None))
+    answered.process_response(request, cast("Any", SimpleNamespace(status_code=200)), None, True)
     runs = RunMetrics()
     runs.plan_ends.labels("FAILED")
     runs.attempts.labels("nop", "FAILED")
@@ -41,20 +57,26 @@ def offered() -> dict[str, set[str]]:
     known: dict[str, set[str]] = {}
     with serving.listening() as listener:
         serving.serve_metrics(listener, runs.registry)
-        texts = [generate_latest(registry_of(RecordCollector(lambda: figures)))]
-        texts.append(serving.fetch_metrics(listener))
+        texts = [generate_latest(registry), serving.fetch_metrics(listener)]
     for text in texts:
         for family in text_string_to_metric_families(text.decode()):
-            assert family.documentation.endswith(".")
+            assert family.documentation.endswith("."), family.name
             for sample in family.samples:
                 known.setdefault(sample.name, set()).update(sample.labels)
     return known
 
 
-def expressions() -> list[str]:
+def shown() -> list[str]:
     """Return all expressions of the dashboard."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
     return [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+def alerts() -> list[dict[str, Any]]:
+    """Return all alerts."""
+    [group] = yaml.safe_load(ALERTS.read_text())["groups"]
+    rules: list[dict[str, Any]] = group["rules"]
+    return rules
 
 
 def labels_of(expression: str) -> set[str]:
@@ -66,14 +88,36 @@ def labels_of(expression: str) -> set[str]:
 
 def test_an_expression_asks_for_what_is_offered() -> None:
     known = offered()
-    for one in expressions():
-        names = re.findall(r"\bactionplan_\w+", one)
+    for one in (*shown(), *(alert["expr"] for alert in alerts())):
+        names = re.findall(r"\b(?:actionplan|process)_\w+", one)
         assert names, one
         for name in names:
             assert labels_of(one) - SCRAPED <= known[name], one
 
 
 def test_the_dashboard_shows_every_metric() -> None:
-    text = " ".join(expressions())
-    shown = {re.sub("_(bucket|sum|count|total|created)$", "", name) for name in offered()}
-    assert [name for name in shown if name not in text] == []
+    text = " ".join(shown())
+    names = {re.sub("_(bucket|sum|count|total|created)$", "", name) for name in offered()}
+    assert [n for n in names if n not in text and not n.startswith("process_")] == []
+
+
+def test_no_label_has_a_value_that_is_new_for_each_plan_or_process() -> None:
+    bounded = {"action_type", "state", "reason", "le", "host", "subscription"}
+    bounded |= {"method", "route", "status", "version", "python"}
+    assert set().union(*offered().values()) <= bounded
+
+
+def test_an_alert_says_what_is_and_what_to_do() -> None:
+    names = [alert["alert"] for alert in alerts()]
+    assert len(names) == len(set(names)) > 10
+    for alert in alerts():
+        assert alert["annotations"].keys() == {"summary", "description"}, alert
+        assert alert["labels"]["severity"] in ("info", "warning", "critical"), alert
+        said = " ".join(alert["annotations"].values())
+        assert set(re.findall(r"\$labels\.(\w+)", said)) <= labels_of(alert["expr"]), alert
+
+
+@pytest.mark.slow
+def test_promtool_accepts_the_alerts_where_it_is_there() -> None:
+    if checker := programs.find("promtool"):
+        subprocess.run([checker, "check", "rules", str(ALERTS)], check=True, capture_output=True)
