@@ -96,12 +96,13 @@ def tag_of(plan: ActionPlan, changes: int) -> str:
 def compare_tags(call: Call) -> None:
     """Give the answer to a GET a tag if it has none, and answer 304 if the client has that one.
 
-    Such a tag is weak: it is that of the content, in whatever encoding it is sent.
+    Such a tag is weak: it is that of the content, in whatever encoding it is sent. A report has
+    none, because it says when it was made.
     """
     response = call.response
     tag = response.get_header("ETag")
     if tag is None:
-        if response.stream is not None:
+        if response.stream is not None or response.content_type == falcon.MEDIA_HTML:
             return
         content = hashlib.sha256(response.render_body() or b"").hexdigest()[:32]
         tag = f'W/"{content}"'
