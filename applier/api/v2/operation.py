@@ -37,7 +37,7 @@ class Operation(Endpoint):
     plan that the path names must have the tag in the header ``If-Match``, if there is one. Every
     method but GET follows the header ``Idempotency-Key``.
 
-    ``answer`` is the schema of a response without an error. Each answer to GET but a report has a tag.
+    ``answer`` is the schema of a response without an error. Answers to GET have a tag.
     """
 
     name: str
