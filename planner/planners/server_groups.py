@@ -48,7 +48,7 @@ _Demands = Iterator[_Wait | _Impossible]
 
 def ordered(
     actions: Sequence[ProposedAction], facts: Mapping[str, Mapping[str, Any]]
-) -> tuple[Sequence[ProposedAction], list[str]]:
+) -> tuple[list[ProposedAction], list[str]]:
     """Add to actions the needs that server groups demand; warn of moves that cannot be done.
 
     >>> from planner.plan.model import Touch
@@ -65,15 +65,12 @@ def ordered(
     >>> [action.needs for action in ordered([a, b], facts)[0]]
     [('move-b',), ()]
     """
-    groups = facts.get("server_groups")
-    if not groups:
-        return actions, []
     at = {i: fact["host"] for i, fact in facts.get("instances", {}).items() if fact.get("host")}
     moves = defaultdict(list)
     for move in _moves(actions, dict(at)):
         moves[move.instance].append(move)
     demands: list[_Wait | _Impossible] = []
-    for known_as, group in groups.items():
+    for known_as, group in facts["server_groups"].items():
         members = dict.fromkeys(group.get("members") or ())
         ours = sorted((m for i in members for m in moves.get(i, ())), key=lambda m: m.action)
         there = {i: at[i] for i in members if i in at}

@@ -39,9 +39,11 @@ class SolutionPlanner(Planner[Solution]):
         """
         read, warnings = read_actions(self, document)
         facts = _tables(document.get("facts") or {})
-        actions, of_groups = server_groups.ordered(read, facts)
+        if facts.get("server_groups"):
+            read, of_groups = server_groups.ordered(read, facts)
+            warnings = (*warnings, *of_groups)
         return Solution(
-            actions=actions,
+            actions=read,
             name=document.get("name"),
             facts=facts,
             audit_uuid=document.get("audit_uuid"),
@@ -50,8 +52,7 @@ class SolutionPlanner(Planner[Solution]):
             global_efficacy=document.get("global_efficacy") or (),
             warnings=(
                 *warnings,
-                *of_groups,
-                *document_links.unordered_on_a_machine(actions, self._is_local),
+                *document_links.unordered_on_a_machine(read, self._is_local),
             ),
         )
 

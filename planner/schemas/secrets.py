@@ -85,7 +85,9 @@ def has_reference(value: Any) -> bool:
     >>> has_reference({"argv": ["a", {"secret": "env B"}]}), has_reference({"secret": 1})
     (True, False)
     """
-    return any(reference(part) is not None for part in _parts(value))
+    if isinstance(value, Mapping):
+        return reference(value) is not None or any(map(has_reference, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(has_reference, value))
 
 
 def _parts(value: Any) -> list[Any]:
@@ -159,9 +161,8 @@ def has_keyword(schema: Any, *keywords: str) -> bool:
     >>> has_keyword({"properties": {"a": {"writeOnly": True}}}, "writeOnly", "$ref")
     True
     """
-    wanted = frozenset(keywords)
-    mappings = (part for part in _parts(schema) if isinstance(part, Mapping))
-    return not all(wanted.isdisjoint(part) for part in mappings)
+    names = {name for part in _parts(schema) if isinstance(part, Mapping) for name in part}
+    return not names.isdisjoint(keywords)
 
 
 def hidden(schema: Any, value: Any, tell: Callable[[Any], object] = lambda _: None) -> Any:

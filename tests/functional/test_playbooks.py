@@ -25,12 +25,7 @@ from planner.documents.inventory import program
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        program("ansible-playbook") is None, reason="ansible-playbook is not installed"
-    ),
-]
+pytestmark = pytest.mark.slow
 
 #: Writes a line for each batch that begins a play, with its hosts, and for each task of a host.
 CALLBACK = """

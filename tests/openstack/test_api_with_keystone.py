@@ -68,7 +68,7 @@ def test_tokens_say_who_asks_and_what_they_may_do(api: Process, keystone: str) -
     admin = token_of(keystone, "admin")
     made = api("/v2/plans", DOCUMENT, headers=admin)
     assert made.status == 201, made.body
-    [created] = api("/v2/history", headers=admin).json["history"]
+    [created] = api("/v2/history", headers=admin).json["items"]
     assert (created["who"], created["project"], created["verb"]) == (
         "admin",
         "department",
