@@ -50,18 +50,6 @@ class Simulation:
 
     # The workers
 
-    def __call__(self, _maximum, _done):
-        return self
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_error):
-        pass
-
-    def grow(self, _number, _extra=0):
-        pass
-
     def submit(self, execute):
         report = execute()
         self._count += 1
@@ -130,7 +118,8 @@ def engine_times(plan, durations, workers, ranks):
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
         saved = store.load_plan(plan.uuid)
-        patch.setattr(attempts, "ThreadPool", simulation)
+        patch.setattr(attempts.ThreadPool, "grow", lambda _pool, _number, _extra=0: None)
+        patch.setattr(attempts.ThreadPool, "submit", lambda _pool, work: simulation.submit(work))
         patch.setattr(linear.time, "monotonic", simulation.clock)
         # A forecast knows no commits, and no time for which one is put off.
         patch.setattr(linear, "_TOGETHER_S", 0.0)

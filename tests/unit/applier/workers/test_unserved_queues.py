@@ -94,14 +94,14 @@ def test_who_looks_at_the_page_reads_the_same(store, plan, tmp_path, monkeypatch
     conf = configuration.load(arguments=["--config-dir", str(tmp_path)])
     with closing(Assembly(conf)) as assembly:
 
-        def warnings() -> list[str]:
-            return content.report(
-                assembly, store.load_plan(plan), 1, now=NOW, is_stored=True
-            ).warnings
+        def needs() -> list[str]:
+            saved = store.load_plan(plan)
+            shown = content.report(assembly, saved, 1, now=NOW, is_stored=True)
+            return [need.text for need in shown.work.needs]
 
-        assert warnings() == ["No worker serves site-b, site-c."]
+        assert needs() == ["No worker serves site-b, site-c."]
         store.report_worker(WORKER)
-        assert warnings() == []
+        assert needs() == []
 
 
 @pytest.mark.parametrize(
