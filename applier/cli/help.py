@@ -100,7 +100,8 @@ _ELSEWHERE = {
 
 EXAMPLES = """\
 Options, before or after the verb:
-  --config-file FILE   read this configuration instead of the user's or
+  --config-file FILE   read this configuration instead of
+                       ~/.config/actionplan/watcher.conf or
                        /etc/watcher/watcher.conf; of several, later ones win
   --log-file FILE      write what the program logs to a file
   -v, -vv              log to the terminal; -vv: everything

@@ -100,7 +100,7 @@ def _places(course: Course, timeline: Timeline) -> dict[HeldPlace, _Stay]:
         for place in action.places if action.uuid in timeline.end_s else ():
             new = _Stay(timeline.start_s[action.uuid], timeline.end_s[action.uuid], action.uuid)
             old = found.get(place, new)
-            last = new if new.end_s > old.end_s else old
+            last = new if new.end_s >= old.end_s else old
             found[place] = _Stay(min(old.start_s, new.start_s), last.end_s, last.last)
     return found
 

@@ -321,11 +321,11 @@ def test_the_picture_of_the_readme_is_what_the_product_draws(actionplan):
     assert drawn == (ROOT / picture).read_bytes(), f"write {picture} anew"
 
 
-def test_the_document_of_the_readme_is_a_part_of_the_example():
-    (block,) = readme_blocks("yaml")
-    example = (ROOT / "etc/examples/host-maintenance.yaml").read_text(encoding="utf-8")
-    lines = {line.strip() for line in example.splitlines()}
-    assert [line for line in block if line.strip() not in lines] == []
+def test_the_documents_of_the_readme_are_parts_of_the_examples():
+    for block, name in zip(readme_blocks("yaml"), ("host-maintenance", "rollout"), strict=True):
+        example = (ROOT / f"etc/examples/{name}.yaml").read_text(encoding="utf-8")
+        lines = {line.strip() for line in example.splitlines()}
+        assert [line for line in block if line.strip() not in lines] == []
 
 
 def test_the_planner_of_the_readme_plans(actionplan):

@@ -264,7 +264,9 @@ def footer(
         return ["Nothing to do: the plan has no actions."]
     size = f"{count(seen.actions, 'action')} in {count(seen.waves, 'wave')}, the widest of "
     alone = "" if seen.alone_s is None else f"; one by one about {duration(seen.alone_s)}"
-    lines = [f"{size}{seen.widest}{alone}."]
+    # Else a first wave of all nodes looks as if all were out of service at once.
+    without = " without limits" if any(t.startswith("serial:") for t in plan.limits) else ""
+    lines = [f"{size}{seen.widest}{without}{alone}."]
     totals = {share.name: share.total for share in plan.guards.extent}
     touched = [
         of_all(number, word, totals)

@@ -12,6 +12,7 @@ from applier.scheduling.course import Course, Ranking
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action
+from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, Outcome
 
 
@@ -60,6 +61,21 @@ def test_a_link_is_told_before_a_token_and_a_token_before_a_worker():
     )  # fmt: skip
     assert found.critical == ("a", "b")
     assert found.slack_s == {"w": 1.0, "t": 1.0, "a": 0.0, "b": 0.0}
+
+
+def test_who_leaves_a_place_is_critical_even_if_it_takes_no_time():
+    def step(node: str, name: str, *needs: str) -> Action:
+        return action(f"{node}/{name}", needs=needs, places=(HeldPlace("serial:p", node),))
+
+    found = predicted(
+        step("x", "patch"), step("x", "check", "x/patch"),
+        step("y", "patch"), step("y", "check", "y/patch"),
+        seconds={"x/patch": 4.0, "x/check": 0.0, "y/patch": 2.0, "y/check": 0.0},
+        limits={"serial:p": 1}, places={"serial:p": PlaceRule()},
+    )  # fmt: skip
+    assert found.timeline.makespan_s == 6.0
+    assert set(found.slack_s.values()) == {0.0}
+    assert found.critical == ("x/patch", "x/check", "y/patch")
 
 
 def test_the_bound_counts_the_work_of_each_limit_and_of_the_workers():
