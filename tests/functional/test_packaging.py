@@ -265,7 +265,10 @@ def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(wheel, fil
     packages = {name for name in files if PurePosixPath(name).parts[0] in ("planner", "applier")}
     etc = {name.removeprefix("etc/") for name in files if name.startswith("etc/")}
     shared = {f"{data}/actionplan/{name}" for name in etc - {"oslo-config-generator.conf"}}
-    own = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
+    own = (
+        *("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt"),
+        *("licenses/LICENSE", "licenses/applier/report/static/pico-LICENSE.md"),
+    )
     with zipfile.ZipFile(wheel) as archive:
         assert set(archive.namelist()) == {
             *packages,
