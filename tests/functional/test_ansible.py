@@ -168,6 +168,33 @@ def test_what_changes_is_changed_then_ok_and_a_dry_run_only_looks(run, hosts):
     )
 
 
+TAGGED = """\
+- hosts: all
+  gather_facts: false
+  vars: {here: "{{ playbook_dir }}/{{ inventory_hostname }}"}
+  tasks:
+  - {name: one, tags: [early], file: {path: "{{ here }}-one", state: touch}}
+  - {name: two, tags: [early, slow], file: {path: "{{ here }}-two", state: touch}}
+  - {name: three, file: {path: "{{ here }}-three", state: touch}}
+  - {name: four, tags: [early], copy: {content: "{{ ansible_forks }}", dest: "{{ here }}.forks"}}
+"""
+
+
+@pytest.mark.usefixtures("version")
+def test_tags_choose_tasks_and_a_role_is_looked_for_where_it_is(run, hosts):
+    given = {"playbook": run.file("site.yml", TAGGED), "inventory": hosts, "hosts": ["a", "c"]}
+    run(**given, tags=["early"], skip_tags=["slow"], forks=1)
+    assert sorted(path.name for path in run.folder.glob("?-*")) == ["a-one", "c-one"]
+    assert (run.folder / "a.forks").read_text() == "1"
+    tasks = '- copy: {content: "{{ word }}", dest: "{{ role_path }}/{{ inventory_hostname }}"}\n'
+    run.file("roles/note/tasks/main.yml", tasks)
+    role = str(run.folder / "roles/note")
+    parameters = {"role": role, "inventory": hosts, "hosts": ["c"], "variables": {"word": "x"}}
+    assert run(**parameters) is Outcome.CHANGED
+    assert run(**parameters) is Outcome.OK
+    assert (Path(role) / "c").read_text() == "x"
+
+
 @pytest.mark.usefixtures("version")
 def test_secrets_reach_ansible_and_nobody_else(run, hosts):
     """Neither processes nor files that others can read show them; no template is made of them."""
