@@ -3,8 +3,8 @@
 
 Run it: ``python tests/benchmark/ansible_run.py``. The hosts are this machine. Both commands take
 turns, and the figures are medians of all rounds, of whole processes: their processor time, user and
-system, to which the limit belongs, and the time that passes. It ends with 1 if the limit is missed;
-no measurement is asserted by a test.
+system, and the time that passes, which needs a quiet machine. It ends with 1 if the limit is
+missed.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ def main() -> int:
             rounds.append((floor, measured(own, folder)))
     del rounds[0]  # which filled caches
     missed = False
-    for kind, limit in (("processor_s", LIMIT), ("clock_s", None)):
+    for kind in Taken._fields:
         floor_s, own_s = (
             statistics.median(getattr(taken, kind) for taken in column)
             for column in zip(*rounds, strict=True)
         )
-        beyond = limit is not None and own_s / floor_s > limit
+        beyond = own_s / floor_s > LIMIT
         text = f"{kind}: ansible-playbook {floor_s:.2f}, actionplan apply {own_s:.2f}"
-        bound = f"   limit: {limit} x" if limit else ""
-        print(f"{text:<62} {own_s / floor_s:5.2f} x{bound}{'   MISSED' if beyond else ''}")
+        missing = "   MISSED" if beyond else ""
+        print(f"{text:<62} {own_s / floor_s:5.2f} x   limit: {LIMIT} x{missing}")
         missed |= beyond
     return int(missed)
 
