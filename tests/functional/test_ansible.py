@@ -181,6 +181,15 @@ TAGGED = """\
 
 
 @pytest.mark.usefixtures("version")
+def test_a_module_that_does_not_run_is_told_with_what_was_printed_instead(run):
+    hosts = run.file(
+        "hosts.ini", "a ansible_connection=local ansible_python_interpreter=/no/python\n"
+    )
+    with pytest.raises(ActionFailed, match=r"a: failed at 'command': .*/no/python.*not found"):
+        run(module="command", arguments="true", inventory=hosts)
+
+
+@pytest.mark.usefixtures("version")
 def test_tags_choose_tasks_and_a_role_is_looked_for_where_it_is(run, hosts):
     given = {"playbook": run.file("site.yml", TAGGED), "inventory": hosts, "hosts": ["a", "c"]}
     run(**given, tags=["early"], skip_tags=["slow"], forks=1)

@@ -146,5 +146,6 @@ def _reason(found: Any) -> str:
     items = [one for one in found.get("results") or () if isinstance(one, dict)]
     wrong = next((one for one in items if one.get("failed")), found)
     said = str(wrong.get("msg") or found.get("msg") or found.get("censored") or "no message")
-    printed = str(wrong.get("stderr") or wrong.get("stdout") or "").strip().splitlines()
+    outputs = (wrong.get(kind) for kind in ("stderr", "stdout", "module_stderr", "module_stdout"))
+    printed = str(next(filter(None, outputs), "")).strip().splitlines()
     return " ".join(f"{said}: {printed[-1]}".split() if printed else said.split())[:_LONGEST]
