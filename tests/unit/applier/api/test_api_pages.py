@@ -69,6 +69,29 @@ def test_the_list_shows_plans_with_their_progress(api, kept):
     assert "✓ SUCCEEDED" in text
 
 
+def test_the_list_is_filtered_and_says_what_needs_somebody(api, kept):
+    kept.document("day.yaml", *ACTIONS, name="day", guards={"approvals": 1})
+    fails = {"action_type": "shell", "input_parameters": {"command": "false"}}
+    kept.document("ill.yaml", fails, name="ill")
+    kept.good("create", "day.yaml", "--planner", "workload_stabilization")
+    assert kept("apply", "ill.yaml", "--yes").code == 3
+
+    def listed(**query: str) -> list[str]:
+        text = api.simulate_get("/plans", params=query).text
+        return re.findall(r'href="/plans/[^"]+"[^>]*>([^<]+)</a>', text)
+
+    everything = ["ill", "day", "night"]
+    assert listed() == everything
+    assert listed(search="igh") == ["night"]
+    assert listed(state="FAILED") == ["ill"]
+    assert listed(planner="workload_stabilization") == listed(needs_you="1") == ["day"]
+    creator = api.simulate_get("/v2/plans").json["items"][0]["creator"]
+    assert listed(since="1", creator=creator) == everything
+    assert listed(creator="nobody") == []
+    for query in ({"state": "GONE"}, {"since": "-1"}):
+        assert api.simulate_get("/plans", params=query).status_code == 400
+
+
 def test_the_page_of_a_plan_has_its_parts_and_runs_nothing_of_others(api, kept):
     answer = api.simulate_get(f"/plans/{kept.plan().uuid}")
     assert answer.status_code == 200
