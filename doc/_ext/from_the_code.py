@@ -8,6 +8,7 @@ planners, action types, command line.
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import json
 import pkgutil
@@ -427,6 +428,34 @@ class Modules(Written):
             yield from (f".. automodule:: {name}", "")
 
 
+class Rooms(Written):
+    """Every folder of a package with its modules: what each says first of itself.
+
+    Files are read, not imported: some need programs that are not here, such as Watcher.
+    """
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        top = Path(import_module(self.arguments[0]).__path__[0])
+        yield from heading(top.name, "-")
+        for room in sorted(path.parent for path in top.rglob("__init__.py")):
+            name = ".".join((top.name, *room.relative_to(top).parts))
+            if room != top:
+                yield from heading(name, "~")
+            # An __init__.py is the room itself.
+            yield from (first_sentence(room / "__init__.py"), "")
+            files = (path for path in sorted(room.glob("*.py")) if path.stem != "__init__")
+            rows = [(code(path.name), first_sentence(path)) for path in files]
+            yield from table(("File", "What it holds"), rows, "30 70") if rows else ()
+
+
+def first_sentence(module: Path) -> str:
+    """Return the first paragraph of a module's docstring, on one line."""
+    text = ast.get_docstring(ast.parse(module.read_text())) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
 DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "plan-drawing": PlanDrawing,
     "plan-table": PlanTable,
@@ -440,6 +469,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "row-options": RowOptions,
     "verbs": Verbs,
     "modules": Modules,
+    "rooms": Rooms,
 }
 
 
