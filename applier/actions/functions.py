@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 
 from applier.actions.parameters import one_line
 from applier.contracts.actions import ActionContext, ActionPlugin
-from applier.contracts.stopping import StopSignal
+from applier.contracts.machines import StopSignal
 from applier.errors import ActionFailed
 from planner.plan.model import PARAMETER, Touch
 from planner.plan.states import Outcome

@@ -19,7 +19,7 @@ from applier.errors import DamagedRecord, StoreError
 from applier.operations import events
 from applier.report import content, page
 from applier.report.values import ReportContent
-from applier.store.subscriptions import EventPage
+from applier.store.entries import EventPage
 from planner.plan.states import PlanState
 
 if TYPE_CHECKING:

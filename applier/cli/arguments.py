@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from applier.assembly import now
 from applier.cli.session import Session
 from applier.errors import PlanNotFound
-from applier.storage import references
+from applier.store.plans import LAST_PLAN
 from planner.errors import InvalidInput, Mistake, Path
 from planner.schemas import ranges
 from planner.schemas.ranges import whole_number
@@ -183,7 +183,7 @@ def is_file(name: str) -> bool:
 
     ``last`` and ``last~1`` always name a plan, even if there is a file of that name.
     """
-    if references.LAST.fullmatch(name):
+    if LAST_PLAN.fullmatch(name):
         return False
     return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
 

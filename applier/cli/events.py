@@ -13,9 +13,8 @@ from applier.assembly import now
 from applier.cli.arguments import PLAN_HELP, argument, one_of, positive, time_or_age
 from applier.cli.verb import ListVerb, Verb
 from applier.contracts import HistoryEntry
-from applier.notifications import lines, schema
-from applier.store.entries import NO_PLAN
-from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.notifications import schema
+from applier.store.entries import NO_PLAN, DeadEvent, Subscription, Trouble
 from applier.wording import ago
 from planner.errors import short, shortened
 
@@ -169,7 +168,7 @@ def _dead_rows(
 
 def _whole(value: Any, form: str) -> Any:
     """Return a value for a format; in formats that have only text, a mapping becomes JSON."""
-    return lines.line(value) if isinstance(value, Mapping) and form in _TEXT else value
+    return schema.line(value) if isinstance(value, Mapping) and form in _TEXT else value
 
 
 def _time(at: datetime) -> str:

@@ -122,7 +122,7 @@ def _run(
     shown, starts = progress_of(verb, plan, at=now()), _Starts()
     listeners: list[Listener] = [starts, shown]
     if events is not None:
-        from applier.notifications.lines import EventLines
+        from applier.notifications.schema import EventLines
 
         listeners.append(EventLines(plan, events, clock=now, tell=shown.tell))
     runner = session.runner(

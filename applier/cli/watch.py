@@ -242,7 +242,7 @@ class Watch(Verb):
 
     def _told(self, plan: ActionPlan, *, events: TextIO) -> ActionPlan:
         """Write events until the plan stops or its claimant has died; return the plan read last."""
-        from applier.notifications.lines import line
+        from applier.notifications.schema import line
         from applier.run import liveness
 
         never, silence, store = threading.Event(), liveness.SilenceWatch(), self.session.store

@@ -6,21 +6,23 @@ The interface of clouds is :class:`applier.contracts.clouds.Cloud`.
 """
 
 from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified, undone_by
-from applier.contracts.machines import Content, Ended, Machine, Machines
-from applier.contracts.reports import ActionOf, JobOffer, Listener, Report
-from applier.contracts.requests import (
+from applier.contracts.machines import Content, Ended, Machine, Machines, Print, StopSignal, silent
+from applier.contracts.reports import (
     CANCELS,
     MAX_WORKERS,
     PAUSES,
+    ActionOf,
     Approval,
     Claimant,
     HistoryEntry,
+    JobOffer,
+    Listener,
     Once,
+    Report,
     Request,
     RequestVerb,
     RunOptions,
 )
-from applier.contracts.stopping import Print, StopSignal, silent
 
 __all__ = (
     "CANCELS",

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from applier.contracts.machines import Ended, Machines
+from applier.contracts.machines import Ended, Machines, Print, StopSignal
 from applier.contracts.reports import ActionOf
-from applier.contracts.stopping import Print, StopSignal
 from applier.errors import ActionFailed
 from planner.plan.model import Action, Touch
 from planner.plan.states import Outcome

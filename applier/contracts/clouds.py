@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from applier.contracts.stopping import Print, StopSignal, silent
+from applier.contracts.machines import Print, StopSignal, silent
 from applier.errors import ActionFailed
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from applier.delivery.receivers import Away, Receiver
 from applier.errors import DamagedRecord, StoreError, sound_part
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
-from applier.store.subscriptions import EventPage, Subscription, Trouble
+from applier.store.entries import EventPage, Subscription, Trouble
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore

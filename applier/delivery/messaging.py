@@ -2,7 +2,7 @@
 """Sends events over oslo.messaging as notifications, from the same options as Watcher.
 
 The Notifier of oslo.messaging logs a failure and goes on; so events are sent over its transport, as
-its notification drivers do. RabbitMQ confirms each message. :mod:`applier.notifications.versioned`
+its notification drivers do. RabbitMQ confirms each message. :mod:`applier.notifications.watcher`
 makes the notification of an event.
 """
 
@@ -27,7 +27,7 @@ from applier.delivery.receivers import Away, Deliver  # noqa: E402
 from applier.delivery.sending_thread import SendingThread  # noqa: E402
 from applier.errors import ConfigurationError  # noqa: E402
 from applier.notifications.schema import Event  # noqa: E402
-from applier.notifications.versioned import Notification, notification  # noqa: E402
+from applier.notifications.watcher import Notification, notification  # noqa: E402
 
 #: The exchange, where ``[DEFAULT] control_exchange`` is not set: Watcher's.
 EXCHANGE = "watcher"

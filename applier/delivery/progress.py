@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.notifications.schema import Event
-from applier.store.subscriptions import DeadEvent, EventPage, Subscription, Trouble
+from applier.store.entries import DeadEvent, EventPage, Subscription, Trouble
 
 
 class BatchProgress:

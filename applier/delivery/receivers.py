@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from applier.notifications.lines import line
-from applier.notifications.schema import Event
+from applier.notifications.schema import Event, line
 
 #: How many bytes are read at once while the last whole line is searched.
 _PIECE = 64 * 1024

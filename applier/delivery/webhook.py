@@ -21,8 +21,7 @@ from applier.configuration.option_types import WEB, is_url
 from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.delivery.sending_thread import SendingThread
 from applier.errors import ConfigurationError
-from applier.notifications.lines import line
-from applier.notifications.schema import Event
+from applier.notifications.schema import Event, line
 
 #: Seconds that a receiver may take to accept a connection, and for each part of its answer.
 CONNECT_S, ANSWER_S = 5.0, 10.0

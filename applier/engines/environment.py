@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from applier.contracts import ActionContext, ActionPlugin
-from applier.contracts.attempt_machines import AttemptMachines, RunMachines
 from applier.contracts.clouds import Cloud
+from applier.contracts.machines import AttemptMachines, RunMachines
 from applier.errors import ActionFailed, UnknownActionTypes
 from applier.scheduling.verdict import TypePolicy
 from planner.plan.model import JOIN, Action, ActionPlan

@@ -13,7 +13,7 @@ from taskflow import task
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, Report, Verified
-from applier.contracts.attempt_machines import AttemptMachines
+from applier.contracts.machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.resumption import in_doubt

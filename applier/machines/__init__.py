@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from applier import whole_files
 from applier.contracts import Content, Ended, Machine, StopSignal
-from applier.contracts.attempt_machines import AttemptMachines, RunMachines
+from applier.contracts.machines import AttemptMachines, RunMachines
 from applier.errors import ActionFailed
 from applier.extras import MissingExtra
 from applier.machines import address as addresses

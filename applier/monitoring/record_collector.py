@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from applier.errors import DamagedRecord, StoreError
-from applier.store.figures import StoreFigures
+from applier.store.entries import StoreFigures
 from applier.store.worker_jobs import WorkerJobState
 from planner.plan.states import PlanState
 

@@ -13,7 +13,7 @@ from applier.errors import Difference, Drift, GuardRefusal
 from applier.operations import Tell
 from applier.run import plan_cloud
 from applier.run.prechecks import Precheck, Prechecked, check_all
-from applier.store.samples import size_of
+from applier.store.runs import size_of
 from applier.wording import ago
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier.operations import Operator
 from applier.run.durations import CAUTIOUS, SamplesOfType
-from applier.store.samples import MOST, Sample
+from applier.store.runs import MOST, Sample
 from applier.wording import count
 from planner.errors import InvalidInput, Mistake
 from planner.schemas import checking

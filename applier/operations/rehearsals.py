@@ -12,10 +12,9 @@ from applier.assembly import Assembly
 from applier.contracts import ActionPlugin
 from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import ForecastParts, concurrency_of
-from applier.rehearsal import advice
-from applier.rehearsal.advice import Lowered
+from applier.rehearsal import rehearsal_figures
 from applier.rehearsal.faults import Attempts, Fault, concerned
-from applier.rehearsal.rehearsal_figures import OfAction, RehearsalFigures, figures
+from applier.rehearsal.rehearsal_figures import Lowered, OfAction, RehearsalFigures, figures
 from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
 from applier.run.durations import PastDurations
 from applier.run.plan_cloud import name_of
@@ -94,10 +93,10 @@ def rehearsed(
         times = min(settings.times, _TRIES)
         if times < settings.times:
             compared = prepared.figures(concurrency, times, progress)
-        tried = advice.lowered(
+        tried = rehearsal_figures.lowered(
             plan.actions, concurrency, lambda c: prepared.figures(c, times, progress)
         )
-        advised = advice.best(compared, tried)
+        advised = rehearsal_figures.best(compared, tried)
     return Rehearsals(
         plan=plan,
         settings=settings,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.scheduling.verdict import TypePolicy
-from applier.store.samples import Sample, node_of, size_of
+from applier.store.runs import Sample, node_of, size_of
 from applier.wording import seconds_between
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState

@@ -22,7 +22,7 @@ from applier.guarding.windows import NodeWork
 from applier.run.durations import CAUTIOUS, PastDurations, estimates
 from applier.scheduling.decisions import Holding
 from applier.scheduling.verdict import TypePolicy
-from applier.store.samples import Sample
+from applier.store.runs import Sample
 from planner.errors import cut
 from planner.plan.model import Action
 

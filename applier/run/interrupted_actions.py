@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, Claimant, Report, Verified, silent
-from applier.contracts.attempt_machines import AttemptMachines, JobFound
+from applier.contracts.machines import AttemptMachines, JobFound
 from applier.engines.attempts import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import CELERY, TaskFlowEngine

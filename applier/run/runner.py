@@ -49,7 +49,7 @@ from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure
 from applier.scheduling.waiting import resources_of
 from applier.store import RunStore
-from applier.store.samples import Sample
+from applier.store.runs import Sample
 from applier.wording import wait_for_others
 from planner.plan.graph import validate
 from planner.plan.model import JOIN, ActionPlan

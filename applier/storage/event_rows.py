@@ -20,7 +20,7 @@ from applier.storage.dialects import Row
 from applier.storage.rows import reading, storable
 from applier.storage.schema import insert_into, words
 from applier.storage.transactions import Write
-from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.entries import DeadEvent, Subscription, Trouble
 from planner.errors import short
 from planner.plan.states import PlanState
 

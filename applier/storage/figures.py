@@ -19,9 +19,8 @@ from applier.storage.schema import insert_into, words
 from applier.storage.state_changes import take_turn, write_history
 from applier.storage.statements import WAITING
 from applier.storage.transactions import Transaction
-from applier.store.entries import NO_PLAN
-from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
-from applier.store.samples import MOST, Sample, node_of, size_of
+from applier.store.entries import NO_PLAN, Heartbeat, Outbox, StoreFigures, WorkerFigures
+from applier.store.runs import MOST, Sample, node_of, size_of
 from planner.plan.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.

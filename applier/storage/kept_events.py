@@ -12,8 +12,7 @@ from applier.storage import event_rows, statements
 from applier.storage.database import Database
 from applier.storage.state_changes import is_subscribed, write_history
 from applier.storage.transactions import Kind, Rows, Transaction
-from applier.store.entries import NO_PLAN
-from applier.store.subscriptions import DeadEvent, EventPage, Subscription
+from applier.store.entries import NO_PLAN, DeadEvent, EventPage, Subscription
 
 #: Events, of which a row also has the name and the type of the action.
 EVENTS = Kind("actionplan_event", event_rows.event_of, "event {number}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from applier.store.pages import ActionKey, PlanKey
+from applier.store.plans import ActionKey, PlanKey
 
 #: Stands for NULL in an order: an empty text, and a time before all others.
 _EARLIEST = "'1000-01-01 00:00:00.000000'"

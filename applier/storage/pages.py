@@ -12,8 +12,15 @@ from applier.storage import damaged_plans, page_statements, rows, statements
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import Damaged
-from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
-from applier.store.plans import LongPlan, overview_of
+from applier.store.plans import (
+    ActionKey,
+    LongPlan,
+    Page,
+    PlanHead,
+    PlanKey,
+    PlannedAction,
+    overview_of,
+)
 from planner.plan.states import ActionState, PlanState
 
 Listed = TypeVar("Listed")

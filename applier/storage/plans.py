@@ -17,7 +17,6 @@ from applier.storage import (
     damaged_plans,
     list_statements,
     page_statements,
-    references,
     rows,
     schema,
     statements,
@@ -32,7 +31,7 @@ from applier.storage.state_changes import note, write_history
 from applier.storage.transactions import Transaction
 from applier.store import PlanFilters, PlanSummary, given
 from applier.store.entries import PlanArchive
-from applier.store.plans import LONG, OverviewOf
+from applier.store.plans import LONG, OverviewOf, before_last, choose
 from planner.errors import InvalidPlan, Mistake
 from planner.plan.model import JOIN, ActionPlan
 from planner.safe_text import TOO_DEEP, compact_json, is_too_deep
@@ -161,7 +160,7 @@ class Plans:
         name, or ``last`` for the plan saved last, ``last~1`` for the one before, and so on. Removed
         plans are found by whole uuids only.
         """
-        earlier = references.before_last(reference)
+        earlier = before_last(reference)
 
         def find(transaction: Transaction) -> str:
             if earlier is not None:
@@ -172,7 +171,7 @@ class Plans:
             pattern = statements.beginning(reference)
             asked = {"reference": reference, "beginning": pattern}
             found = transaction.read(statements.FIND, asked)
-            return references.choose(reference, [(row["uuid"], row["name"]) for row in found])
+            return choose(reference, [(row["uuid"], row["name"]) for row in found])
 
         return self._database.reading(find)
 

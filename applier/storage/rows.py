@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from applier.contracts import Claimant, HistoryEntry, Report, Request, RunOptions
 from applier.storage.dialects import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
-from applier.store.pages import PlanHead, PlannedAction
+from applier.store.plans import PlanHead, PlannedAction
 from planner import guards, safe_text
 from planner.plan import place_rules
 from planner.plan.model import Action, ActionPlan, Blocker, Trigger

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Approvals, answers, archives, ended plans and services, as the record keeps them."""
+"""What the record keeps beside plans and runs: approvals, answers, services, events, figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from applier.contracts import Approval, HistoryEntry, Request
+from applier.notifications.schema import Event
 from applier.store.runs import Attempt
 from planner.plan.model import ActionPlan
 
@@ -87,3 +89,121 @@ class Service(NamedTuple):
     heartbeat_at: datetime
     cloud: str
     plans: int = 0
+
+
+class EventPage(NamedTuple):
+    """Events in the order of their numbers, which is that of the commits of their changes.
+
+    ``last`` is the number to pass as ``after`` for the next page. All events with numbers up to
+    ``deleted`` were deleted. ``newest`` is the number of the last event of the store.
+    """
+
+    events: Sequence[Event]
+    last: int
+    deleted: int
+    newest: int
+
+
+class Trouble(NamedTuple):
+    """The reason why an event, and all events that wait for it, could not be delivered yet.
+
+    ``number`` is that of the event, ``since`` the time of the first try, ``tries`` the number of
+    failed tries. With 0 tries, ``why`` is empty: the event only waits for its first try.
+    """
+
+    number: int
+    since: datetime
+    tries: int
+    why: str
+
+
+class Subscription(NamedTuple):
+    """A subscription, for which events are recorded: that of a receiver, or that of readers.
+
+    A service delivers events to a receiver; readers list them, and are subscribed until ``until``,
+    which is None for a receiver. All events up to ``delivered`` were delivered to the receiver,
+    except those of the plans in ``held_back``, by uuid, because it refused one of them. ``away`` is
+    the reason if the receiver cannot be reached at present. ``holder`` is the uuid of the process
+    that delivers; ``beats`` counts its heartbeats.
+    """
+
+    name: str
+    until: datetime | None
+    delivered: int
+    held_back: Mapping[str, Trouble] = {}
+    away: Trouble | None = None
+    holder: str | None = None
+    beats: int = 0
+
+
+class DeadEvent(NamedTuple):
+    """An event that could not be delivered in time; ``at`` is the time of giving it up."""
+
+    subscription: str
+    event: Event
+    why: str
+    at: datetime
+
+
+class Heartbeat(NamedTuple):
+    """The last heartbeat of a running plan or of a service, and how many plans run there.
+
+    ``uuid`` is that of the plan or of the service. ``at`` is None if no heartbeat was recorded.
+    """
+
+    uuid: str
+    host: str
+    at: datetime | None
+    plans: int = 1
+
+
+class Outbox(NamedTuple):
+    """Counts of the events that were not delivered to a receiver.
+
+    ``waiting`` is the number of events after the last delivered one. ``held_back`` is the number of
+    plans with an event that the receiver has refused; their later events wait as well, and are not
+    counted in ``waiting``. ``oldest_at`` is the time of the oldest event of both kinds, or None.
+    ``dead`` is the number of events that are not delivered any more.
+    """
+
+    subscription: str
+    waiting: int
+    oldest_at: datetime | None
+    held_back: int
+    dead: int
+
+
+class WorkerFigures(NamedTuple):
+    """A worker on another machine, with its number of running jobs.
+
+    ``places`` is how many jobs it carries out at once, ``silent_s`` the seconds since its last
+    report.
+    """
+
+    name: str
+    host: str
+    running: int
+    places: int
+    draining: bool
+    silent_s: float
+
+
+class StoreFigures(NamedTuple):
+    """The counts and heartbeats that a store reads for monitoring.
+
+    ``plans`` are counted by state, ``actions`` by type and state: those of plans that were started
+    and have not ended. ``are_all_counted`` is false if there are more actions than the store
+    counts. ``oldest_pending_at`` is the time of the last change of the plan that has waited longest
+    for an applier. ``claimants`` have the uuid of the plan that they run. ``jobs`` are those of
+    workers on other machines, by state.
+    """
+
+    plans: Mapping[str, int]
+    actions: Mapping[tuple[str, str], int]
+    are_all_counted: bool
+    oldest_pending_at: datetime | None
+    claimants: Sequence[Heartbeat]
+    services: Sequence[Heartbeat]
+    outboxes: Sequence[Outbox] = ()
+    workers: Sequence[WorkerFigures] = ()
+    jobs: Mapping[str, int] = MappingProxyType({})

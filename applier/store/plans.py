@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans in lists, the filters of lists, and overviews of plans."""
+"""Plans in lists and on pages, by filters and by reference, and overviews of plans."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, NamedTuple, TypedDict
 
-from planner.plan.model import ActionPlan
+from applier.errors import PlanNotFound
+from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
 
@@ -133,3 +136,130 @@ def overview_of(text: Any) -> Overview:
     if not (all(isinstance(one, str) for one in texts) and are_numbers and are_seconds):
         raise ValueError("is not an overview")
     return found
+
+
+class PlanKey(StrEnum):
+    """The keys by which pages of plans can be sorted."""
+
+    SAVED = "saved"
+    UUID = "uuid"
+    STATE = "state"
+    MESSAGE = "message"
+    AUDIT = "audit"
+    STRATEGY = "strategy"
+    EFFICACY = "efficacy"
+    HOST = "host"
+    CREATED = "created"
+    UPDATED = "updated"
+
+
+class ActionKey(StrEnum):
+    """The keys by which pages of actions can be sorted."""
+
+    SAVED = "saved"
+    UUID = "uuid"
+    PLAN = "plan"
+    TYPE = "type"
+    STATE = "state"
+    MESSAGE = "message"
+    PARENTS = "parents"
+    CREATED = "created"
+    UPDATED = "updated"
+
+
+class Page(NamedTuple):
+    """A part of a sorted list: at most ``limit`` rows, after the row with the uuid ``marker``.
+
+    Without a marker, it is the beginning of the list. ``key`` is a :class:`PlanKey` or an
+    :class:`ActionKey`. Rows that are equal in it are in the order in which they were saved, or the
+    reverse if ``descending``.
+    """
+
+    limit: int
+    key: str = "saved"
+    descending: bool = False
+    marker: str | None = None
+
+
+class PlanHead(NamedTuple):
+    """A plan without its actions; ``host`` is where it was run last.
+
+    ``damage`` is the reason if the row cannot be read; then only ``uuid``, and ``state`` if it is a
+    valid one, are set.
+    """
+
+    uuid: str
+    state: PlanState | None
+    status_message: str | None = None
+    audit_uuid: str | None = None
+    strategy_name: str | None = None
+    efficacy_indicators: Sequence[Any] = ()
+    global_efficacy: Sequence[Any] = ()
+    host: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    damage: str | None = None
+
+
+class PlannedAction(NamedTuple):
+    """An action with the uuid, the state and the time of creation of its plan."""
+
+    uuid: str
+    plan: str
+    plan_state: PlanState
+    plan_created_at: datetime | None
+    action: Action
+
+
+#: A reference with fewer characters is compared with names only, not with beginnings of uuids.
+SHORTEST_BEGINNING = 4
+#: ``last`` or ``last~N``.
+LAST_PLAN = re.compile("last(?:~([0-9]{1,9}))?")
+
+
+def before_last(reference: str) -> int | None:
+    """Return how many plans were saved after the one that ``last`` or ``last~N`` names.
+
+    None for any other reference.
+
+    >>> before_last("last"), before_last("last~1"), before_last("lasting")
+    (0, 1, None)
+    """
+    found = LAST_PLAN.fullmatch(reference)
+    return int(found[1] or 0) if found else None
+
+
+def choose(reference: str, known: Collection[tuple[str, str | None]]) -> str:
+    """Return the uuid of the plan that matches a reference; ``known`` are (uuid, name) pairs.
+
+    An equal uuid is preferred. Otherwise exactly one plan must match by its name or by the
+    beginning of its uuid. Raises PlanNotFound with the shortened uuids of all plans that match.
+
+    >>> plans = [("6a1f-1", "web"), ("6a1f-2", None), ("77e0-3", "web-2")]
+    >>> choose("77e0", plans), choose("web", plans), choose("6a1f-2", plans)
+    ('77e0-3', '6a1f-1', '6a1f-2')
+    >>> choose("6a1f", plans)
+    Traceback (most recent call last):
+    applier.errors.PlanNotFound: '6a1f' matches 2 plans: 6a1f-1, 6a1f-2
+    """
+    if any(uuid == reference for uuid, _ in known):
+        return reference
+    long_enough = len(reference) >= SHORTEST_BEGINNING
+    fits = [
+        uuid
+        for uuid, name in known
+        if name == reference or (long_enough and uuid.startswith(reference))
+    ]
+    if len(fits) != 1:
+        raise PlanNotFound(reference, beginnings(fits))
+    return fits[0]
+
+
+def beginnings(uuids: Iterable[str]) -> list[str]:
+    """Shorten uuids to eight characters, or to more if they are not distinct then; sorted."""
+    whole = sorted(uuids)
+    for length in range(8, max(map(len, whole), default=0)):
+        short = [uuid[:length] for uuid in whole]
+        if len(set(short)) == len(whole):
+            return short
+    return whole

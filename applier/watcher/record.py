@@ -18,10 +18,10 @@ import sqlalchemy as sa
 
 from applier.contracts import ActionPlugin, Claimant, HistoryEntry, Report, Request, RequestVerb
 from applier.errors import ActionNotFound, ApplierError, RequestsUnread
-from applier.storage import references
 from applier.storage.transitions import ends_claim
 from applier.store import Attempt, PlanStore, Reservation, RunStore
-from applier.store.samples import MOST, Sample
+from applier.store.plans import before_last, beginnings, choose
+from applier.store.runs import MOST, Sample
 from applier.watcher import claims, database
 from applier.watcher.database import ACTIONS, PLANS, actions_of, naive, plan_row
 from applier.watcher.plans import aware, plan_of, with_state
@@ -320,7 +320,7 @@ class StoredPlans(WatcherRecord, PlanStore):
         Raises PlanNotFound if several plans match, ApplierError if none does.
         """
         kept = sa.select(PLANS.c.uuid).where(PLANS.c.deleted_at.is_(None))
-        earlier = references.before_last(reference)
+        earlier = before_last(reference)
         if earlier is not None:
             query = kept.order_by(PLANS.c.id.desc()).limit(1).offset(earlier)
         else:
@@ -334,7 +334,7 @@ class StoredPlans(WatcherRecord, PlanStore):
             )
         if earlier is not None:
             return known[0]
-        return references.choose(reference, [(uuid, None) for uuid in known])
+        return choose(reference, [(uuid, None) for uuid in known])
 
     @database.translated
     def load_plan(self, uuid: str) -> ActionPlan:
@@ -344,7 +344,7 @@ class StoredPlans(WatcherRecord, PlanStore):
         """
         plan = super().load_plan(uuid)
         uuids = sorted(action.uuid for action in plan.actions)
-        names = dict(zip(uuids, references.beginnings(uuids), strict=True))
+        names = dict(zip(uuids, beginnings(uuids), strict=True))
         return replace(plan, actions=tuple(replace(a, name=names[a.uuid]) for a in plan.actions))
 
     def load_part(self, uuid: str, reference: str) -> ActionPlan:  # noqa: ARG002

@@ -11,7 +11,7 @@ from typing import Any
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict
-from applier.notifications.watcher_words import action_word
+from applier.notifications.watcher import action_word
 from applier.storage.rows import storable
 from planner.plan.states import ActionState, PlanState
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from applier import log_fields
 from applier.backoff import delays_s
 from applier.contracts import Claimant, Report
-from applier.contracts.attempt_machines import AttemptMachines
+from applier.contracts.machines import AttemptMachines
 from applier.engines.attempts import start_abort
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask

@@ -20,7 +20,7 @@ from applier.storage import list_statements, page_statements, schema_version, st
 from applier.storage.connection import Connector, parse
 from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Compiled
 from applier.store import PlanFilters
-from applier.store.pages import ActionKey, PlanKey
+from applier.store.plans import ActionKey, PlanKey
 from applier.store.worker_jobs import JobTask, WorkerJobState
 from planner.plan.model import JOIN
 from planner.plan.states import ActionState, Outcome, PlanState

@@ -16,7 +16,7 @@ import yaml
 from command_line import ROOT, CommandLine, Ended
 
 from applier.storage.sql import SqlStore
-from applier.store.subscriptions import DeadEvent, Trouble
+from applier.store.entries import DeadEvent, Trouble
 from applier.store.worker_jobs import Worker
 from planner import make_plan
 from planner.plan.model import ActionPlan

@@ -28,7 +28,7 @@ from test_receivers import Hook
 from worker_processes import Processes
 
 from applier.delivery.messaging import message_of
-from applier.notifications.versioned import notification
+from applier.notifications.watcher import notification
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
 from planner.plan.states import PlanState

@@ -13,9 +13,9 @@ from applier.api.endpoints import Call, Endpoint
 from applier.api.v1 import requests, versions
 from applier.api.v1.forms import action_form, plan_word
 from applier.errors import ActionNotFound, PlanConflict
-from applier.notifications.watcher_words import action_word
+from applier.notifications.watcher import action_word
 from applier.operations import Operator, actions
-from applier.store.pages import ActionKey, PlannedAction
+from applier.store.plans import ActionKey, PlannedAction
 from planner.errors import InvalidTransition
 from planner.plan.model import Action, ActionPlan
 

@@ -15,10 +15,10 @@ import falcon
 
 from applier.api.v1 import versions
 from applier.api.v1.requests import links
-from applier.notifications import watcher_words
-from applier.notifications.watcher_words import action_word
+from applier.notifications import watcher
+from applier.notifications.watcher import action_word
 from applier.operations import lookup
-from applier.store.pages import PlanHead, PlannedAction
+from applier.store.plans import PlanHead, PlannedAction
 from planner.making.registry import ActionTypes
 from planner.plan.model import Action
 from planner.plan.states import PlanState
@@ -29,7 +29,7 @@ _DAMAGED = "FAILED"
 
 def plan_word(state: PlanState | None) -> str:
     """Return Watcher's name of the state of a plan; FAILED for None: the state is not readable."""
-    return _DAMAGED if state is None else watcher_words.plan_word(state)
+    return _DAMAGED if state is None else watcher.plan_word(state)
 
 
 def plan_form(
@@ -56,7 +56,7 @@ def plan_form(
         if versions.knows_messages(request):
             text = f"damaged: {head.damage}" if head.damage else head.status_message
             if head.state is not None and not head.damage:
-                text = watcher_words.with_own_word(head.state, own, text)
+                text = watcher.with_own_word(head.state, own, text)
             form["status_message"] = text
     return form
 
@@ -88,7 +88,7 @@ def action_form(
             "deleted_at": None,
         }
         if versions.knows_messages(request):
-            own = watcher_words.with_own_word(action.state, state, action.status_message)
+            own = watcher.with_own_word(action.state, state, action.status_message)
             form["status_message"] = own
     return form
 

@@ -13,7 +13,7 @@ from applier.api.v1 import requests
 from applier.api.v1.forms import plan_form, plan_word
 from applier.errors import PlanConflict, PlanNotFound
 from applier.operations import plans, removal
-from applier.store.pages import PlanHead, PlanKey
+from applier.store.plans import PlanHead, PlanKey
 from planner.errors import InvalidTransition
 from planner.plan.states import PlanState
 

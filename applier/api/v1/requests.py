@@ -12,7 +12,7 @@ from uuid import UUID
 
 import falcon
 
-from applier.store.pages import Page
+from applier.store.plans import Page
 
 #: The most rows of one page.
 MOST = 1000

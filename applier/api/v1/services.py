@@ -16,7 +16,7 @@ from applier.api.v1.requests import links
 from applier.assembly import now
 from applier.run import liveness
 from applier.store import Service
-from applier.store.pages import Page
+from applier.store.plans import Page
 
 #: The name of every service: that of Watcher's own service that runs plans.
 NAME = "watcher-applier"

@@ -13,7 +13,7 @@ from applier.api.v2.operation import Operation, change, next_page
 from applier.errors import ActionNotFound
 from applier.operations import actions as steering
 from applier.operations import explanation, lookup
-from applier.store.pages import ActionKey, Page
+from applier.store.plans import ActionKey, Page
 from planner.errors import InvalidInput, Mistake
 from planner.plan.states import ActionState
 

@@ -17,9 +17,8 @@ from applier.api.feed import ENDING, EventFeed
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation
 from applier.errors import DamagedRecord, StoreError
-from applier.notifications.lines import line
-from applier.notifications.schema import Event
-from applier.store.subscriptions import EventPage
+from applier.notifications.schema import Event, line
+from applier.store.entries import EventPage
 from planner.errors import InvalidInput, Mistake, accepted
 
 if TYPE_CHECKING:

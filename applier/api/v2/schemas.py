@@ -18,7 +18,7 @@ from applier.operations.creation import POLICIES
 from applier.operations.durations import Known
 from applier.store import Attempt, PlanSummary
 from applier.store import Service as ServiceEntry
-from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.entries import DeadEvent, Subscription, Trouble
 from applier.store.worker_jobs import Worker
 from planner.making import saved
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason

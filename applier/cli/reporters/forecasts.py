@@ -15,8 +15,7 @@ from rich.text import Text
 from applier.cli.reporters.formatting import wrapped
 from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, put_line, table_of
 from applier.operations.rehearsals import Rehearsals
-from applier.rehearsal.advice import Lowered
-from applier.rehearsal.rehearsal_figures import NEEDS, RehearsalFigures
+from applier.rehearsal.rehearsal_figures import NEEDS, Lowered, RehearsalFigures
 from applier.run.plan_cloud import cloud_of
 from applier.scheduling.forecast import Forecast
 from applier.wording import count, duration, one_line

@@ -14,7 +14,7 @@ from sample_plans import new_plan
 from applier.contracts import HistoryEntry
 from applier.storage.sql import SqlStore
 from applier.store.entries import NO_PLAN
-from applier.store.samples import Sample
+from applier.store.runs import Sample
 from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (
     AFTERWARDS,

@@ -11,7 +11,7 @@ from datetime import timedelta
 from sample_plans import new_plan
 
 from applier.storage.sql import SqlStore
-from applier.store.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.entries import DeadEvent, Subscription, Trouble
 from planner.plan.model import JOIN
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry

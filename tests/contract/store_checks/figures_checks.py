@@ -11,8 +11,7 @@ from sample_plans import MADE, new_plan
 
 from applier.storage.sql import SqlStore
 from applier.store import Service
-from applier.store.figures import Heartbeat, Outbox, StoreFigures
-from applier.store.subscriptions import DeadEvent
+from applier.store.entries import DeadEvent, Heartbeat, Outbox, StoreFigures
 from planner.plan.states import PlanState
 from store_checks.running_plans import LATER, ME, NOW, claimed, starts, succeeds
 

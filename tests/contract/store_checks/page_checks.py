@@ -15,7 +15,7 @@ from sample_plans import MADE, new_plan
 
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage.sql import SqlStore
-from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
+from applier.store.plans import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import ME, NOW, claimed, starts

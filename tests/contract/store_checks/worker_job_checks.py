@@ -14,8 +14,7 @@ from sample_plans import new_plan
 from applier.contracts import HistoryEntry, JobOffer, Report
 from applier.errors import PlanConflict
 from applier.storage.sql import SqlStore
-from applier.store.entries import NO_PLAN
-from applier.store.figures import WorkerFigures
+from applier.store.entries import NO_PLAN, WorkerFigures
 from applier.store.worker_jobs import (
     OVER,
     AttemptKey,

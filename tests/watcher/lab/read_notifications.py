@@ -16,7 +16,7 @@ objects.register_all()
 
 from watcher.notifications import action, action_plan, exception  # noqa: E402
 
-from applier.notifications.versioned import notification  # noqa: E402
+from applier.notifications.watcher import notification  # noqa: E402
 from planner.plan.states import ActionState, PlanState  # noqa: E402
 
 HEAD = {

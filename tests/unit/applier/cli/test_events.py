@@ -13,10 +13,10 @@ import pytest
 from sample_plans import new_plan
 from store_checks.history_checks import entry
 
-from applier.notifications import lines
+from applier.notifications import schema
 from applier.notifications.schema import SCHEMA
 from applier.storage.sql import SqlStore
-from applier.store.subscriptions import DeadEvent, Trouble
+from applier.store.entries import DeadEvent, Trouble
 from planner.plan.states import PlanState
 
 from .conftest import Run
@@ -114,7 +114,7 @@ def test_what_was_given_up_is_listed_with_why(run: Run, store: SqlStore, changed
     [listed] = json.loads(run(*LIST, "--dead", "nightly", "-f", "json")[1])
     assert (listed["plan"], listed["at"]) == (changed, NOW.isoformat())
     assert listed["event"] == events[0]
-    assert lines.line(events[0]) in run(*LIST, "--dead", "-f", "value")[1]
+    assert schema.line(events[0]) in run(*LIST, "--dead", "-f", "value")[1]
     latest = json.loads(run(*LIST, "--dead", "--limit", "1", "-f", "json")[1])
     assert [d["plan"] for d in latest] == [other.uuid]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from applier.delivery.progress import BatchProgress
 from applier.delivery.receivers import Away, EventRefused
-from applier.store.subscriptions import EventPage, Subscription, Trouble
+from applier.store.entries import EventPage, Subscription, Trouble
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 DAY = timedelta(days=1)

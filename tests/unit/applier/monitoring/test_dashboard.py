@@ -21,7 +21,7 @@ from applier.api.monitoring import Requests
 from applier.monitoring import serving
 from applier.monitoring.measured_store import FOR_LIMITS, RunMetrics
 from applier.monitoring.record_collector import RecordCollector, registry_of
-from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
+from applier.store.entries import Heartbeat, Outbox, StoreFigures, WorkerFigures
 
 ALERTS = Path(__file__).parents[4] / "etc" / "prometheus-alerts.yaml"
 DASHBOARD = Path(__file__).parents[4] / "etc" / "grafana-dashboard.json"

@@ -21,7 +21,7 @@ from applier.errors import PlanConflict
 from applier.monitoring import span_export
 from applier.monitoring.measured_store import MeasuredStore, RunMetrics, measured
 from applier.monitoring.record_collector import RecordCollector
-from applier.store.figures import StoreFigures
+from applier.store.entries import StoreFigures
 from planner.plan.states import PlanState
 
 PATIENCE_S = 120.0

@@ -16,10 +16,9 @@ from trials import Trial
 
 from applier.contracts import Report
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.notifications import versioned
-from applier.notifications.lines import EventLines
-from applier.notifications.schema import SCHEMA
-from applier.notifications.versioned import notification
+from applier.notifications import watcher
+from applier.notifications.schema import SCHEMA, EventLines
+from applier.notifications.watcher import notification
 from planner.plan.model import JOIN
 from planner.plan.states import ActionState, PlanState
 
@@ -130,7 +129,7 @@ def data_of(event):
 )
 def test_the_table_says_which_notification_an_event_becomes(made):
     rows = {}
-    for kind, states, *told in ROW.findall(versioned.__doc__):
+    for kind, states, *told in ROW.findall(watcher.__doc__):
         for state in states.split(", "):
             rows[f"{kind}.state", state] = told
     kind = made["type"]

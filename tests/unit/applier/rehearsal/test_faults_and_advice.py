@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from applier.rehearsal.advice import Lowered, best
 from applier.rehearsal.faults import Concerned, Fault, FaultKind, concerned, read
-from applier.rehearsal.rehearsal_figures import Quantiles, RehearsalFigures
+from applier.rehearsal.rehearsal_figures import Lowered, Quantiles, RehearsalFigures, best
 from planner.errors import InvalidInput
 from planner.plan.model import Action
 

@@ -9,7 +9,7 @@ import pytest
 
 from applier.run.durations import Durations, PastDurations, estimates
 from applier.scheduling.verdict import TypePolicy
-from applier.store.samples import Sample
+from applier.store.runs import Sample
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState
 

@@ -24,7 +24,7 @@ from applier.storage import schema_version
 from applier.storage.backup import backup
 from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
-from applier.store.samples import Sample
+from applier.store.runs import Sample
 from planner.plan.states import PlanState
 
 PAGE = 4096

@@ -13,7 +13,7 @@ from scratch_database import connected
 from store_checks.running_plans import NOW, starts, succeeds
 from temporary_store import TemporaryStore
 
-from applier.storage import list_statements, references, schema_version
+from applier.storage import list_statements, schema_version
 from applier.storage.connection import parse
 from applier.storage.dialects import SQLITE, Compiled
 from applier.storage.sql import SqlStore
@@ -30,7 +30,7 @@ from applier.storage.statements import (
     writes,
 )
 from applier.store import PlanFilters
-from applier.store.pages import Page
+from applier.store.plans import Page, beginnings
 
 
 def test_uuids_are_cut_into_statements_in_their_order():
@@ -140,4 +140,4 @@ def test_a_page_without_damage_is_not_read_row_by_row(monkeypatch: pytest.Monkey
     ],
 )
 def test_beginnings_are_as_long_as_tells_them_apart(uuids, short):
-    assert references.beginnings(uuids) == short
+    assert beginnings(uuids) == short

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our events in the format of Watcher's versioned notifications, which OpenStack programs read.
+"""Watcher's names of states, and events as its versioned notifications, which OpenStack programs read.
 
 ==============================  ====================================  ========
 Event                           Type of the notification              Priority
@@ -33,7 +33,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from applier.notifications.schema import ACTION_STATE, PLAN_APPROVED, PLAN_STATE, Event
-from applier.notifications.watcher_words import action_word, plan_word, with_own_word
 from planner.plan.states import ActionState, PlanState
 
 INFO, ERROR = "INFO", "ERROR"
@@ -156,3 +155,42 @@ def _object(name: str, version: str, data: Mapping[str, Any]) -> dict[str, Any]:
         "watcher_object.version": version,
         "watcher_object.data": data,
     }
+
+
+#: Watcher's names of states that have another name there.
+_PLAN_WORDS = {PlanState.PAUSED: PlanState.PENDING}
+_ACTION_WORDS = {
+    ActionState.FAILED_DEPENDENCIES: ActionState.CANCELLED,
+    ActionState.REVERTED: ActionState.CANCELLED,
+    ActionState.REVERT_FAILED: ActionState.FAILED,
+    ActionState.UNKNOWN: ActionState.FAILED,
+}
+
+
+def plan_word(state: PlanState) -> str:
+    """Return Watcher's word for the state of a plan.
+
+    >>> plan_word(PlanState.PAUSED), plan_word(PlanState.ONGOING)
+    ('PENDING', 'ONGOING')
+    """
+    return str(_PLAN_WORDS.get(state, state))
+
+
+def action_word(state: ActionState) -> str:
+    """Return Watcher's word for the state of an action.
+
+    >>> action_word(ActionState.UNKNOWN), action_word(ActionState.REVERTED)
+    ('FAILED', 'CANCELLED')
+    """
+    return str(_ACTION_WORDS.get(state, state))
+
+
+def with_own_word(state: PlanState | ActionState, shown: str, message: str | None) -> str | None:
+    """Return a message, after our word for a state if ``shown`` is another one.
+
+    >>> with_own_word(PlanState.PAUSED, "PENDING", "by anna")
+    'PAUSED: by anna'
+    """
+    if str(state) == shown:
+        return message
+    return f"{state}: {message}" if message else str(state)
