@@ -71,7 +71,7 @@ class Create(Verb):
 
     def _create(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import plan_table
-        from applier.configuration import shared_file
+        from applier.configuration import check
         from planner.making import planning, saved
 
         settings = read_settings(parsed_args.set)
@@ -97,7 +97,7 @@ class Create(Verb):
                 demands=creation.demands_of(settings, conf),
             )
             plan = creation.with_policy(problem.plan(settings.options), settings)
-            for text in shared_file.two_meanings(conf, plan.planner):
+            for text in check.two_meanings(conf, plan.planner):
                 self.note(f"Warning: {text}")
         keep = not parsed_args.dry_run
         if keep and problem is None:

@@ -50,8 +50,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-#: The log of :mod:`applier.storage.lock_holders`, whose import takes long.
-WAITS = "applier.storage.lock_holders"
+#: The log of :mod:`applier.storage.refusals`, whose import takes long.
+WAITS = "applier.storage.refusals"
 
 
 class LogFile(logging.FileHandler):

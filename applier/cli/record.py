@@ -139,7 +139,7 @@ class DbCheck(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         from applier import configuration
-        from applier.storage.record_check import check
+        from applier.storage.upkeep import check
 
         found = check(configuration.connection(self.session.conf))
         for problem in found.problems:
@@ -167,7 +167,7 @@ class DbBackup(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier import configuration
         from applier.storage import connection
-        from applier.storage.backup import backup
+        from applier.storage.upkeep import backup
 
         url = configuration.connection(self.session.conf)
         backup(url, parsed_args.file)

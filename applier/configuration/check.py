@@ -2,28 +2,33 @@
 """Checks the options of our sections at start, in all files and in the environment.
 
 Sections of others in a shared file are left alone, unless their names are nearly those of ours. A
-plugin is imported only if one of its options is set.
+plugin is imported only if one of its options is set. ``watcher_options.json`` has the sections and
+options that Watcher reads, and its release; ``tools/watcher_options.py`` writes it.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from applier.configuration import plugin_options, shared_file
+from applier.configuration import plugin_options
 from applier.configuration.option_types import explained
+from applier.configuration.options import BY_SECTION
 from applier.errors import ConfigurationError
 from planner import safe_text
 from planner.errors import Mistake, PlannerError, UnknownPlugin, accepted
 from planner.making import registry
-from planner.making.configuration_files import entries, files_of
+from planner.making.configuration_files import SetOption, entries, files_of
 from planner.making.options import IN_WATCHER, LIMITS, SECTION_IN_WATCHER
 from planner.planners.numbers import NumberByType
 
@@ -115,7 +120,7 @@ def _options_of(
         return section, own[section]
     if namespace := _NAMESPACES.get(group):
         known, cutoff = registry.names(namespace), _SIMILAR_NAME
-    elif section == "DEFAULT" or shared_file.has_section(section):
+    elif section == "DEFAULT" or has_section(section):
         return None
     else:
         namespace, name, cutoff = registry.CLOUDS, section, _SIMILAR
@@ -156,7 +161,7 @@ def _option(setting: Setting, known: Iterable[cfg.Opt], conf: cfg.ConfigOpts) ->
         older = {d.name for d in opt.deprecated_opts if d.group in (None, section)}
         if name == opt.dest or name in older:
             return opt
-    if name in shared_file.options_of(section) or (section == "DEFAULT" and name in conf):
+    if name in options_of(section) or (section == "DEFAULT" and name in conf):
         return None
     raise ValueError(f"no such option; {accepted(name, names)}")
 
@@ -201,7 +206,7 @@ def _not_installed(conf: cfg.ConfigOpts, section: str, opt: cfg.Opt, value: Any)
         text = str(UnknownPlugin(what, str(value), known))
         near = difflib.get_close_matches(str(value), known, n=1)
         may_be_theirs = namespace == registry.ENGINES and not near
-        if not may_be_theirs and not any(map(shared_file.is_of_watcher, files_of(conf))):
+        if not may_be_theirs and not any(map(is_of_watcher, files_of(conf))):
             raise ValueError(text)
         default = plugin_options.DEFAULT_ENGINE
         yield f"{text}; {default} runs plans" if namespace == registry.ENGINES else text
@@ -219,3 +224,67 @@ def _without_effect(opt: cfg.Opt, value: Any) -> Iterator[str]:
     for name in names:
         if name not in known and name != "*":
             yield f"no action type {name!r} is installed; {accepted(name, known)}"
+
+
+#: Watcher names a section after each of its plugins: ``[watcher_strategies.NAME]``.
+_OF_PLUGINS = (
+    "watcher_strategies.",
+    "watcher_goals.",
+    "watcher_scoring_engines.",
+    "watcher_cluster_data_model_collectors.",
+)
+#: The options by section that Watcher's own planner of that name reads in another way.
+_TWO_MEANINGS = {
+    "watcher_planners.weight": ("weights", "parallelization"),
+    "watcher_planners.workload_stabilization": ("weights",),
+}
+
+
+def is_of_watcher(file: Path) -> bool:
+    """Return whether a file has a section that Watcher reads and our own commands do not.
+
+    That is for example ``[database]`` or ``[nova]``.
+    """
+    return any(
+        has_section(section) and not section.startswith("watcher_planners.")
+        for section in {entry.section for entry in entries(file)} - {*BY_SECTION, "DEFAULT"}
+    )
+
+
+def two_meanings(conf: cfg.ConfigOpts, planner: str) -> list[str]:
+    """Return a warning if Watcher's services read options of a planner in another way, else [].
+
+    Only options in files that these services read as well are meant: see :func:`is_of_watcher`.
+    """
+    section = f"watcher_planners.{planner}"
+    found: list[SetOption] = [
+        entry
+        for file in files_of(conf)
+        for entry in entries(file)
+        if entry.section == section and entry.option in _TWO_MEANINGS.get(section, ())
+    ]
+    if not any(is_of_watcher(file) for file in {entry.file for entry in found}):
+        return []
+    places = ", ".join(entry.place for entry in found)
+    return [
+        f"{places}: here, the values are merged over the defaults and compared as numbers; "
+        "Watcher's own planner takes them in place of all its defaults, and compares weights as "
+        f"texts. What is meant for this product alone stands in [{SECTION_IN_WATCHER}]"
+    ]
+
+
+def has_section(section: str) -> bool:
+    """Return whether Watcher reads a section."""
+    return section in _sections() or section.startswith(_OF_PLUGINS)
+
+
+def options_of(section: str) -> Sequence[str]:
+    """Return the names of the options that Watcher reads in a section."""
+    return _sections().get(section, ())
+
+
+@cache
+def _sections() -> Mapping[str, Sequence[str]]:
+    text = Path(__file__).with_name("watcher_options.json").read_text(encoding="utf-8")
+    found: Mapping[str, Sequence[str]] = json.loads(text)["sections"]
+    return found

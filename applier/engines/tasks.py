@@ -18,8 +18,7 @@ from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.verdict import timeout_s
-from applier.secrets import NO_SECRETS, resolve
-from applier.secrets.blotting import BlottedOutput, Blotting
+from applier.secrets import NO_SECRETS, BlottedOutput, Blotting, resolve
 from applier.store.worker_jobs import StopReason
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome, StateReason

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watcher's names of states, and events as its versioned notifications, which OpenStack programs read.
+"""Watcher's names of states, and our events as the versioned notifications of Watcher.
 
 ==============================  ====================================  ========
 Event                           Type of the notification              Priority

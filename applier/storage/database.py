@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import lock_holders, schema_version, statements, transitions
+from applier.storage import refusals, schema_version, statements, transitions
 from applier.storage.connection import Connector, SameFile, parse, shown
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import (
@@ -60,7 +60,7 @@ class Database:
         self._patience_s, self._new_id = patience_s, new_id
         connector = Connector(
             self._url,
-            busy_timeout_s=min(busy_timeout_s, lock_holders.SOON_S),
+            busy_timeout_s=min(busy_timeout_s, refusals.SOON_S),
             answer_s=ANSWER_S,
         )
         self._busy_timeout_s = busy_timeout_s
@@ -230,7 +230,7 @@ class Database:
                 if self._is_stuck(time.monotonic() - began):
                     raise refused
                 if not told:
-                    lock_holders.tell_wait(sentence(refused, self._url), self._busy_timeout_s)
+                    refusals.tell_wait(sentence(refused, self._url), self._busy_timeout_s)
                     told = True
             elif not (lost_too and patient):
                 raise refused
@@ -247,9 +247,9 @@ class Database:
         That is so at the end of the busy timeout, after :meth:`close`, and if that process is
         stopped.
         """
-        if waited_s + lock_holders.SOON_S >= self._busy_timeout_s or self._closed.is_set():
+        if waited_s + refusals.SOON_S >= self._busy_timeout_s or self._closed.is_set():
             return True
-        holder = lock_holders.of_record(self._url)
+        holder = refusals.lock_holder(self._url)
         return holder is not None and holder.stopped
 
     @contextmanager

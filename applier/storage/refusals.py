@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classifies the errors of databases and connections, and describes each in one sentence.
 
-No sentence contains a password.
+No sentence contains a password. That of a lock names the process that holds it, from the kernel's
+table of locks (``/proc/locks`` of Linux); none is found on other systems, and outside of this
+container.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from applier.errors import ApplierError, DamagedRecord, StoreError, interrupt_in
-from applier.storage import lock_holders
 from applier.storage.connection import Url, shown
-from planner.errors import PlannerError
+from planner.errors import PlannerError, shortened
 
 #: Texts in the errors of drivers which mean that the server does not answer, or not yet.
 UNREACHABLE = (
@@ -187,7 +191,7 @@ def sentence(error: BaseException, url: Url) -> str:
     if text == "disk I/O error" and _is_full(url):
         text = "the disk is full"
     helpful = hinted(text)
-    if re.search(LOCKED, text) and (holder := lock_holders.of_record(url)):
+    if re.search(LOCKED, text) and (holder := lock_holder(url)):
         helpful = f"{text}; {holder}"
     if helpful == text and lost(error):
         helpful += "; is the server running? see [actionplan] connection"
@@ -224,3 +228,77 @@ def _words(error: BaseException) -> str:
 def _cause(error: BaseException) -> BaseException:
     """Return the error of the driver inside a Refused, else the error."""
     return error.__cause__ or error if isinstance(error, Refused) else error
+
+
+#: The log of waits, which the command line shows even if it shows no other.
+LOG = logging.getLogger("applier.storage.refusals")
+#: The seconds of waiting for a lock after which its holder is looked up.
+SOON_S = 3.0
+#: The byte of the ``-shm`` file that a process locks to write in WAL mode (SQLite's file format).
+_WRITER = 120
+
+
+class Holder(NamedTuple):
+    """A process that holds a lock; ``stopped`` means that a signal or a debugger has stopped it."""
+
+    pid: int
+    command: str
+    stopped: bool
+
+    def __str__(self) -> str:
+        who = f"process {self.pid} ({self.command}) holds the lock"
+        if self.stopped:
+            return f"{who} and is stopped; let it continue (kill -CONT {self.pid}) or end it"
+        return who
+
+
+def tell_wait(text: str, longest_s: float) -> None:
+    """Log that a lock is waited for; ``text`` is a sentence about who holds it."""
+    LOG.warning("%s; waiting for it, %.0f s at most", text, longest_s)
+
+
+def lock_holder(url: Url) -> Holder | None:
+    """Return the process that keeps all others from writing to a SQLite file, None if unknown."""
+    path = url.database
+    return _holder(f"{path}-shm", _WRITER) or _holder(path)
+
+
+def folder_holder(folder: Path) -> Holder | None:
+    """Return the process that has locked a folder, None if unknown."""
+    return _holder(str(folder))
+
+
+def _holder(path: str, byte: int = 0) -> Holder | None:
+    """Return another process with a write lock on a file whose range includes ``byte``, or None.
+
+    With ``byte`` 0, any write lock on the file counts.
+    """
+    with suppress(OSError):
+        inode = os.stat(path).st_ino
+        for pid, start, end in _write_locks(inode):
+            if (not byte or start <= byte <= end) and pid not in (0, -1, os.getpid()):
+                return Holder(pid, _command(pid), _is_stopped(pid))
+    return None
+
+
+def _write_locks(inode: int) -> Iterator[tuple[int, int, float]]:
+    """Yield process, first and last byte of each write lock on an inode."""
+    for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+        words = line.split()
+        # Lines of processes that wait have an arrow, and so one word more.
+        if len(words) == 8 and words[3] == "WRITE" and words[5].rpartition(":")[2] == str(inode):
+            yield int(words[4]), int(words[6]), float(words[7].replace("EOF", "inf"))
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return shortened(" ".join(shlex.join(words[:-1]).split()))
+    return "unknown"
+
+
+def _is_stopped(pid: int) -> bool:
+    with suppress(OSError):
+        # The name of the command is in parentheses, and may contain any character.
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2][0] in "Tt"
+    return False

@@ -15,8 +15,8 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 from temporary_store import empty_record
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
-from applier.storage.record_check import check
 from applier.storage.sql import SqlStore
+from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 
 SERVERS = [

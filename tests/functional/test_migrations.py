@@ -20,9 +20,9 @@ from applier.contracts import Claimant
 from applier.errors import StoreError
 from applier.storage import dialects, schema_version
 from applier.storage.connection import Connector, parse
-from applier.storage.record_check import check
 from applier.storage.schema import TABLES, VERSION_TABLE
 from applier.storage.sql import SqlStore
+from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 
 SERVERS = [

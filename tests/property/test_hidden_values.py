@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
-from applier.secrets.blotting import BLOT, BlottedOutput, Blotting
+from applier.secrets import BLOT, BlottedOutput, Blotting
 from planner.errors import Mistake
 from planner.schemas import schema_errors
 from planner.schemas.secrets import hidden

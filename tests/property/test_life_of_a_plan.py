@@ -32,7 +32,7 @@ from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy, ends
-from applier.storage import record_check
+from applier.storage import upkeep
 from applier.storage.sql import SqlStore
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import (
@@ -344,7 +344,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
         if hasattr(self, "seen"):
             with closing(self.store):
                 for _ in range(2):
-                    assert record_check.check(f"sqlite:///{self.store.path}").problems == []
+                    assert upkeep.check(f"sqlite:///{self.store.path}").problems == []
                     self.bring_to_its_end()
 
     def bring_to_its_end(self) -> None:

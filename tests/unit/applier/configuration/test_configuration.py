@@ -9,7 +9,7 @@ import pytest
 
 from applier import configuration
 from applier.assembly import Assembly
-from applier.configuration import shared_file
+from applier.configuration import check
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
 from applier.machines.address import SshSettings
@@ -152,7 +152,7 @@ def test_an_unknown_planner_is_refused_with_the_line_that_names_it(tmp_path: Pat
 
 def test_options_with_two_meanings_are_told_in_a_file_of_watchers(tmp_path: Path) -> None:
     conf, _ = load(tmp_path, OF_WATCHER + WEIGHTS)
-    (text,) = shared_file.two_meanings(conf, "weight")
+    (text,) = check.two_meanings(conf, "weight")
     assert ":6: [watcher_planners.weight] weights" in text
     assert ":7: [watcher_planners.weight] parallelization" in text
 
@@ -165,4 +165,4 @@ def test_nothing_is_told_of_our_own_file_or_of_other_planners(
     tmp_path: Path, text: str, planner: str
 ) -> None:
     conf, _ = load(tmp_path, text)
-    assert shared_file.two_meanings(conf, planner) == []
+    assert check.two_meanings(conf, planner) == []

@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from applier import configuration
 from applier.clouds.simulated import SimulatedCloud
-from applier.configuration import plugin_options, shared_file
+from applier.configuration import check, plugin_options
 from applier.errors import ConfigurationError
 from planner.making import registry
 
@@ -147,7 +147,7 @@ def test_numbers_for_types_that_nobody_has_are_told(read: Read, section: str, li
 def test_everything_of_watcher_is_left_alone(read: Read) -> None:
     own = {(section, name) for section, o in OPTIONS for name in (o.name, o.dest)}
     text = ""
-    for section, names in sorted(shared_file._sections().items()):
+    for section, names in sorted(check._sections().items()):
         others = [name for name in names if (section, name) not in own]
         text += f"[{section}]\n" + "".join(f"{name} = anything\n" for name in others)
         text += "of_a_plugin = 1\n" if section not in ("DEFAULT", *{s for s, _ in OPTIONS}) else ""

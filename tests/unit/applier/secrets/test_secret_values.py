@@ -11,8 +11,7 @@ import shlex
 import pytest
 
 from applier.errors import ActionFailed
-from applier.secrets import MOST_BYTES, SecretText, resolve, shown
-from applier.secrets.blotting import BlottedOutput, Blotting
+from applier.secrets import MOST_BYTES, BlottedOutput, Blotting, SecretText, resolve, shown
 
 SCHEMA = {"type": "object"}
 

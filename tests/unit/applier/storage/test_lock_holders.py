@@ -19,9 +19,9 @@ from sample_plans import new_plan
 
 from applier.cli import program
 from applier.errors import StoreError
-from applier.storage import lock_holders, schema_version
+from applier.storage import refusals, schema_version
 from applier.storage.connection import parse
-from applier.storage.lock_holders import Holder, of_folder, of_record
+from applier.storage.refusals import Holder, folder_holder, lock_holder
 from applier.storage.sql import SqlStore
 
 ME = os.getpid()
@@ -53,7 +53,7 @@ def locked(tmp_path):
 
 
 def test_the_holder_of_a_folder_is_named_with_its_command(locked, as_another):
-    holder = as_another(of_folder, locked)
+    holder = as_another(folder_holder, locked)
     assert (holder.pid, holder.stopped) == (ME, False)
     first = Path(f"/proc/{ME}/cmdline").read_text(encoding="utf-8").partition("\0")[0]
     # The command may be in quotes, and is shortened.
@@ -62,12 +62,12 @@ def test_the_holder_of_a_folder_is_named_with_its_command(locked, as_another):
 
 def test_nobody_holds_a_folder_that_is_not_locked_or_not_there(locked, as_another):
     (locked / "other").mkdir()
-    assert as_another(of_folder, locked / "other") is None
-    assert as_another(of_folder, locked / "missing") is None
+    assert as_another(folder_holder, locked / "other") is None
+    assert as_another(folder_holder, locked / "missing") is None
 
 
 def test_a_process_does_not_wait_for_itself(locked):
-    assert of_folder(locked) is None
+    assert folder_holder(locked) is None
 
 
 def test_only_who_writes_to_a_record_keeps_others_from_it(tmp_path, as_another):
@@ -77,24 +77,24 @@ def test_only_who_writes_to_a_record_keeps_others_from_it(tmp_path, as_another):
         database.execute("CREATE TABLE t (n)")
         database.execute("BEGIN")
         database.execute("SELECT * FROM t")
-        assert as_another(of_record, url) is None, "it only reads"
+        assert as_another(lock_holder, url) is None, "it only reads"
         database.execute("COMMIT")
         database.execute("BEGIN IMMEDIATE")
-        assert as_another(of_record, url).pid == ME
+        assert as_another(lock_holder, url).pid == ME
 
 
 def test_a_record_that_is_locked_as_a_whole_has_a_holder_as_well(tmp_path, as_another):
     path = tmp_path / "plans.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
-        assert as_another(of_record, parse(f"sqlite:///{path}")).pid == ME
+        assert as_another(lock_holder, parse(f"sqlite:///{path}")).pid == ME
 
 
 @pytest.mark.parametrize("pid", [0, -1])
 def test_a_process_outside_of_the_container_is_not_known(tmp_path, monkeypatch, pid):
     """The kernel gives such a process no number here."""
-    monkeypatch.setattr(lock_holders, "_write_locks", lambda _inode: [(pid, 0, float("inf"))])
-    assert of_folder(tmp_path) is None
+    monkeypatch.setattr(refusals, "_write_locks", lambda _inode: [(pid, 0, float("inf"))])
+    assert folder_holder(tmp_path) is None
 
 
 def test_only_a_stopped_process_has_to_be_continued():
@@ -107,7 +107,7 @@ class TestWhoWaits:
 
     @pytest.fixture(autouse=True)
     def soon(self, monkeypatch):
-        monkeypatch.setattr(lock_holders, "SOON_S", 0.02)
+        monkeypatch.setattr(refusals, "SOON_S", 0.02)
         monkeypatch.setattr(schema_version, "LONGEST_S", 0.2)
 
     def test_for_the_folder_of_the_record(self, tmp_path, monkeypatch, caplog):
@@ -133,4 +133,4 @@ class TestWhoWaits:
             other.save_plan(plan)
 
     def test_the_command_line_shows_the_log_of_waits(self):
-        assert lock_holders.LOG.name == program.WAITS
+        assert refusals.LOG.name == program.WAITS
