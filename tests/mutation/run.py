@@ -34,7 +34,7 @@ TESTS = {
     " tests/property/test_scheduler_troubles.py tests/property/test_slack.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"
     " tests/unit/applier/run/test_runner_faults.py tests/contract/test_engines.py"
-    " tests/contract/test_executors.py tests/property/test_engine_oracle.py",
+    " tests/contract/test_executors.py",
     "applier/run": "tests/unit/applier/run tests/unit/applier/service"
     " tests/property/test_life_of_a_plan.py",
     "applier/storage": "tests/unit/applier/storage tests/contract/test_stores.py"
@@ -48,6 +48,7 @@ TESTS = {
     " tests/unit/applier/rehearsal tests/unit/applier/api tests/unit/applier/cli",
     "applier/service": "tests/unit/applier/service tests/unit/applier/run tests/unit/applier/cli",
     "applier/api": "tests/unit/applier/api",
+    "applier/cli": "tests/unit/applier/cli",
     # The rest of what runs inside Watcher is tried there, by tests/watcher.
     **dict.fromkeys(
         (f"applier/watcher/{it}" for it in ("engine_options", "plans", "states")),
@@ -76,8 +77,8 @@ LIBRARIES = (
 )
 #: Said because of the library that is loaded once.
 UNIMPORTANT = "ignore::pytest.PytestAssertRewriteWarning"
-#: Not changed: tests/functional/test_migrations.py holds the first two against each other on real
-#: servers, test_worker_fleet.py runs the third with a real broker.
+#: Not changed: test_migrations.py holds the first two against each other on real servers,
+#: test_worker_fleet.py runs the third with a real broker.
 SLOWLY_TESTED = frozenset({"migrations", "celery_app.py"})
 #: Left alone by the tests of a copy.
 LEFT_OUT = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis", "_build", "*.egg-info")

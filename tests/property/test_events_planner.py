@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -14,6 +14,7 @@ import networkx as nx
 from examples import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from links import labels_earlier
 
 from applier.contracts import Report
 from applier.scheduling import waiting
@@ -21,7 +22,6 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
-from planner.plan.graph_algorithms import reachable_pairs
 from planner.plan.model import ActionPlan
 from planner.plan.states import WELL, ActionState, Outcome
 from planner.planners.events import cutting
@@ -182,17 +182,7 @@ def test_an_action_runs_again_once_at_most_and_only_for_events_that_were_cut(
         assert ("#" in action.label) == (times[name] == 2)
         if action.label.endswith("#1"):
             assert action.triggers
-            assert f"{name}#0" in ancestors(made)[action.label]
-
-
-def ancestors(made: ActionPlan) -> Mapping[str, set[str]]:
-    """Return for each name all that must have ended before it."""
-    label = {action.uuid: action.label for action in made.actions}
-    found: dict[str, set[str]] = {}
-    for action in made.actions:
-        direct = {label[uuid] for uuid in action.before()}
-        found[action.label] = direct.union(*(found[name] for name in direct))
-    return found
+            assert f"{name}#0" in labels_earlier(made)[action.label]
 
 
 @SETTINGS
@@ -325,14 +315,3 @@ def test_the_edges_cut_are_those_of_the_rule(
     assert bool(found.left) is not nx.is_directed_acyclic_graph(left)
     for nodes in found.left:
         assert nx.is_strongly_connected(left.subgraph(nodes))
-
-
-@given(graphs())
-def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, set[int]]) -> None:
-    count, _, loose, _ = given_graph
-    forward = {(a, b) for a, b in loose if a < b}
-    pairs = {(a, b) for a in range(count) for b in range(count)}
-    graph = graph_of(count, forward)
-    before = [(tuple(graph.predecessors(node)),) for node in range(count)]
-    found = set(reachable_pairs(range(count), before.__getitem__, pairs))
-    assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}

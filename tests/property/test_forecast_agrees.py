@@ -31,7 +31,6 @@ from applier.scheduling.course import Ranking
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action, ActionPlan
-from planner.plan.states import PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLUGINS = {"nop": plugin(changed), "pause": Pause}
@@ -159,20 +158,3 @@ def test_what_was_predicted_is_what_runs(workers, seed, pauses):
     assert starts == predicted.timeline.start_s, "the same times"
     ran = {uuid: end for uuid, end in ends.items() if uuid in starts}
     assert ran == predicted.timeline.end_s
-
-
-def test_a_plan_with_very_many_actions_gets_ranks_without_a_simulation(monkeypatch):
-    monkeypatch.setattr("applier.scheduling.course.MANY", 3)
-    plan = ActionPlan(
-        uuid="plan",
-        planner="test",
-        state=PlanState.PENDING,
-        actions=tuple(
-            Action(uuid=u, action_type="nop", parents=p)
-            for u, p in (("a", ()), ("b", ()), ("c", ("b",)), ("d", ("c",)))
-        ),
-    )
-    monkeypatch.setattr("applier.scheduling.course.Course.run", None)
-    durations = dict.fromkeys("abcd", 1.0)
-    found = Ranking(plan.actions, durations, Concurrency(limits={}, max_workers=1)).ranks
-    assert sorted(found, key=found.get) == ["b", "c", "a", "d"]

@@ -12,6 +12,7 @@ import networkx as nx
 from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from links import labels_earlier
 
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.planner import DeploymentPlanner
@@ -89,20 +90,6 @@ def tasks_of(found: ActionPlan) -> list[Action]:
     return [action for action in found.actions if action.action_type != JOIN]
 
 
-def earlier(found: ActionPlan, *, only_needs: bool = False) -> dict[str, set[str]]:
-    """Map each task to all tasks before it, or to those that must have succeeded."""
-    graph = nx.DiGraph()
-    for action in found.actions:
-        graph.add_node(action.uuid)
-        before = action.needs if only_needs else action.before()
-        graph.add_edges_from((uuid, action.uuid) for uuid in before)
-    names = {action.uuid: action.label for action in tasks_of(found)}
-    return {
-        name: {names[other] for other in nx.ancestors(graph, uuid) if other in names}
-        for uuid, name in names.items()
-    }
-
-
 def by_node(found: ActionPlan) -> dict[str, list[str]]:
     nodes: dict[str, list[str]] = defaultdict(list)
     for action in tasks_of(found):
@@ -143,7 +130,7 @@ def test_tasks_run_in_the_order_of_parts_groups_and_nodes_and_a_failure_stops_it
     document: Document,
 ) -> None:
     found = planned(document)
-    before, needed = earlier(found), earlier(found, only_needs=True)
+    before, needed = labels_earlier(found), labels_earlier(found, lambda action: action.needs)
     for tasks in by_node(found).values():
         assert all(one in before[other] for one, other in combinations(tasks, 2))
     for name, all_before in before.items():

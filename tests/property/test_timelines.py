@@ -112,9 +112,9 @@ def bars(done: Chart) -> list[Bar]:
     return [bar for lane in done.lanes for row in lane.rows for bar in row]
 
 
-@given(made())
+@given(made(), st.sampled_from([400, 1000]))
 def test_each_action_is_in_one_bar_of_its_state_and_nothing_overlaps_or_is_off_the_axis(
-    case: tuple[ActionPlan, Times, Chart],
+    case: tuple[ActionPlan, Times, Chart], width: int
 ) -> None:
     plan, found, done = case
     every = bars(done)
@@ -135,14 +135,11 @@ def test_each_action_is_in_one_bar_of_its_state_and_nothing_overlaps_or_is_off_t
         for interval in (found.intervals[a.uuid] for a in bar.actions if a.uuid in found.intervals):
             assert bar.first_s <= interval.start_s
             assert interval.end_s <= bar.end_s
+    require_titles(done, svg.render(done, width))
 
 
-@given(made(), st.sampled_from([400, 1000]))
-def test_the_picture_is_xml_with_a_title_for_each_bar(
-    case: tuple[ActionPlan, Times, Chart], width: int
-) -> None:
-    _, _, done = case
-    text = svg.render(done, width)
+def require_titles(done: Chart, text: str) -> None:
+    """The picture is XML, without a script, with a title for each bar."""
     root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
     assert not any(tag.tag.endswith("}script") for tag in root.iter())
     groups = [g for g in root.iter() if str(g.get("class")).startswith("bar ")]

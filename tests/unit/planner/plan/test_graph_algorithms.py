@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.plan.graph_algorithms import (
     CycleError,
     reachable,
+    reachable_pairs,
     shortest_cycle,
     topological_order,
 )
@@ -83,6 +84,16 @@ def test_reachable_nodes_are_those_of_networkx(graph: nx.DiGraph[int]) -> None:
     for start in graph:
         expected = {start} | nx.descendants(graph, start)
         assert {*reachable([start], graph.successors)} == expected
+
+
+@given(graphs())
+def test_pairs_are_reachable_as_networkx_says(graph: nx.DiGraph[int]) -> None:
+    forward = nx.DiGraph([(one, other) for one, other in graph.edges if one < other])
+    forward.add_nodes_from(range(len(graph)))
+    pairs = {(one, other) for one in forward for other in forward}
+    before = [(tuple(forward.predecessors(node)),) for node in range(len(forward))]
+    found = set(reachable_pairs(range(len(forward)), before.__getitem__, pairs))
+    assert found == {pair for pair in pairs if nx.has_path(forward, *pair)}
 
 
 @given(graphs())
