@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-sys.path += [str(Path(__file__).parents[1] / "functional")]
+sys.path += [str(Path(__file__).parents[1] / "functional"), str(Path(__file__).parents[1])]
 
 import falcon
 from api_client import Process, api_process, configured

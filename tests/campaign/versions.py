@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: An earlier version is one of so many commits.
 COMMITS = 60
 #: The migration of the next version, which only tests have.
-NEXT = ROOT / "tests" / "functional" / "next_version" / "0002_note.py"
+NEXT = ROOT / "tests/unit/applier/storage/next_version/0002_note.py"
 
 
 def earlier(folder: Path, chance: Random) -> tuple[str, Path] | None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from api_client import HOST, JSON, PROGRAM, api_process, basic, configured, users_of
+from api_client import HOST, JSON, api_process, basic, configured, users_of
 from command_line import PATIENCE_S, wait_until
 from programs import find
 from reserved_port import ReservedPort
@@ -172,18 +172,6 @@ def test_the_bodies_of_whoever_may_not_ask_are_not_kept(actionplan):
             assert codes == [code] * at_once
             codes.clear()
         assert peak_bytes(api.process) - before < 2 * len(body)
-
-
-@pytest.mark.long
-def test_the_applier_service_answers_as_well(actionplan):
-    program = PROGRAM.with_name("actionplan-applier")
-    with api_process(configured(actionplan, port=0), program, "--with-api") as api:
-        made = api("/v2/plans", DOCUMENT).json
-        assert api(f"/v2/plans/{made['uuid']}/start", b"{}").status == 200
-        path = f"/v2/plans/{made['uuid']}"
-        wait_until(lambda: api(path).json["state"] == "SUCCEEDED")
-        api.process.send_signal(signal.SIGTERM)
-        assert api.process.wait(PATIENCE_S) == 0
 
 
 HEAD = b"POST /v2/plans HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -168,15 +168,6 @@ def test_a_refusal_is_no_difference(two):
     assert two("diff", "last", "old.yaml").code == 2
 
 
-def test_many_differences_are_a_screen_and_not_a_book(actionplan):
-    for name in "ab":
-        actions = ({"name": f"{name}{i}", "action_type": "nop"} for i in range(300))
-        actionplan.document(f"{name}.yaml", *actions)
-    lines = actionplan("diff", "a.yaml", "b.yaml").out.splitlines()
-    assert lines.count("  and 280 more; -f json lists all") == 2
-    assert len(lines) < 100
-
-
 def test_create_says_what_differs_from_the_last_plan_of_the_same_name(two):
     assert "of the same name" not in two.good("create", "old.yaml")
     assert "same name" not in two.good("create", "new.yaml", "--dry-run")

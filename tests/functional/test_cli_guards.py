@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from datetime import UTC, datetime, timedelta
 
@@ -15,32 +14,6 @@ from command_line import check_golden
 from planner.plan.states import PlanState
 
 NOP = {"name": "a", "action_type": "nop"}
-
-
-def test_nothing_runs_before_its_approval_by_another_which_a_skip_makes_void(actionplan):
-    guards = {"approvals": 1, "approval_by_another": True}
-    actionplan.configure(watcher_applier=guards)
-    file = actionplan.document("plan.yaml", NOP)
-    actionplan.good("create", file, "--out", "plan.json")
-    uuid = actionplan.plan().uuid
-    own = actionplan("approve", uuid, "--reason", "mine", LOGNAME="bo", USER="bo")
-    assert (own.code, f"operator made plan {uuid[:8]}" in own.err) == (4, True)
-    for words in (("apply", uuid, "--yes"), ("start", uuid)):
-        ended = actionplan(*words)
-        assert (ended.code, f"plan {uuid[:8]} needs 1 approval" in ended.err) == (4, True)
-    actionplan.environment["TEST_USER"] = "bo"
-    actionplan.good("approve", uuid, "--reason", "looked at")
-    assert " UTC: looked at\n" in actionplan.good("show", uuid)
-    ended = actionplan("apply", uuid, "--yes", "--set", "on_failure=continue")
-    assert (ended.code, "on_failure=skip_descendants" in ended.err) == (4, True)
-    actionplan.good("action", "skip", uuid, "a", "--reason", "by hand")
-    assert actionplan("apply", uuid, "--yes").code == 4
-    assert "(does not count)" in actionplan.good("show", uuid)
-    actionplan.good("approve", uuid, "--reason", "seen")
-    actionplan.good("apply", uuid, "--yes")
-    history = json.loads(actionplan.good("history", uuid, "-f", "json"))
-    verbs = [entry["verb"] for entry in history]
-    assert verbs == ["create", "approve", "skip", "approve", "start", "apply"]
 
 
 def test_a_plan_keeps_the_guards_with_which_it_was_made(actionplan):
@@ -76,16 +49,6 @@ def test_a_guard_that_is_none_is_refused_at_start(actionplan):
         told.append(actionplan.transcript("list"))
     check_golden("wrong_guards", "\n".join(told))
     assert all(text.endswith("[1]\n") for text in told)
-
-
-def test_a_plan_that_touches_too_much_is_refused(actionplan):
-    shown = actionplan.good("create", "-", stdin=actionplan.good("drain", "compute-1"))
-    assert re.search("^Touches .* of 4 hosts, ", shown, re.MULTILINE)
-    actionplan.configure(watcher_applier={"blast_radius": "hosts=0"})
-    for words in (("apply", "last", "--yes"), ("start", "last")):
-        ended = actionplan(*words)
-        assert (ended.code, " and at most " in ended.err) == (4, True), ended
-    assert actionplan.plan().state is PlanState.RECOMMENDED
 
 
 def test_what_waits_for_a_window_says_so(actionplan):
@@ -160,17 +123,6 @@ def test_a_plan_that_waits_says_so_and_its_time_can_be_changed(actionplan):
     # Apply does not wait for it.
     assert "PENDING, starts " in actionplan.good("apply", "last", "--yes")
     assert actionplan.plan().state is PlanState.SUCCEEDED
-
-
-def test_a_plan_starts_with_its_window_or_at_once_where_that_is_open(actionplan):
-    opens = (datetime.now(UTC) + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
-    window = f"{opens:%a}".lower() + f" {opens.hour:02}:00-{(opens.hour + 1) % 24:02}:00 UTC"
-    for windows, start_at in ((window, opens), (ALWAYS, None)):
-        file = actionplan.document("plan.yaml", NOP, guards={"windows": [windows]})
-        actionplan.good("create", file)
-        told = actionplan.good("start", "last", "--in-window")
-        assert ("the window that is open now" in told) == (start_at is None)
-        assert actionplan.plans()[0].start_at == start_at
 
 
 def test_a_plan_is_started_at_a_time_over_http(actionplan):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployments on the command line: parts, what changed; rolling updates: undone, secret, grown."""
+"""Deployments on the command line: parts, what changed; rolling updates, playbooks: options."""
 
 from __future__ import annotations
 
@@ -96,16 +96,6 @@ def test_parts_are_of_deployments_that_are_yet_to_be_made(actionplan, file):
     assert "--fetch-deps: only documents" in ended.err
 
 
-def test_the_message_of_a_plan_makes_the_same_plan(actionplan, file):
-    first = created(actionplan, file)
-    told = actionplan.good("show", "last", "-f", "message")
-    (actionplan.folder / "message.json").write_text(told, encoding="utf-8")
-    assert created(actionplan, "message.json")["digest"] == first["digest"]
-    node = next(n for n in json.loads(told)["nodes"] if n["node"] == "2")
-    keystone = next(t for t in node["tasks"] if t["task"] == "keystone")
-    assert keystone["requires"] == [{"node": "1", "task": "database"}]
-
-
 # Rolling updates
 
 
@@ -197,3 +187,24 @@ def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_c
         for _ in range(2):  # the same document again finds itself done
             ended = actionplan("apply", "grow.yaml", "--yes")
             assert (ended.code, len(jobs(actionplan))) == (0, size), ended
+
+
+# Playbooks
+
+
+def test_the_options_of_create_are_the_fields_of_a_document(actionplan):
+    (actionplan.folder / "hosts").write_text("[db]\ndb-1\ndb-2\nweb-3\n[web]\nweb-3\n")
+    (actionplan.folder / "site.yml").write_text("- {hosts: all, serial: 1}\n")
+    options = ("--limit", "db:!web-3", "--tags", "a,b", "--skip-tags", "c")
+    words = ("create", "--from-playbook", "site.yml", "--inventory", "hosts", *options)
+    made = json.loads(actionplan.good(*words, "-f", "json"))
+    given = [action["input_parameters"] for action in made["actions"]]
+    assert [one["hosts"] for one in given] == [["db-1"], ["db-2"]]
+    assert all((one["tags"], one["skip_tags"]) == (["a", "b"], ["c"]) for one in given)
+    assert (made["name"], made["planner"]) == ("site", "playbook")
+    refused = actionplan("create", "site.yml", "--tags", "a")
+    assert refused.err == (
+        "Refused: --tags: it goes with --from-playbook; a document says it itself\n"
+    )
+    refused = actionplan(*words[:3])
+    assert refused.err == "Refused: --from-playbook: the field 'inventory' is missing\n"

@@ -164,3 +164,51 @@ def test_a_command_that_begins_while_the_question_is_open_is_kept(actionplan, le
         terminal.wait_for("0 leftovers removed, 1 kept.")
         assert terminal.end() == 0
     assert place.exists()
+
+
+# A playbook is a command as well
+
+
+LOCAL = "ansible_connection=local ansible_python_interpreter='{{ ansible_playbook_python }}'"
+COUNTED = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+  - name: before
+    shell: echo before {{ inventory_hostname }} >> {{ playbook_dir }}/effects
+  - name: wait
+    shell: |
+      cd {{ playbook_dir }}; touch begun
+      while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
+    run_once: true
+  - name: after
+    shell: echo after {{ inventory_hostname }} >> {{ playbook_dir }}/effects
+"""
+
+
+def test_a_playbook_outlives_its_applier_and_each_effect_is_there_once(actionplan: CommandLine):
+    folder = actionplan.folder
+    (folder / "site.yml").write_text(COUNTED)
+    (folder / "hosts.ini").write_text(f"[web]\nb {LOCAL}\na {LOCAL}\n")
+    text = "{kind: rollout, name: p, nodes: {from: hosts.ini, role: web}, serial: 2, steps: [%s]}"
+    (folder / "p.yaml").write_text(text % "{ansible: {playbook: site.yml, inventory: hosts.ini}}")
+    with actionplan.start("apply", "p.yaml", "--yes") as applier:
+        wait_until((folder / "begun").exists)
+        applier.kill()
+        applier.communicate()
+    for is_last in (False, True):
+        actionplan.good("resume", "last")
+        with actionplan.start("apply", "last", "--yes") as taker:
+            actionplan.wait_for(PlanState.ONGOING, **{"b/ansible": ActionState.ONGOING})
+            if is_last:
+                (folder / "go").touch()
+            else:
+                taker.kill()
+            out, err = taker.communicate()
+    assert taker.returncode == 0, out + err
+    effects = sorted((folder / "effects").read_text().splitlines())
+    assert effects == ["after a", "after b", "before a", "before b"]
+    assert {(a.name, a.outcome, a.attempts) for a in actionplan.plan().actions} == {
+        ("a/ansible", "changed", 1),
+        ("b/ansible", "changed", 1),
+    }

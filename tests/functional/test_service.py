@@ -179,17 +179,6 @@ def test_a_log_that_cannot_be_written_later_is_said_once_and_plans_run_on(action
     assert 1 <= out.count(f"The log {log} cannot be written: ") <= 2, out
 
 
-def test_the_end_of_a_plan_says_what_was_planned_and_what_it_took(actionplan):
-    """In the log of the service, and for those who watch."""
-    action = {"name": "first", "action_type": "nop", "estimate_s": 60}
-    actionplan.good("create", actionplan.document("plan.yaml", action))
-    with service(actionplan) as process:
-        actionplan.good("start", "last")
-        uuid = actionplan.wait_for(PlanState.SUCCEEDED).uuid
-        wait_for_line(process, f"Plan {uuid} is SUCCEEDED: planned 1m00s, took ")
-    assert "\nPlanned 1m00s, took " in actionplan.good("watch", "last")
-
-
 # What the machine is short of
 
 

@@ -25,6 +25,7 @@ from applier.storage.sql import SqlStore
 from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 
+pytestmark = pytest.mark.slow
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
     pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),

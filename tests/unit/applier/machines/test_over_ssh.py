@@ -24,7 +24,7 @@ from applier.machines import OpenMachines, remote_jobs
 from applier.machines.connections import Connections
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
-pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
+pytestmark = [pytest.mark.slow, pytest.mark.needs("sshd", "ssh-keygen")]
 
 
 @pytest.fixture(scope="module")

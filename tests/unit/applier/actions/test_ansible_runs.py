@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import environments
 import pytest
-from command_line import CommandLine, wait_until
+from command_line import wait_until
 from sshd import Sshd, lives
 
 from applier.actions.ansible import Ansible
@@ -24,7 +24,7 @@ from applier.errors import ActionFailed
 from applier.machines import OpenMachines
 from applier.secrets import resolve
 from planner.documents import inventory
-from planner.plan.states import ActionState, Outcome, PlanState
+from planner.plan.states import Outcome
 
 LOCAL = "ansible_connection=local ansible_python_interpreter='{{ ansible_playbook_python }}'"
 SITE = """\
@@ -277,49 +277,3 @@ def test_a_node_with_an_address_is_reached_as_by_other_actions(tmp_path):
         assert run(module="command", arguments="printenv HOME", **given) is Outcome.CHANGED
         assert f"  changed: web-1\n{server.folder}\n" in run.output
         run.machines.close()
-
-
-# From the command line
-
-COUNTED = """\
-- hosts: all
-  gather_facts: false
-  tasks:
-  - name: before
-    shell: echo before {{ inventory_hostname }} >> {{ playbook_dir }}/effects
-  - name: wait
-    shell: |
-      cd {{ playbook_dir }}; touch begun
-      while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
-    run_once: true
-  - name: after
-    shell: echo after {{ inventory_hostname }} >> {{ playbook_dir }}/effects
-"""
-
-
-def test_a_run_outlives_its_applier_and_each_effect_is_there_once(actionplan: CommandLine):
-    folder = actionplan.folder
-    (folder / "site.yml").write_text(COUNTED)
-    (folder / "hosts.ini").write_text(f"[web]\nb {LOCAL}\na {LOCAL}\n")
-    text = "{kind: rollout, name: p, nodes: {from: hosts.ini, role: web}, serial: 2, steps: [%s]}"
-    (folder / "p.yaml").write_text(text % "{ansible: {playbook: site.yml, inventory: hosts.ini}}")
-    with actionplan.start("apply", "p.yaml", "--yes") as applier:
-        wait_until((folder / "begun").exists)
-        applier.kill()
-        applier.communicate()
-    for is_last in (False, True):
-        actionplan.good("resume", "last")
-        with actionplan.start("apply", "last", "--yes") as taker:
-            actionplan.wait_for(PlanState.ONGOING, **{"b/ansible": ActionState.ONGOING})
-            if is_last:
-                (folder / "go").touch()
-            else:
-                taker.kill()
-            out, err = taker.communicate()
-    assert taker.returncode == 0, out + err
-    effects = sorted((folder / "effects").read_text().splitlines())
-    assert effects == ["after a", "after b", "before a", "before b"]
-    assert {(a.name, a.outcome, a.attempts) for a in actionplan.plan().actions} == {
-        ("a/ansible", "changed", 1),
-        ("b/ansible", "changed", 1),
-    }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from programs import require
-from sshd import HOUR_S, Sshd, hurry
+from sshd import Sshd
 
 from applier.actions import node_commands
 from applier.actions.node_commands import Puppet, Reboot, Shell
@@ -24,7 +24,7 @@ from applier.machines import OpenMachines, following
 from planner.plan.states import Outcome
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
-pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
+pytestmark = [pytest.mark.slow, pytest.mark.needs("sshd", "ssh-keygen")]
 
 #: Notes its arguments, and ends as it is told to.
 PUPPET = """#!/bin/sh
@@ -51,11 +51,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator
 def machines(server: Sshd) -> Iterator[OpenMachines]:
     with closing(OpenMachines(server.settings())) as opened:
         yield opened
-
-
-@pytest.fixture
-def printed() -> list[str]:
-    return []
 
 
 Make = Callable[..., ActionPlugin]
@@ -113,14 +108,6 @@ def test_a_shell_is_judged_there_as_it_is_here(make, tmp_path, printed):
     assert done(make(Shell, argv=["sh", "-c", "exit 3"], ok_exit_codes=[3])) is Outcome.OK
     with pytest.raises(ActionFailed, match="exit code 5: no space"):
         done(make(Shell, command="echo no space; exit 5"))
-
-
-def test_a_shell_that_never_returns_is_ended_there_as_it_is_here(make, printed, monkeypatch):
-    hurry(monkeypatch, lambda: printed)
-    work = make(Shell, command="echo begun; sleep 1000", timeout_s=HOUR_S)
-    with pytest.raises(ActionFailed, match=r"had not ended after 3600 s"):
-        done(work)
-    assert work.verify() is Verified.NOT_DONE
 
 
 def test_a_file_is_uploaded_once_and_keeps_its_mode_unless_one_is_given(make, tmp_path):

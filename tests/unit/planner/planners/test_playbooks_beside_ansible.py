@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from command_line import CommandLine
 
 from applier.contracts import Report
 from applier.scheduling.scheduler import Scheduler
@@ -228,21 +227,3 @@ def test_who_failed_is_left_out_and_what_ends_a_run_ends_the_plan(
     found = ran(make_plan(document(tmp_path), check_types=False), failing)
     assert set(found) == expected
     assert len(found) == len(expected)
-
-
-def test_the_options_of_create_are_the_fields_of_a_document(actionplan: CommandLine) -> None:
-    (actionplan.folder / "hosts").write_text(INVENTORY)
-    (actionplan.folder / "site.yml").write_text("- {hosts: all, serial: 1}\n")
-    options = ("--limit", "db:!web-3", "--tags", "a,b", "--skip-tags", "c")
-    words = ("create", "--from-playbook", "site.yml", "--inventory", "hosts", *options)
-    made = json.loads(actionplan.good(*words, "-f", "json"))
-    given = [action["input_parameters"] for action in made["actions"]]
-    assert [one["hosts"] for one in given] == [["db-1"], ["db-2"]]
-    assert all((one["tags"], one["skip_tags"]) == (["a", "b"], ["c"]) for one in given)
-    assert (made["name"], made["planner"]) == ("site", "playbook")
-    refused = actionplan("create", "site.yml", "--tags", "a")
-    assert refused.err == (
-        "Refused: --tags: it goes with --from-playbook; a document says it itself\n"
-    )
-    refused = actionplan(*words[:3])
-    assert refused.err == "Refused: --from-playbook: the field 'inventory' is missing\n"
