@@ -26,6 +26,7 @@ from applier.secrets import resolve
 from planner.documents import inventory
 from planner.plan.states import Outcome
 
+pytestmark = pytest.mark.slow
 LOCAL = "ansible_connection=local ansible_python_interpreter='{{ ansible_playbook_python }}'"
 SITE = """\
 - name: not asked for
