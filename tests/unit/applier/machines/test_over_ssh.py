@@ -20,7 +20,7 @@ from sshd import HOUR_S, Sshd, hurry, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, remote_jobs
+from applier.machines import OpenMachines, following, remote_jobs
 from applier.machines.connections import Connections
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -159,6 +159,8 @@ def test_what_start_up_files_print_is_no_output_and_a_node_that_runs_nothing_say
 @pytest.mark.parametrize("why", ["timeout", "stop", pytest.param("deaf", marks=pytest.mark.long)])
 def test_a_program_that_never_returns_is_ended_with_all_its_group(node, stop, monkeypatch, why):
     monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
+    if why == "deaf":
+        monkeypatch.setattr(following, "GRACE_S", 0.2)
     numbers = Numbers()
     program = ["/bin/sh", "-c", f"trap '' TERM; {NEVER[2]}; wait"] if why == "deaf" else NEVER
     if why == "stop":
