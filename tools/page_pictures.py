@@ -32,18 +32,16 @@ WIDTHS, THEMES = (400, 1000, 1600), ("light", "dark")
 LASTS_S = 600
 
 
-def main(folder: str, only: str = "") -> None:
-    """Write the pictures of the pages whose names begin with ``only`` to a folder."""
+def main(folder: str) -> None:
+    """Write the pictures of all pages to a folder."""
     os.environ[PICTURES] = folder
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         site = CommandLine(Path(scratch), Path(scratch) / "cache")
         configured(site, requests_per_second=10**6)
-        made = stack.enter_context(plans(site, only))
+        made = stack.enter_context(plans(site))
         api = stack.enter_context(api_process(site))
         browser = stack.enter_context(chromium())
         for name, path in made.items():
-            if not name.startswith(only):
-                continue
             for theme in THEMES:
                 for width in WIDTHS:
                     look(browser, theme, width)
@@ -53,14 +51,12 @@ def main(folder: str, only: str = "") -> None:
 
 
 @contextmanager
-def plans(site: CommandLine, only: str) -> Iterator[dict[str, str]]:
+def plans(site: CommandLine) -> Iterator[dict[str, str]]:
     """Make a plan for each screen; yield the paths of the pages by their names."""
-    paths = {"list": "/plans", "needs": "/plans?needs_you=1"}
-    if only in ("", "list"):
-        for number in range(60):
-            fails = (2,) if number % 9 == 2 else ()
-            document(site, f"patch-rack-{number:02}", 3 + number % 5, fails=fails, nops=True)
-            site("apply" if number % 4 else "create", "plan.yaml", *(["--yes"] * bool(number % 4)))
+    for number in range(60):
+        fails = (2,) if number % 9 == 2 else ()
+        document(site, f"patch-rack-{number:02}", 3 + number % 5, fails=fails, nops=True)
+        site("apply" if number % 4 else "create", "plan.yaml", *(["--yes"] * bool(number % 4)))
     made = {
         "thousand": lambda: applied(site, "patch-the-fleet", 250, fails=(3, 17), nops=True),
         "fresh-thousand": lambda: created(site, "patch-the-fleet", 250),
@@ -72,25 +68,18 @@ def plans(site: CommandLine, only: str) -> Iterator[dict[str, str]]:
         "recommended": lambda: site.good("create", str(EXAMPLE)),
         "approval": lambda: site.good("create", str(EXAMPLE), "--set", "approvals=1"),
     }
-    wanted = (
-        list(made) if not only else ["paused", "doubt", "failed", "approval"] * (only == "list")
-    )
-    for name in wanted or [name for name in made if name.startswith(only)]:
-        made[name]()
+    paths = {"list": "/plans", "needs": "/plans?needs_you=1"}
+    for name, make in made.items():
+        make()
         paths[name] = f"/plans/{newest(site).uuid}"
-    with ExitStack() as stack:
-        if only in ("", "list", "running"):
-            document(site, "patch-rack-r2", 6, lasts=(3, 4))
-            options = ("--set", "max_workers=2")
-            run = stack.enter_context(site.start("apply", "plan.yaml", "--yes", *options))
-            wait_until(lambda: runs(site, "r2-node-03/reboot"))
-            paths["running"] = f"/plans/{newest(site).uuid}"
+    document(site, "patch-rack-r2", 6, lasts=(3, 4))
+    with site.start("apply", "plan.yaml", "--yes", "--set", "max_workers=2") as run:
+        wait_until(lambda: runs(site, "r2-node-03/reboot"))
         try:
-            yield paths
+            yield {**paths, "running": f"/plans/{newest(site).uuid}"}
         finally:
-            if "running" in paths:
-                run.kill()
-                end_commands(site)
+            run.kill()
+            end_commands(site)
 
 
 def newest(site: CommandLine) -> ActionPlan:

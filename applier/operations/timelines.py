@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
@@ -24,7 +24,7 @@ from applier.timeline.chart import chart
 from applier.timeline.holds import Run, runs, standstills, taken
 from applier.timeline.times import Times, began, times
 from applier.timeline.values import Chart, Hold, LaneKind, Reason
-from applier.timeline.waits import RunLimits, Waiting, are_unexplained, critical_path, waits
+from applier.timeline.waits import Observed, RunLimits, are_unexplained, critical_path, waits
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
@@ -36,23 +36,6 @@ class TimelineParts(ForecastParts, Protocol):
 
     def open_times(self, plan: ActionPlan) -> OpenTimes | None:
         """Return the times at which actions of a plan may start; None for any time."""
-
-
-class Observed(NamedTuple):
-    """When the actions of a plan ran or will run, why each waited, and the critical path.
-
-    ``waiting`` is by uuid; ``critical`` are the uuids of the critical path, in its order.
-    ``whole_s`` is the makespan in seconds that was forecast for the whole plan; ``is_known`` is
-    false if the duration of an action was not known before the first start. ``taken`` is the
-    sentence about how long the plan ran, empty before its first run.
-    """
-
-    times: Times
-    waiting: Mapping[str, Waiting]
-    critical: Sequence[str]
-    whole_s: float
-    is_known: bool = True
-    taken: str = ""
 
 
 def timeline(
@@ -73,30 +56,7 @@ def timeline(
     """
     found = observed(parts, plan, workers, now=now, is_stored=is_stored)
     at_workers = _workers(parts.plans, plan) if is_stored and kind is LaneKind.WORKER else {}
-    return chart(
-        plan,
-        found.times,
-        found.waiting,
-        found.critical,
-        expected_s=found.whole_s,
-        taken=found.taken,
-        keep=keep,
-        kind=kind,
-        workers=at_workers,
-    )
-
-
-def drawn(plan: ActionPlan, found: Observed, *, is_folded: bool = False) -> Chart:
-    """Return the timeline of all actions of a plan, from their observed times."""
-    return chart(
-        plan,
-        found.times,
-        found.waiting,
-        found.critical,
-        expected_s=found.whole_s,
-        taken=found.taken,
-        is_folded=is_folded,
-    )
+    return chart(plan, found, keep=keep, kind=kind, workers=at_workers)
 
 
 def _workers(store: PlanStore, plan: ActionPlan) -> dict[str, str]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from applier.operations.timelines import Observed
 from applier.report.values import Row, Tried
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
 from applier.timeline.values import Wait
+from applier.timeline.waits import Observed
 from applier.wording import duration, seconds_between
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState

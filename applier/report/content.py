@@ -15,7 +15,6 @@ from applier.operations import differences as comparing
 from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
 from applier.operations.predictions import ForecastParts
-from applier.operations.timelines import Observed
 from applier.report import heads, inputs, what_if, work
 from applier.report.action_rows import OUTPUT, SLIGHT_S, rows, spare
 from applier.report.values import (
@@ -30,7 +29,8 @@ from applier.run.durations import Durations, by_type
 from applier.scheduling.forecast import Forecast
 from applier.store import PlanSummary
 from applier.timeline import svg as timeline_svg
-from applier.timeline.chart import MANY
+from applier.timeline.chart import chart
+from applier.timeline.waits import Observed
 from applier.wording import count, duration
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ENDED_PLAN
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 
 #: How many of the slowest actions are listed.
 SLOWEST = 5
-#: The width of the timeline in pixels, and the maximum number of characters of the graph: a larger
-#: one could not be read on a page.
-WIDTH, LARGEST = 980, 200_000
+#: The lanes of the timeline of plans with more actions than this cannot be opened.
+MOST_OPEN = 1000
+#: The width of the timeline in pixels.
+WIDTH = 980
 
 
 def stored(
@@ -87,6 +88,7 @@ def report(
     durations = predictions.past_durations(parts).of(fresh)
     planned_s = _planned_s(parts, fresh, found.times.began)
     made = predictions.predicted(parts, fresh, durations, workers)
+    timeline, lanes = _timelines(plan, found)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     curve = before.points if before else _curve(parts, fresh, durations, workers)
     return ReportContent(
@@ -101,9 +103,9 @@ def report(
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
         warnings=plan.warnings,
         next_steps=list(next_steps(plan)),
-        timeline=_timeline(plan, found, is_folded=True),
-        lanes=_timeline(plan, found) if len(plan.actions) > MANY else "",
-        graph=_graph(plan),
+        timeline=timeline,
+        lanes=lanes,
+        graph=graph_svg.render(plan, own_style=False),
         rows=rows(plan, found, made.forecast, attempts),
         actions=sum(a.action_type != JOIN for a in plan.actions),
         points=curve,
@@ -125,14 +127,13 @@ def report(
     )
 
 
-def _timeline(plan: ActionPlan, found: Observed, *, is_folded: bool = False) -> str:
-    chart = timelines.drawn(plan, found, is_folded=is_folded)
-    return timeline_svg.render(chart, WIDTH, own_style=False)
-
-
-def _graph(plan: ActionPlan) -> str:
-    drawn = graph_svg.render(plan, lambda action: action.action_type != JOIN, own_style=False)
-    return drawn if len(drawn) <= LARGEST else ""
+def _timelines(plan: ActionPlan, found: Observed) -> tuple[str, str]:
+    """Return the timeline, and if it is folded, that with open lanes; else an empty text."""
+    made = [chart(plan, found)]
+    if any(len(bar.actions) > 1 for bar in made[0].bars) and len(plan.actions) <= MOST_OPEN:
+        made.append(chart(plan, found, is_open=True))
+    whole, *lanes = (timeline_svg.render(one, WIDTH, own_style=False) for one in made)
+    return whole, "".join(lanes)
 
 
 def _curve(

@@ -14,10 +14,10 @@ from applier.configuration import plugin_options
 from applier.configuration.option_types import shown_probe
 from applier.contracts import HistoryEntry
 from applier.operations.claim import RUNNING
-from applier.operations.timelines import Observed
 from applier.report.action_rows import names_of_resources
 from applier.report.values import Fact
 from applier.run.plan_cloud import cloud_of, shown_name
+from applier.timeline.waits import Observed
 from applier.wording import (
     count,
     duration,

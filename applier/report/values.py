@@ -204,7 +204,7 @@ class ReportContent(NamedTuple):
     """All that a report shows. ``timeline``, ``graph`` and ``curve`` are elements of SVG.
 
     ``timeline`` is folded if there are many actions; ``lanes`` is then the whole one, else empty.
-    ``graph`` is empty if the picture would be too large. ``rows`` has the first of the ``actions``
+    ``rows`` has the first of the ``actions``
     actions. ``differences`` is None if there is no earlier plan of the same name.
     """
 

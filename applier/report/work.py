@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from applier.assembly import Assembly, now
 from applier.guarding import approval
 from applier.operations import claim, services
-from applier.operations.timelines import Observed
 from applier.report.action_rows import cut
 from applier.report.values import Button, Left, Need, ProgressBar, Running, Work
+from applier.timeline.waits import Observed
 from applier.wording import duration, named, told_once
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import OPEN, WELL, ActionState, PlanState

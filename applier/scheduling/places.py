@@ -132,8 +132,9 @@ class Places:
         if all(hold.token != token for hold in self._members):
             return None
         kept = [member for member, cause, _ in self.holders(token) if cause]
-        names = f"kept by {', '.join(kept)}, which did not end well" if kept else "closed"
-        return f"{token} is {names}: {self._actions[keeper].label} failed first"
+        failed = f"{', '.join(kept)} did not end well" if kept else "too many did not end well"
+        first = self._actions[keeper].label
+        return f"{failed}, so that no other may begin ({token}); {first} failed first"
 
     def limit_was_set(self, token: str) -> None:
         """An operator's limit is not widened."""

@@ -79,7 +79,7 @@ def render(chart: Chart, width: int = WIDTH, *, own_style: bool = True) -> str:
     page around it has to have the style sheet.
     """
     widest = max((width_of(shown(lane.title), SMALL) * _BOLD for lane in chart.lanes), default=0.0)
-    scale = Scale(chart, _MARGIN + min(widest + 14, 0.25 * width), width - _MARGIN)
+    scale = Scale(chart, _MARGIN + min(widest + 14, 0.3 * width), width - _MARGIN)
     inner = width - 2 * _MARGIN
     name = shown(f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}")
     above, head_height, _ = head(cut(name, inner * 0.58), _entries(chart), _MARGIN, inner)
@@ -99,7 +99,7 @@ def render(chart: Chart, width: int = WIDTH, *, own_style: bool = True) -> str:
             *above,
             *(rectangle("band", 0, start, width, end - start) for start, end in bands),
             *_grid(marks, scale, top, bottom),
-            *_now(chart, scale, head_height, bottom),
+            *_now(chart, scale, top, bottom),
             *_lanes(chart, scale, tops),
         ],
         own_style=own_style,
@@ -117,8 +117,8 @@ def _grid(marks: Sequence[Tick], scale: Scale, top: float, bottom: float) -> Ite
 def _now(chart: Chart, scale: Scale, top: float, bottom: float) -> Iterator[str]:
     if chart.now_s is not None:
         x = scale(chart.now_s)
-        yield element("path", kind="now", d=f"M{x:.1f} {top + 12:.1f}V{bottom:.1f}")
-        yield text("tick", min(x, scale.right - 10), top + 4, "now")
+        yield element("path", kind="now", d=f"M{x:.1f} {top - 4:.1f}V{bottom:.1f}")
+        yield text("tick", min(x, scale.right - 10), top - 27, "now")
 
 
 def _lanes(chart: Chart, scale: Scale, tops: Sequence[float]) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _row(
         parts = [*_waits(bar, scale, before, at), *_planned(bar, scale, top)]
         parts += _bar(chart, bar, scale, at)
         look = of_types.get(bar.actions[0].action_type, bar.state)
-        kind = f"bar {look}{' critical' if bar.is_critical else ''}"
+        kind = f"bar {look}{' critical' * bar.is_critical}{' several' * (len(bar.actions) > 1)}"
         number = numbers[bar.actions[0].uuid]
         yield titled(kind, title(chart, bar), "".join(parts), data_r=number)
         before = scale.end(bar)
@@ -166,8 +166,9 @@ def _row(
         left, inner, mark = scale(bar.first_s), scale(bar.start_s), LOOKS[bar.state].mark
         places.append(Place(left, inner, before, name, mark, bar.state in _FAILED))
     names: list[str] = []
+    has_patterns = any(bar.waits or bar.state in _FAILED for bar in bars)
     for one in labels(places, scale.left, scale.right):
-        if not one.is_inside:
+        if has_patterns and not one.is_inside:
             # A name is never on the pattern of a wait.
             wide = width_of(one.text, SMALL)
             names.append(rectangle("halo", one.x - 2, at + 2, wide + 4, BAR - 4))
@@ -232,7 +233,7 @@ def _crossed(left: float, top: float, wide: float, high: float) -> str:
 
 def _entries(chart: Chart) -> Iterator[tuple[str, str]]:
     """Yield the entries of the legend: first what the whole plan is and took, without samples."""
-    bars = [bar for lane in chart.lanes for row in lane.rows for bar in row]
+    bars = chart.bars
     number = sum(len(bar.actions) for bar in bars)
     yield "", count(number, "action")
     if number > len(bars):

@@ -128,3 +128,8 @@ class Chart:
     least_s: float
     expected_s: float
     taken: str
+
+    @property
+    def bars(self) -> list[Bar]:
+        """All bars, lane by lane."""
+        return [bar for lane in self.lanes for row in lane.rows for bar in row]

@@ -48,6 +48,9 @@ class Waiting(NamedTuple):
     after: str | None
 
 
+NO_WAIT = Waiting((), None)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunLimits:
     """The limits of a run: what may run at once, and holds by windows, pauses and other plans.
@@ -59,6 +62,23 @@ class RunLimits:
     concurrency: Concurrency
     held: Mapping[str, str] = field(default_factory=dict)
     holds: Sequence[Hold] = ()
+
+
+class Observed(NamedTuple):
+    """When the actions of a plan ran or will run, why each waited, and the critical path.
+
+    ``waiting`` is by uuid; ``critical`` are the uuids of the critical path, in its order.
+    ``whole_s`` is the makespan in seconds that was forecast for the whole plan; ``is_known`` is
+    false if the duration of an action was not known before the first start. ``taken`` is the
+    sentence about how long the plan ran, empty before its first run.
+    """
+
+    times: Times
+    waiting: Mapping[str, Waiting]
+    critical: Sequence[str]
+    whole_s: float
+    is_known: bool = True
+    taken: str = ""
 
 
 def waits(plan: ActionPlan, found: Times, limits: RunLimits) -> dict[str, Waiting]:

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.render import swimlanes
 from planner.render.drawn_graph import DrawnGraph, Line, plan_to_graph
-from planner.render.equivalence import chains, depths, equivalent, members, merged, siblings
+from planner.render.equivalence import Depth, chains, depths, equivalent, members, merged, siblings
 from planner.render.look import Look, looks, of_state
 
 #: In plans with more actions than this, equivalent actions share a box.
 MANY = 40
+#: A picture with more boxes than this is folded.
+MOST_BOXES = 200
 #: The meaning of each kind of line, as the legend explains it and in its order.
 KINDS = {
     "need": "must have ended well",
@@ -63,7 +65,7 @@ class Drawing(NamedTuple):
 
     ``boxes`` are by id, in schedule order. ``points`` maps ids of points to lanes; a point is a dot
     in which many lines meet. ``lanes`` maps ids to titles. ``left_out`` is the number of lines that
-    are not drawn because others imply them.
+    are not drawn because others imply them. If it ``is_folded``, boxes are those of :func:`folded`.
     """
 
     boxes: Mapping[str, Box]
@@ -71,6 +73,7 @@ class Drawing(NamedTuple):
     lines: list[Line]
     lanes: Mapping[str, str]
     left_out: int
+    is_folded: bool = False
 
 
 def draw(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> Drawing:
@@ -240,6 +243,51 @@ def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str,
     return len(numbers) == 1 and len(ends) > 1
 
 
+def folded(drawing: Drawing) -> Drawing:
+    """Return a drawing without lanes, with one box for all actions of a task that look the same.
+
+    If that are still too many boxes, those of a type share one. Lines between actions of a box are
+    left out, and those from a box to one that is nearer to the beginning on average.
+    """
+    depth = {name: deep + 0.001 * point for name, (deep, point) in depths_of(drawing).items()}
+    firsts: dict[str, str] = {}
+    for of_task in (True, False):
+        names: dict[Hashable, str] = {}
+        for name, box in drawing.boxes.items():
+            kind = box.actions[0].action_type
+            task = box.names if of_task and box.lane is not None else kind
+            firsts[name] = names.setdefault((kind, task, box.look), name)
+        if len(names) <= MOST_BOXES:
+            break
+    groups = members(firsts)
+    boxes = {}
+    for first, same in groups.items():
+        box = drawing.boxes[first]
+        actions = tuple(action for name in same for action in drawing.boxes[name].actions)
+        shown = (box.actions[0].action_type,) if box.lane is None else box.names
+        boxes[first] = Box(actions, shown, box.look, None, len(actions) // len(shown), box.serial)
+    depth |= {
+        first: sum(map(depth.__getitem__, same)) / len(same) for first, same in groups.items()
+    }
+    drawn = DrawnGraph([*boxes, *drawing.points])
+    for line in merged(drawing.lines, firsts):
+        if depth[line.tail] < depth[line.head]:
+            drawn.line(*line._replace(label="" if line.label == EACH else line.label))
+    drawn.contract(drawing.points)
+    left_out = drawing.left_out + drawn.reduce()
+    lines = drawn.lines()
+    points = _points(drawing.points, lines, boxes)
+    return Drawing(boxes, points, lines, {}, left_out, is_folded=True)
+
+
+def depths_of(drawing: Drawing) -> dict[str, Depth]:
+    """Return the depth of each box and each point."""
+    graph = DrawnGraph([*drawing.boxes, *drawing.points])
+    for line in drawing.lines:
+        graph.line(*line)
+    return depths(graph, drawing.points)
+
+
 def _points(
     points: Collection[str], lines: Sequence[Line], boxes: Mapping[str, Box]
 ) -> dict[str, str | None]:
@@ -294,7 +342,8 @@ def notes(drawing: Drawing) -> list[str]:
     drawn = sum(len(box.actions) for box in drawing.boxes.values())
     count = f"{drawn} action{'' if drawn == 1 else 's'}"
     if drawn > len(drawing.boxes):
-        count += f" in {len(drawing.boxes)} boxes: x N means N equivalent actions"
+        alike = "" if drawing.is_folded else " equivalent"
+        count += f" in {len(drawing.boxes)} boxes: x N means N{alike} actions"
     said = [count]
     if any(line.label == EACH for line in drawing.lines):
         said.append(f"{EACH}: each action has its own counterpart")
@@ -305,6 +354,8 @@ def notes(drawing: Drawing) -> list[str]:
         said.append(f"{BESIDE}: they may run at once, and have equal lines")
     if drawing.points:
         said.append("through a point: all actions before it precede all behind it")
+    if drawing.is_folded:
+        said.append("which action of a box waits for which of another is left out")
     if drawing.left_out:
         said.append("lines that others imply are left out")
     return said

@@ -113,7 +113,7 @@ _SHEET = """
 .drawn .head { fill: $arrow; stroke: none; }
 .drawn .head.order { fill: $faint; }
 .drawn .head.trigger { fill: $event; }
-.drawn .halo { fill: $page; fill-opacity: 0.9; stroke: none; }
+.drawn .halo { fill: $page; fill-opacity: 0.9; stroke: none; pointer-events: none; }
 .drawn .curve { fill: none; stroke: $focus; stroke-width: 2; }
 .drawn .spot { fill: $page; stroke: $focus; stroke-width: 2; }
 .drawn .spot.here { fill: $focus; }
@@ -145,7 +145,7 @@ def style_of_pages() -> str:
     )
     light, dark = (f":root {{ {each} }}" for each in variables)
     rules = Template(_SHEET + _STATES).substitute({n: f"var(--{n})" for n in _colours(False)})
-    badges = "".join(f".badge.{word} {{ background: var(--{word}); }}\n" for word in LOOKS)
+    badges = "".join(f".badge.{word} {{ background: var(--{word}); }}\n" for word in ActionState)
     dark_screen = f"@media screen and (prefers-color-scheme: dark) {{ {dark} }}"
     return "\n".join([light, dark_screen, rules, badges])
 

@@ -32,7 +32,7 @@ def element(tag: str, content: str = "", /, **attributes: object) -> str:
 
 
 def _written(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def rectangle(

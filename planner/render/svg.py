@@ -8,9 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from planner.plan.model import Action, ActionPlan
-from planner.render.drawing import KINDS, Box, Drawing, about, draw, notes, printable, tooltip
-from planner.render.drawn_graph import DrawnGraph
-from planner.render.equivalence import Depth, depths
+from planner.render.drawing import (
+    KINDS,
+    MOST_BOXES,
+    Box,
+    Drawing,
+    about,
+    depths_of,
+    draw,
+    folded,
+    notes,
+    printable,
+    tooltip,
+)
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
 from planner.render.look import LOOKS, MEANINGS, numbered
 from planner.render.shapes import (
@@ -42,11 +52,14 @@ def render(
 
     The text does not depend on uuids. A layer holds the actions with the same length of the longest
     path to them. Lanes are machines, groups or resources. In a plan with more than
-    planner.render.drawing.MANY actions, equivalent actions share a box. Without ``own_style``, the
+    planner.render.drawing.MANY actions, equivalent actions share a box; with more than MOST_BOXES
+    boxes, the picture is folded. Without ``own_style``, the
     page around it has to have the style sheet.
     """
     drawing = draw(plan, keep)
-    found = layout(drawing, _depths(drawing), _sizes(drawing))
+    if len(drawing.boxes) > MOST_BOXES:
+        drawing = folded(drawing)
+    found = layout(drawing, depths_of(drawing), _sizes(drawing))
     title = printable(f"{plan.name or plan.planner}: {plan.state}")
     above, top, wide = head(title, _legend(drawing), MARGIN, max(found.size[0], 620.0))
     numbers = numbered(plan)
@@ -87,13 +100,6 @@ def _legend(drawing: Drawing) -> Iterator[tuple[str, str]]:
         if kind in kinds:
             yield element("path", kind=kind, d="M0 8L24 8", marker_end=_arrow(kind)), meaning
     yield from (("", said) for said in notes(drawing))
-
-
-def _depths(drawing: Drawing) -> dict[str, Depth]:
-    graph = DrawnGraph([*drawing.boxes, *drawing.points])
-    for line in drawing.lines:
-        graph.line(*line)
-    return depths(graph, drawing.points)
 
 
 def _texts(box: Box) -> list[str]:

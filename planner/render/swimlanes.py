@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from planner.plan.model import Action, ActionPlan
 
 _NODE = "node:"
-#: The name of the tolerance of the nodes that are in no group.
+#: The name of the tolerance of the nodes that are in no group. None of them may fail.
 NO_GROUP = "no group"
 
 

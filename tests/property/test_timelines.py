@@ -21,8 +21,8 @@ from applier.timeline import chart as charts
 from applier.timeline import lanes, svg
 from applier.timeline.bar_texts import Place, labels
 from applier.timeline.times import NOTHING, Times, times
-from applier.timeline.values import Bar, Chart, TimeSpan, Wait
-from applier.timeline.waits import RunLimits, critical_path, waits
+from applier.timeline.values import Chart, TimeSpan, Wait
+from applier.timeline.waits import Observed, RunLimits, critical_path, waits
 from planner.plan.model import JOIN, Action, ActionPlan, Trigger
 from planner.plan.states import OPEN, ActionState, Outcome
 from planner.render.shapes import SMALL, width_of
@@ -104,12 +104,7 @@ def charted(
     waiting = waits(plan, found, LIMITS)
     with mock.patch.multiple(charts, MANY=many), mock.patch.multiple(lanes, MOST_LANES=2):
         critical = critical_path(found, waiting)
-        return found, charts.chart(plan, found, waiting, critical, expected_s=1.0)
-
-
-def bars(done: Chart) -> list[Bar]:
-    """Return all bars of a chart."""
-    return [bar for lane in done.lanes for row in lane.rows for bar in row]
+        return found, charts.chart(plan, Observed(found, waiting, critical, 1.0))
 
 
 @given(made(), st.sampled_from([400, 1000]))
@@ -117,7 +112,7 @@ def test_each_action_is_in_one_bar_of_its_state_and_nothing_overlaps_or_is_off_t
     case: tuple[ActionPlan, Times, Chart], width: int
 ) -> None:
     plan, found, done = case
-    every = bars(done)
+    every = done.bars
     drawn = [action.uuid for bar in every for action in bar.actions]
     assert sorted(drawn) == sorted(a.uuid for a in plan.actions if a.action_type != JOIN)
     assert all(len({action.state for action in bar.actions}) == 1 for bar in every)
@@ -144,8 +139,8 @@ def require_titles(done: Chart, text: str) -> None:
     assert not any(tag.tag.endswith("}script") for tag in root.iter())
     groups = [g for g in root.iter() if str(g.get("class")).startswith("bar ")]
     drawn = [g for g in groups if g.get("role") == "img"]
-    assert len(drawn) == len(bars(done))
-    for group, bar in zip(drawn, bars(done), strict=True):
+    assert len(drawn) == len(done.bars)
+    for group, bar in zip(drawn, done.bars, strict=True):
         title = group[0]
         assert title.tag.endswith("}title")
         assert str(bar.state) in str(title.text)

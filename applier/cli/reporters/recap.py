@@ -117,6 +117,9 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
         show_nodes(plan, stream)
     elif actions:
         put(out, _table(actions))
+        rows = [action.uuid for row in _by_host(actions).values() for action in row]
+        if len(rows) > len(set(rows)):
+            out.print(Text("An action on two hosts is in the rows of both.", "dim"))
     for line in not_done(actions):
         out.print(Text(line), soft_wrap=not out.is_terminal)
 
@@ -125,13 +128,7 @@ def _table(actions: list[Action]) -> Table:
     occur = set(map(result, actions))
     told = [r for r in RESULTS if r not in _RARE or r in occur]
     table = table_of("", *told, numbers=told)
-    by_host: dict[str, list[Action]] = {}
-    for action in actions:
-        for host in resources([action], "node"):
-            # A move that was not needed has brought nothing to its destination.
-            is_done = action.state is not ActionState.SKIPPED
-            if is_done or host != action.input_parameters.get("destination_node"):
-                by_host.setdefault(host, []).append(action)
+    by_host = _by_host(actions)
     hosts = sorted(by_host, key=natural)
     if len(hosts) > _MOST_HOSTS:
         hosts = [h for h in hosts if _not_well(by_host[h])][:_MOST_HOSTS]
@@ -146,6 +143,17 @@ def _table(actions: list[Action]) -> Table:
     table.add_section()
     _row(table, f"all {len(actions)}", actions, told)
     return table
+
+
+def _by_host(actions: Iterable[Action]) -> dict[str, list[Action]]:
+    found: dict[str, list[Action]] = {}
+    for action in actions:
+        for host in resources([action], "node"):
+            # A move that was not needed has brought nothing to its destination.
+            is_done = action.state is not ActionState.SKIPPED
+            if is_done or host != action.input_parameters.get("destination_node"):
+                found.setdefault(host, []).append(action)
+    return found
 
 
 def _not_well(actions: Iterable[Action]) -> bool:

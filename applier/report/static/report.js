@@ -104,37 +104,64 @@
     });
   }
 
-  // Pictures: a click on an action opens its row; the wheel with Ctrl and the buttons zoom, dragging moves.
-  document.addEventListener("click", (event) => {
-    const row = document.getElementById(`r${event.target.closest(".drawn [data-r]")?.dataset.r}`);
-    if (!row) return;
-    row.hidden = false;
+  // Pictures: a click on an action opens its row, one on several actions of a folded lane the lanes below; the
+  // wheel with Ctrl and the buttons zoom, dragging moves.
+  const FAR = 4;
+  let pressed = null, isDragged = false;
+
+  // Shows the row of an action, even if the filter hides it.
+  function open(row) {
+    if (row.hidden) {
+      form.reset();
+      filter();
+    }
     row.querySelector("details").open = true;
     location.hash = row.id;
-  });
+    row.scrollIntoView({ block: "center" });
+  }
 
-  function zoom(place, by) {
+  function zoom(place, by, x = place.clientWidth / 2, y = place.clientHeight / 2) {
     const svg = place.querySelector("svg"), { width, height } = svg.getBoundingClientRect();
     svg.style.width = by ? `${width * by}px` : "";
     svg.style.height = by ? `${height * by}px` : "";
     svg.style.minWidth = svg.style.maxWidth = by ? "none" : "";
+    const grown = svg.getBoundingClientRect().width / width;
+    place.scrollLeft = (place.scrollLeft + x) * grown - x;
+    place.scrollTop = (place.scrollTop + y) * grown - y;
   }
 
   document.documentElement.classList.add("scripted");
   document.addEventListener("click", (event) => {
+    const shape = event.target.closest(".drawn [data-r]"), link = event.target.closest('a[href^="#r"]');
     const by = event.target.dataset.zoom;
     if (by) zoom(event.target.parentElement.nextElementSibling, Number(by));
+    if (shape && isDragged) return;
+    const lanes = shape?.matches(".several") && shape.closest("section")?.querySelector("details");
+    if (lanes && !lanes.contains(shape)) {
+      lanes.open = true;
+      (lanes.querySelector(`[data-r="${shape.dataset.r}"]`) ?? lanes).scrollIntoView({ block: "center" });
+      return;
+    }
+    const row = document.getElementById(shape ? `r${shape.dataset.r}` : link?.hash.slice(1));
+    if (!row) return;
+    event.preventDefault();
+    open(row);
   });
   document.addEventListener("wheel", (event) => {
     const place = event.ctrlKey && event.target.closest(".wide");
     if (!place) return;
     event.preventDefault();
-    zoom(place, event.deltaY < 0 ? 1.25 : 0.8);
+    const { left, top } = place.getBoundingClientRect();
+    zoom(place, event.deltaY < 0 ? 1.25 : 0.8, event.clientX - left, event.clientY - top);
   }, { passive: false });
+  document.addEventListener("pointerdown", (event) => {
+    pressed = event;
+    isDragged = false;
+  });
   document.addEventListener("pointermove", (event) => {
-    if (event.buttons === 1 && event.pointerType === "mouse") {
-      event.target.closest?.(".wide")?.scrollBy(-event.movementX, -event.movementY);
-    }
+    if (event.buttons !== 1 || event.pointerType !== "mouse" || !pressed) return;
+    isDragged ||= Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > FAR;
+    if (isDragged) pressed.target.closest?.(".wide")?.scrollBy(-event.movementX, -event.movementY);
   });
 
   // Before printing, the rows of failed actions are unfolded.

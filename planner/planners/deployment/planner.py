@@ -33,6 +33,7 @@ from planner.planners.deployment.steps import (
 from planner.planners.deployment.task_links import Linker
 from planner.planners.deployment.task_placement import Cluster, TaskPlacement
 from planner.planners.deployment.told import Told
+from planner.render.swimlanes import NO_GROUP
 from planner.schemas import ranges
 
 
@@ -204,10 +205,6 @@ def _role_based(deployment: Deployment, placement: TaskPlacement) -> OrderedStep
     """Divide the tasks into stages, and return the steps stage by stage, with warnings."""
     divided = role_based.RoleBased(deployment, placement)
     return role_based.steps(divided.stages()), divided.warnings()
-
-
-#: The name of the group of all nodes that are in no other group. None of them may fail.
-NO_GROUP = "no group"
 
 
 def tolerances(

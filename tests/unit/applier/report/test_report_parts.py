@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from applier.operations.timelines import Observed
 from applier.report import inputs, what_if
 from applier.report.action_rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
 from applier.report.heads import summary
@@ -23,6 +22,7 @@ from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
 from applier.timeline.holds import runs, taken
 from applier.timeline.times import NOTHING, times
+from applier.timeline.waits import Observed
 from planner.making.registry import ActionTypes
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState

@@ -20,8 +20,8 @@ from applier.timeline import svg
 from applier.timeline.chart import FEW_BARS, MOST_BARS, chart
 from applier.timeline.lanes import MOST_LANES
 from applier.timeline.times import NOTHING, times
-from applier.timeline.values import Bar, Chart, LaneKind
-from applier.timeline.waits import RunLimits, critical_path, waits
+from applier.timeline.values import Chart, LaneKind
+from applier.timeline.waits import Observed, RunLimits, critical_path, waits
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
@@ -120,8 +120,7 @@ def drawn() -> Chart:
     limits = RunLimits(concurrency=Concurrency(limits=plan.limits, max_workers=4))
     waiting = waits(plan, found, limits)
     critical = critical_path(found, waiting)
-    told = "has run 15m00s"
-    return chart(plan, found, waiting, critical, expected_s=1140.0, taken=told)
+    return chart(plan, Observed(found, waiting, critical, 1140.0, taken="has run 15m00s"))
 
 
 def test_a_run_is_drawn_like_this() -> None:
@@ -131,7 +130,7 @@ def test_a_run_is_drawn_like_this() -> None:
     assert text == PICTURE.read_text(encoding="utf-8")
 
 
-def large(nodes: int, tasks: int) -> Chart:
+def large(nodes: int, tasks: int, **how: Any) -> Chart:
     """Return the chart of a deployment of many nodes that has run, with one failure."""
     actions = []
     for node in range(nodes):
@@ -150,13 +149,13 @@ def large(nodes: int, tasks: int) -> Chart:
     found = times(plan, now=at(0), expected=NOTHING, attempts={})
     limits = RunLimits(concurrency=Concurrency(limits={"node:*": 1}, max_workers=nodes))
     waiting = waits(plan, found, limits)
-    return chart(plan, found, waiting, critical_path(found, waiting), expected_s=1.0)
+    return chart(plan, Observed(found, waiting, critical_path(found, waiting), 1.0), **how)
 
 
 @pytest.mark.parametrize(("nodes", "tasks"), [(100, 10), (10, 100), (1, 1000), (1000, 1)])
 def test_a_plan_of_a_thousand_is_read_at_one_look(nodes: int, tasks: int) -> None:
     made = large(nodes, tasks)
-    bars = [bar for lane in made.lanes for row in lane.rows for bar in row]
+    bars = made.bars
     assert sum(len(bar.actions) for bar in bars) == 1000
     assert len(made.lanes) <= MOST_LANES
     assert len(bars) <= MOST_BARS + FEW_BARS * len(made.lanes)
@@ -174,14 +173,37 @@ def test_lanes_of_like_content_are_one_with_a_count() -> None:
 
 
 def test_few_actions_are_never_put_together() -> None:
-    names = [bar.name for bar in every_bar(large(4, 10))]
+    names = [bar.name for bar in large(4, 10).bars]
     assert len(names) == 40
     assert Counter(names)["task-1"] == 4
 
 
-def every_bar(made: Chart) -> list[Bar]:
-    """Return all bars of a chart."""
-    return [bar for lane in made.lanes for row in lane.rows for bar in row]
+def test_a_folded_lane_has_a_bar_for_each_type_in_each_state() -> None:
+    actions = tuple(
+        action(
+            f"{kind}-{i}",
+            f"c{i}",
+            action_type=kind,
+            ran=(i * 5, i * 5 + 3),
+            state=S.FAILED if i == 30 else S.SUCCEEDED,
+        )
+        for i in range(600)
+        for kind in ("migrate", "resize")
+    )
+    plan = ActionPlan(uuid="p", planner="weight", actions=actions)
+    found = times(plan, now=at(0), expected=NOTHING, attempts={})
+    made = chart(plan, Observed(found, {}, (), 1.0))
+    kinds = [{(a.action_type, str(a.state)) for a in bar.actions} for bar in made.bars]
+    assert [len(kind) for kind in kinds] == [1] * len(kinds)
+    numbers = {(bar.name, str(bar.state)): len(bar.actions) for bar in made.bars}
+    assert numbers["migrate", "SUCCEEDED"] == numbers["resize", "SUCCEEDED"] == 599
+    assert len(made.bars) == 4
+
+
+def test_lanes_that_are_open_are_those_of_each_node_with_each_action() -> None:
+    made = large(100, 10, is_open=True)
+    assert [lane.title for lane in made.lanes] == [str(node) for node in range(100)]
+    assert [len(bar.actions) for bar in made.bars] == [1] * 1000
 
 
 def test_the_forecast_of_a_plan_has_no_thin_bars() -> None:
@@ -196,7 +218,7 @@ def test_the_forecast_of_a_plan_has_no_thin_bars() -> None:
     made = forecast(plan.actions, {a.uuid: 60.0 for a in plan.actions}, concurrency)
     found = times(plan, now=at(0), expected=made.timeline, attempts={})
     waiting = waits(plan, found, RunLimits(concurrency=concurrency))
-    text = svg.render(chart(plan, found, waiting, made.critical, expected_s=300.0))
+    text = svg.render(chart(plan, Observed(found, waiting, made.critical, 300.0)))
     assert 'class="plan"' not in text
     assert "expected to take 5m00s" in text
     assert "expected 0s to 1m00s (1m00s)" in text
@@ -216,7 +238,7 @@ def test_lanes_are_nodes_types_or_workers_as_asked_for() -> None:
     found = times(plan, now=at(2), expected=NOTHING, attempts={})
 
     def lanes(kind: LaneKind) -> dict[str, list[str]]:
-        made = chart(plan, found, {}, (), expected_s=1.0, kind=kind, workers={"a": "w1", "c": "w2"})
+        made = chart(plan, Observed(found, {}, (), 1.0), kind=kind, workers={"a": "w1", "c": "w2"})
         return {
             lane.title: sorted(one.uuid for row in lane.rows for bar in row for one in bar.actions)
             for lane in made.lanes

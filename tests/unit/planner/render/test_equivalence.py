@@ -10,7 +10,7 @@ import pytest
 from planner.plan.model import Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome
 from planner.render import svg
-from planner.render.drawing import EACH, Box, Drawing, draw
+from planner.render.drawing import EACH, MOST_BOXES, Box, Drawing, draw, folded
 
 TASKS = ("hiera", "netconfig", "nova")
 
@@ -138,3 +138,32 @@ def test_what_is_in_another_state_is_not_hidden(state: ActionState) -> None:
     drawing = draw(replace(plan, actions=(*plan.actions[:3], odd, *plan.actions[4:])))
     counts = {box.look.word: len(box.actions) for box in drawing.boxes.values()}
     assert counts == {"READY": 49, str(state): 1}
+
+
+def staircase(hosts: int) -> ActionPlan:
+    """Hosts that drain and reboot one after another, so that none is like another."""
+    made, before = [], dict.fromkeys(("drain", "reboot"), ())
+    for host in range(hosts):
+        for step, needs in (("drain", ()), ("reboot", (f"c{host}/drain",))):
+            made.append(task(f"c{host}/{step}", step, needs=needs, parents=before[step]))
+            before[step] = (f"c{host}/{step}",)
+    return ActionPlan(uuid="p", planner="weight", name="stairs", actions=tuple(made))
+
+
+def test_a_picture_of_too_many_boxes_is_folded_into_tasks_with_their_numbers() -> None:
+    plan = failed(staircase(MOST_BOXES), "c7/reboot")
+    assert len(draw(plan).boxes) > MOST_BOXES
+    made = folded(draw(plan))
+    rows = {name: (*box.rows(), str(box.look.word)) for name, box in made.boxes.items()}
+    assert {*rows.values()} == {
+        ("drain x 199", "PENDING"),
+        ("drain", "READY"),
+        ("reboot x 199", "PENDING"),
+        ("reboot", "FAILED"),
+    }
+    lines = [(rows[line.tail][:1], rows[line.head][:1]) for line in made.lines]
+    assert (("drain x 199",), ("reboot x 199",)) in lines
+    text = svg.render(plan)
+    assert text.count('class="box') == 4
+    assert "which action of a box waits for which of another is left out" in text
+    assert "x N means N actions" in text
