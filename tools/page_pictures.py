@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ from planner.plan.model import ActionPlan  # noqa: E402
 from planner.plan.states import ActionState  # noqa: E402
 
 WIDTHS, THEMES = (400, 1000, 1600), ("light", "dark")
+#: The height of a picture in pixels: what a person sees before scrolling.
+HIGHEST = 900
 #: Seconds for which a command of a host of the running plan lasts.
 LASTS_S = 600
 
 
 def main(folder: str) -> None:
-    """Write the pictures of all pages to a folder."""
+    """Write the pictures of all screens to a folder."""
     os.environ[PICTURES] = folder
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         site = CommandLine(Path(scratch), Path(scratch) / "cache")
@@ -41,37 +44,38 @@ def main(folder: str) -> None:
         made = stack.enter_context(plans(site))
         api = stack.enter_context(api_process(site))
         browser = stack.enter_context(chromium())
-        for name, path in made.items():
-            for theme in THEMES:
-                for width in WIDTHS:
-                    look(browser, theme, width)
-                    browser.get(f"{api.url}{path}")
-                    wait_until(lambda: browser.find_element("id", "connection").text == "live")
-                    picture(browser, f"{name}-{theme}-{width}")
+        screens = {
+            **{name: (f"{api.url}{path}", "html") for name, path in made.items()},
+            "timeline": (f"{api.url}{made['thousand']}", "#timeline"),
+            "graph": (f"{api.url}{made['failed']}", "#graph"),
+            "report": (f"file://{site.folder}/report.html", "html"),
+        }
+        for (name, (address, of)), theme, width in product(screens.items(), THEMES, WIDTHS):
+            look(browser, theme, width)
+            browser.get(address)
+            if name != "report":
+                wait_until(lambda: browser.find_element("id", "connection").text == "live")
+            picture(browser, f"{name}-{theme}-{width}", highest=HIGHEST, of=of)
 
 
 @contextmanager
 def plans(site: CommandLine) -> Iterator[dict[str, str]]:
-    """Make a plan for each screen; yield the paths of the pages by their names."""
-    for number in range(60):
+    """Make a plan for each screen, and a report; yield the paths of the pages by their names."""
+    for number in range(12):
         fails = (2,) if number % 9 == 2 else ()
         document(site, f"patch-rack-{number:02}", 3 + number % 5, fails=fails, nops=True)
         site("apply" if number % 4 else "create", "plan.yaml", *(["--yes"] * bool(number % 4)))
     made = {
         "thousand": lambda: applied(site, "patch-the-fleet", 250, fails=(3, 17), nops=True),
-        "fresh-thousand": lambda: created(site, "patch-the-fleet", 250),
         "doubt": lambda: in_doubt(site),
         "failed": lambda: applied(site, "patch-rack-r1", 6, fails=(3,)),
-        "paused": lambda: applied(
-            site, "patch-rack-r4", 6, ("--set", "on_failure=pause"), fails=(2,)
-        ),
-        "recommended": lambda: site.good("create", str(EXAMPLE)),
-        "approval": lambda: site.good("create", str(EXAMPLE), "--set", "approvals=1"),
+        "recommended": lambda: site.good("create", str(EXAMPLE), "--set", "approvals=1"),
     }
-    paths = {"list": "/plans", "needs": "/plans?needs_you=1"}
+    paths = {"list": "/plans"}
     for name, make in made.items():
         make()
         paths[name] = f"/plans/{newest(site).uuid}"
+    site.good("report", "last", "-o", "report.html")
     document(site, "patch-rack-r2", 6, lasts=(3, 4))
     with site.start("apply", "plan.yaml", "--yes", "--set", "max_workers=2") as run:
         wait_until(lambda: runs(site, "r2-node-03/reboot"))
@@ -118,12 +122,6 @@ def applied(
     """Make a plan and run it."""
     document(site, name, number, **more)
     site("apply", "plan.yaml", "--yes", *options)
-
-
-def created(site: CommandLine, name: str, number: int) -> None:
-    """Make a plan that nobody has started."""
-    document(site, name, number)
-    site.good("create", "plan.yaml")
 
 
 def document(

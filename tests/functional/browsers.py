@@ -47,13 +47,19 @@ def look(driver: webdriver.Chrome, theme: str, width: int, height: int = 1000) -
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-def picture(driver: webdriver.Chrome, name: str) -> None:
-    """Write a picture of the whole page, if somebody asked for pictures."""
+def picture(
+    driver: webdriver.Chrome, name: str, *, highest: int = _HIGHEST, of: str = "html"
+) -> None:
+    """Write a picture of the page, or of an element of it, if somebody asked for pictures."""
     folder = os.environ.get(PICTURES)
     if not folder:
         return
-    size = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], _HIGHEST)}
+    script = """
+      const {x, y, width, height} = document.querySelector(arguments[0]).getBoundingClientRect();
+      return {x: x + scrollX, y: y + scrollY, width, height};
+    """
+    clip: Any = driver.execute_script(script, of)
+    clip["height"] = min(clip["height"], highest)
     given = {"format": "png", "captureBeyondViewport": True, "clip": {**clip, "scale": 1}}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", given)
     Path(folder).mkdir(parents=True, exist_ok=True)
