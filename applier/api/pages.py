@@ -13,8 +13,8 @@ from applier.api.authentication import AGAIN
 from applier.api.endpoints import Call, Endpoint
 from applier.assembly import now
 from applier.report import page
-from applier.report.plan_list import listed
 from applier.report.values import StateLink
+from applier.report.work import listed
 from applier.store import PlanFilters, PlanSummary
 from applier.wording import count
 from planner.making import registry

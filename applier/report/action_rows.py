@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from applier.report.values import Row, Tried
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
-from applier.timeline.values import Wait
-from applier.timeline.waits import Observed
+from applier.timeline.waits import NO_WAIT, Observed
 from applier.wording import duration, seconds_between
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState
@@ -44,65 +43,42 @@ def rows(
     """
     actions = [a for a in plan.actions if a.action_type != JOIN]
     shown, names = _outputs(actions, attempts), names_of_resources(plan)
-    critical = frozenset(found.critical)
+    critical, times = frozenset(found.critical), found.times
     most = _SHORT if len(actions) > MANY else _LONGEST
-    return [
-        _row(
-            plan,
-            number,
-            action,
-            found,
-            names,
-            slack_s=made.slack_s.get(action.uuid),
-            is_critical=action.uuid in critical,
-            attempts=[_tried(action.uuid, one, shown) for one in last],
-            most=most,
+
+    def row(number: int, action: Action) -> Row:
+        uuid, resource = action.uuid, action.resource_id or ""
+        start_s, end_s = times.intervals[uuid]
+        ran, slack_s = uuid in times.runs, made.slack_s.get(uuid)
+        took_s = end_s - start_s if ran else None
+        is_late = times.began is None or (action.state in OPEN and action.started_at is None)
+        return Row(
+            number=number,
+            uuid=uuid,
+            name=action.label,
+            action_type=action.action_type,
+            where=", ".join(places_of(plan.planner, action)) or names.get(resource, resource),
+            state=str(action.state),
+            mark=LOOKS[str(action.state)].mark,
+            start=moment(times.began, start_s, is_expected=is_late) if ran else "-",
+            start_s=start_s if ran else None,
+            took=("~" if action.state in OPEN else "") + duration(took_s) if ran else "-",
+            took_s=took_s,
+            slack=spare(slack_s),
+            slack_s=slack_s,
+            tries=action.attempts,
+            is_critical=uuid in critical,
+            about=cut(action.description or "", most),
+            reason=cut(action.reason or "", most),
+            message=cut(action.status_message or "", most),
+            waits=[
+                cut(f"waited {duration(w.end_s - w.start_s)}, {w.reason}: {w.what}", most)
+                for w in found.waiting.get(uuid, NO_WAIT).waits[-_WAITS:]
+            ],
+            attempts=[_tried(uuid, one, shown) for one in attempts.get(uuid, ())[-_ATTEMPTS:]],
         )
-        for number, action in enumerate(actions[:MOST_ROWS], 1)
-        for last in (attempts.get(action.uuid, ())[-_ATTEMPTS:],)
-    ]
 
-
-def _row(
-    plan: ActionPlan,
-    number: int,
-    action: Action,
-    found: Observed,
-    names: Mapping[str, str],
-    *,
-    slack_s: float | None,
-    is_critical: bool,
-    attempts: Sequence[Tried],
-    most: int,
-) -> Row:
-    times, uuid, resource = found.times, action.uuid, action.resource_id or ""
-    interval = times.intervals[uuid]
-    ran = uuid in times.runs
-    took_s = interval.end_s - interval.start_s if ran else None
-    waits = found.waiting[uuid].waits if uuid in found.waiting else ()
-    is_late = times.began is None or (action.state in OPEN and action.started_at is None)
-    return Row(
-        number=number,
-        uuid=uuid,
-        name=action.label,
-        action_type=action.action_type,
-        where=", ".join(places_of(plan.planner, action)) or names.get(resource, resource),
-        state=str(action.state),
-        mark=LOOKS[str(action.state)].mark,
-        start=moment(times.began, interval.start_s, is_expected=is_late) if ran else "-",
-        start_s=interval.start_s if ran else None,
-        took=("~" if action.state in OPEN else "") + duration(took_s) if ran else "-",
-        took_s=took_s,
-        slack=spare(slack_s),
-        slack_s=slack_s,
-        tries=action.attempts,
-        is_critical=is_critical,
-        about=cut(action.description or "", most),
-        reason=cut(action.reason or "", most),
-        message=cut(action.status_message or "", most),
-        waits=[cut(_waited(wait), most) for wait in waits[-_WAITS:]],
-        attempts=attempts,
-    )
+    return [row(number, action) for number, action in enumerate(actions[:MOST_ROWS], 1)]
 
 
 def names_of_resources(plan: ActionPlan) -> dict[str, str]:
@@ -149,10 +125,6 @@ def cut(text: str, most: int = _LONGEST) -> str:
     300
     """
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _waited(wait: Wait) -> str:
-    return f"waited {duration(wait.end_s - wait.start_s)}, {wait.reason}: {wait.what}"
 
 
 def _tried(uuid: str, attempt: Attempt, shown: Mapping[tuple[str, int], str]) -> Tried:

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes first on the page of a plan: progress, what runs, what failed, what needs somebody."""
+"""What comes first: progress, what runs, what failed, what needs somebody; of one plan or many."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.guarding import approval
 from applier.operations import claim, services
 from applier.report.action_rows import cut
-from applier.report.values import Button, Left, Need, ProgressBar, Running, Work
+from applier.report.values import Button, Left, Listed, Need, ProgressBar, Running, Work
+from applier.store import PlanSummary
 from applier.timeline.waits import Observed
-from applier.wording import duration, named, told_once
+from applier.wording import duration, named, seconds_between, told_once
 from planner.plan.model import JOIN, ActionPlan
-from planner.plan.states import OPEN, WELL, ActionState, PlanState
+from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, PlanState
+from planner.render.look import mark_of
 
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
@@ -176,3 +179,27 @@ def buttons(plan: ActionPlan, *, needs_approval: bool) -> list[Button]:
     if found and not found[0].kind:
         found[0] = found[0]._replace(kind="primary")
     return found
+
+
+def listed(plan: PlanSummary, now: datetime, *, needs_approval: bool) -> Listed:
+    """Return the row of a plan; its state is ``damaged`` if its rows cannot be read."""
+    state = str(plan.state) if plan.state else "damaged"
+    until = plan.updated_at if plan.state in (*ENDED_PLAN, PlanState.PAUSED) else now
+    return Listed(
+        uuid=plan.uuid,
+        name=plan.name or "",
+        state=state,
+        mark=mark_of(state),
+        progress=progress(plan.actions),
+        needs="approval" if needs_approval else _needs(plan),
+        planner=plan.planner,
+        made=f"{plan.created_at.astimezone():%Y-%m-%d %H:%M}" if plan.created_at else "",
+        took=duration(seconds_between(plan.began_at, until)) if plan.began_at else "",
+        creator=plan.creator or "",
+    )
+
+
+def _needs(plan: PlanSummary) -> str:
+    if doubtful := plan.actions.get(ActionState.UNKNOWN):
+        return f"{doubtful} in doubt"
+    return "paused" if plan.state is PlanState.PAUSED else ""

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from applier.timeline.axis import Tick, ticks
-from applier.timeline.bar_texts import Place, cut, labels, shown, title
+from applier.timeline.texts import Place, Tick, cut, labels, ticks, title
 from applier.timeline.values import Bar, Chart, Reason, TimeSpan
 from applier.wording import count, duration
 from planner.render.look import LOOKS, OUTLINED, numbered, types
@@ -78,10 +77,10 @@ def render(chart: Chart, width: int = WIDTH, *, own_style: bool = True) -> str:
     for screen readers. The same plan with other uuids has the same text. Without ``own_style``, the
     page around it has to have the style sheet.
     """
-    widest = max((width_of(shown(lane.title), SMALL) * _BOLD for lane in chart.lanes), default=0.0)
+    widest = max((width_of(lane.title, SMALL) * _BOLD for lane in chart.lanes), default=0.0)
     scale = Scale(chart, _MARGIN + min(widest + 14, 0.3 * width), width - _MARGIN)
     inner = width - 2 * _MARGIN
-    name = shown(f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}")
+    name = f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}"
     above, head_height, _ = head(cut(name, inner * 0.58), _entries(chart), _MARGIN, inner)
     top = (head_height + _AXIS) // 6 * 6
     tops = [top]
@@ -124,12 +123,11 @@ def _now(chart: Chart, scale: Scale, top: float, bottom: float) -> Iterator[str]
 def _lanes(chart: Chart, scale: Scale, tops: Sequence[float]) -> Iterator[str]:
     high, numbers = _row_height(chart), numbered(chart.plan)
     for lane, top in zip(chart.lanes, tops, strict=False):
-        name = shown(lane.title)
-        title = _lane_name(name, (scale.left - _MARGIN - 6) / _BOLD)
+        title = _lane_name(lane.title, (scale.left - _MARGIN - 6) / _BOLD)
         parts = [text("lane-name", _MARGIN, top + high / 2, title, aria_hidden="true")]
         for n, bars in enumerate(lane.rows):
             parts += _row(chart, bars, scale, top + SPACE / 2 + n * high, numbers)
-        yield group("lane", name, "\n".join(parts))
+        yield group("lane", lane.title, "\n".join(parts))
 
 
 def _lane_name(title: str, width: float) -> str:
@@ -162,7 +160,7 @@ def _row(
         number = numbers[bar.actions[0].uuid]
         yield titled(kind, title(chart, bar), "".join(parts), data_r=number)
         before = scale.end(bar)
-        name = shown(bar.name) + (f" x {len(bar.actions)}" if len(bar.actions) > 1 else "")
+        name = bar.name + (f" x {len(bar.actions)}" if len(bar.actions) > 1 else "")
         left, inner, mark = scale(bar.first_s), scale(bar.start_s), LOOKS[bar.state].mark
         places.append(Place(left, inner, before, name, mark, bar.state in _FAILED))
     names: list[str] = []

@@ -123,7 +123,7 @@ def _drawing(
                 len(actions) // (count[lane] if lane is not None else 1),
             )
     titles = {
-        lane_ids[first]: printable(swimlanes.title(names, groups.get(first, ())))
+        lane_ids[first]: swimlanes.title(names, groups.get(first, ()))
         for first, names in members(first_lane).items()
     }
     lines = _merged_lines(graph, firsts, boxes, kept)
@@ -190,7 +190,7 @@ def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str
         names = [action.label for action in actions]
     else:
         names = list(dict.fromkeys(swimlanes.task_of(plan.planner, a) for a in actions))
-    return printable(names[0] if len(names) == 1 else swimlanes.spans(names))
+    return names[0] if len(names) == 1 else swimlanes.spans(names)
 
 
 def _merged_lines(
@@ -300,10 +300,10 @@ def _points(
 
 
 def text_lines(box: Box) -> list[str]:
-    """Return the printable lines of text in a box: names, description, state."""
+    """Return the lines of text in a box: names, description, state."""
     texts = dict.fromkeys((*box.rows(), about(box)))
     state = f"{box.look.mark} {box.actions[0].state}".strip()
-    return [printable(text) for text in (*texts, state)]
+    return [*texts, state]
 
 
 def tooltip(box: Box) -> list[str]:
@@ -318,7 +318,7 @@ def tooltip(box: Box) -> list[str]:
             for a in box.actions[:NAMED]
         ]
         lines += [f"and {many - NAMED} more"] if many > NAMED else []
-    return [printable(line) for line in lines]
+    return lines
 
 
 def about(box: Box) -> str:
@@ -326,11 +326,6 @@ def about(box: Box) -> str:
     if len(box.actions) == 1 and box.actions[0].description:
         return box.actions[0].description
     return ", ".join(dict.fromkeys(action.action_type for action in box.actions))
-
-
-def printable(text: str) -> str:
-    """Replace each character that cannot be printed, such as a line break, by a space."""
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def notes(drawing: Drawing) -> list[str]:

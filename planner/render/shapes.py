@@ -45,20 +45,27 @@ def rectangle(
 
 def text(kind: str, x: float, y: float, said: str, **more: object) -> str:
     """Return a line of text, escaped; ``y`` is its middle."""
-    return element("text", escape(said, quote=False), kind=kind, x=float(x), y=float(y), **more)
+    return element("text", _content(said), kind=kind, x=float(x), y=float(y), **more)
+
+
+def printable(said: str) -> str:
+    """Replace each character that cannot be printed, such as a line break, by a space."""
+    return "".join(c if c.isprintable() else " " for c in said)
+
+
+def _content(said: str) -> str:
+    return escape(printable(said), quote=False)
 
 
 def titled(kind: str, lines: Iterable[str], content: str, **more: object) -> str:
     """Return a group that is one thing for screen readers, with a title for them and the mouse."""
-    title = element("title", escape("\n".join(lines), quote=False))
+    title = element("title", "\n".join(map(_content, lines)))
     return element("g", title + content, kind=kind, role="img", **more)
 
 
 def group(kind: str, title: str, content: str) -> str:
     """Return a group of things that screen readers find one by one, with a title."""
-    return element(
-        "g", element("title", escape(title, quote=False)) + content, kind=kind, role="group"
-    )
+    return element("g", element("title", _content(title)) + content, kind=kind, role="group")
 
 
 def width_of(said: str, letter: float = LETTER) -> float:
@@ -105,7 +112,7 @@ def document(
     style = element("style", style_of_a_picture()) if own_style else ""
     content = "\n".join(
         [
-            f"{element('title', escape(title, quote=False))}{style}",
+            f"{element('title', _content(title))}{style}",
             element("rect", kind="page", **size),
             *parts,
         ]

@@ -18,7 +18,6 @@ from planner.render.drawing import (
     draw,
     folded,
     notes,
-    printable,
     tooltip,
 )
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
@@ -60,7 +59,7 @@ def render(
     if len(drawing.boxes) > MOST_BOXES:
         drawing = folded(drawing)
     found = layout(drawing, depths_of(drawing), _sizes(drawing))
-    title = printable(f"{plan.name or plan.planner}: {plan.state}")
+    title = f"{plan.name or plan.planner}: {plan.state}"
     above, top, wide = head(title, _legend(drawing), MARGIN, max(found.size[0], 620.0))
     numbers = numbered(plan)
     lines = [*(_path(path, found.down) for path in found.paths)]
@@ -105,7 +104,7 @@ def _legend(drawing: Drawing) -> Iterator[tuple[str, str]]:
 def _texts(box: Box) -> list[str]:
     """Return the lines of a box: its names, and its description if that differs from them."""
     rows = [_cut(row) for row in box.rows()]
-    what = _cut(printable(about(box)))
+    what = _cut(about(box))
     return rows if box.lane is not None or what in rows else [*rows, what]
 
 

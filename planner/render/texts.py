@@ -17,11 +17,11 @@ from planner.render.drawing import (
     Drawing,
     draw,
     notes,
-    printable,
     text_lines,
     tooltip,
 )
 from planner.render.look import LOOKS
+from planner.render.shapes import printable
 
 _STYLES = {
     "need": "style=solid",
@@ -45,7 +45,7 @@ def dot(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
     out += [
         f"  rankdir={'TB' if drawing.lanes else 'LR'};",
         '  graph [labelloc=t, fontname="sans-serif"];',
-        f"  label={_quoted(f'{printable(name)}: {plan.state}', *notes(drawing))};",
+        f"  label={_quoted(f'{name}: {plan.state}', *notes(drawing))};",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
         *_in_lanes(drawing, _dot_box, "{} [shape=point];", _cluster, "  }"),
@@ -75,7 +75,7 @@ def _quoted(*lines: str) -> str:
     >>> print(_quoted('say "a\\b"', "twice"))
     "say \"a\\b\"\ntwice"
     """
-    texts = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    texts = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(texts) + '"'
 
 
@@ -117,7 +117,7 @@ def _escaped(text: str) -> str:
     >>> print(_escaped('run "a<b"; echo #1'))
     run #34;a#60;b#34;#59; echo #35;1
     """
-    return re.sub(r"[^\w .,:/()=+*@!?'-]", lambda found: f"#{ord(found[0])};", text)
+    return re.sub(r"[^\w .,:/()=+*@!?'-]", lambda found: f"#{ord(found[0])};", printable(text))
 
 
 def _in_lanes(

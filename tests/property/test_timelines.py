@@ -18,8 +18,8 @@ from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import chart as charts
-from applier.timeline import lanes, svg
-from applier.timeline.bar_texts import Place, labels
+from applier.timeline import svg
+from applier.timeline.texts import Place, labels
 from applier.timeline.times import NOTHING, Times, times
 from applier.timeline.values import Chart, TimeSpan, Wait
 from applier.timeline.waits import Observed, RunLimits, critical_path, waits
@@ -102,7 +102,7 @@ def charted(
         },
     )
     waiting = waits(plan, found, LIMITS)
-    with mock.patch.multiple(charts, MANY=many), mock.patch.multiple(lanes, MOST_LANES=2):
+    with mock.patch.multiple(charts, MANY=many, MOST_LANES=2):
         critical = critical_path(found, waiting)
         return found, charts.chart(plan, Observed(found, waiting, critical, 1.0))
 

@@ -17,8 +17,7 @@ from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import svg
-from applier.timeline.chart import FEW_BARS, MOST_BARS, chart
-from applier.timeline.lanes import MOST_LANES
+from applier.timeline.chart import FEW_BARS, MOST_BARS, MOST_LANES, chart
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Chart, LaneKind
 from applier.timeline.waits import Observed, RunLimits, critical_path, waits

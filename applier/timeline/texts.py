@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of a timeline: titles of bars, and where the name of each bar has room. Pure."""
+"""The texts of a timeline: titles of bars, where their names have room, marks of the axis. Pure."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from applier.timeline.axis import clock
 from applier.timeline.values import Bar, Chart
 from applier.wording import duration
 from planner.plan.model import Action
@@ -16,16 +17,6 @@ from planner.render.shapes import SMALL, width_of
 
 #: The maximum number of names in the title of a bar of several actions, and of characters per line.
 _NAMED, _LONGEST = 8, 300
-
-
-def shown(text: str) -> str:
-    r"""Return a text on one line, with unprintable characters written as Python escapes.
-
-    >>> print(shown("a <b>\n\x1b[2J\ufffe"))
-    a <b> \x1b[2J\ufffe
-    """
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def cut(text: str, width: float) -> str:
@@ -57,7 +48,7 @@ def _moment(began: datetime | None, at_s: float, span_s: float) -> str:
 
 
 def title(chart: Chart, bar: Bar) -> list[str]:
-    """Return the lines of the title of a bar: names, state, times, waits, messages. Not escaped."""
+    """Return the lines of the title of a bar: names, state, times, waits, messages."""
     many, first = len(bar.actions), bar.actions[0]
     lines = [f"{first.label if many == 1 else f'{many} x {bar.name}'}: {bar.state}"]
     if many == 1 and first.description:
@@ -76,7 +67,7 @@ def title(chart: Chart, bar: Bar) -> list[str]:
     if many > 1:
         more = f" and {many - _NAMED} more" if many > _NAMED else ""
         lines.append(", ".join(a.label for a in bar.actions[:_NAMED]) + more)
-    return [shown(line)[:_LONGEST] for line in lines]
+    return [line[:_LONGEST] for line in lines]
 
 
 def _when(chart: Chart, bar: Bar) -> str:
@@ -163,3 +154,74 @@ def _best(place: Place, spaces: Sequence[_Space]) -> tuple[str, _Space]:
                 return place.mark, space
         return "", spaces[0]
     return (text if len(text) > 3 else ""), space
+
+
+_DAY = 86400
+#: The seconds between two marks.
+_STEPS = (
+    *(n * 10.0**e for e in (-3, -2, -1) for n in (1, 2, 5)),
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800),
+    *(3600, 7200, 10800, 21600, 43200, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY),
+)
+
+
+class Tick(NamedTuple):
+    """A mark of the axis: its time, and the text at it."""
+
+    at_s: float
+    text: str
+
+
+def ticks(span_s: float, began: datetime | None, room: float) -> list[Tick]:
+    """Return marks at round times for an axis of ``span_s`` seconds.
+
+    ``room`` is the number of letters for which the axis is long enough: marks do not overlap.
+
+    >>> [tick.text for tick in ticks(300, None, 60)]
+    ['0s', '1m00s', '2m00s', '3m00s', '4m00s', '5m00s']
+    >>> from datetime import UTC
+    >>> [tick.text for tick in ticks(9000, datetime(2026, 1, 2, 23, 10, tzinfo=UTC), 100)]
+    ['23:30', '01-03 00:00', '00:30', '01:00', '01:30']
+    """
+    made: list[Tick] = []
+    for step in _steps():
+        if span_s / step * 2 > room:
+            continue
+        made = list(_marks(step, span_s, began))
+        widest = max((len(tick.text) for tick in made), default=0)
+        if (widest + 5) * span_s / step <= room or len(made) < 2:
+            break
+    return made
+
+
+def _steps() -> Iterator[float]:
+    yield from _STEPS
+    yield from (28 * _DAY * 2.0**n for n in itertools.count(1))
+
+
+def _marks(step: float, span_s: float, began: datetime | None) -> Iterator[Tick]:
+    if began is None:
+        for n in range(math.floor(span_s / step + 1e-9) + 1):
+            yield Tick(n * step, _seconds(n * step, step))
+        return
+    midnight = began.replace(hour=0, minute=0, second=0, microsecond=0)
+    since_s = (began - midnight).total_seconds()
+    day = began.date()
+    for n in range(math.ceil(since_s / step - 1e-9), math.floor((since_s + span_s) / step) + 1):
+        moment = midnight + timedelta(seconds=n * step)
+        text = f"{moment:%m-%d}" if step >= _DAY else clock(moment, step)
+        if step < _DAY and moment.date() != day:
+            text, day = f"{moment:%m-%d} {text}", moment.date()
+        yield Tick(n * step - since_s, text)
+
+
+def _seconds(at_s: float, step: float) -> str:
+    return f"{at_s:.{-math.floor(math.log10(step))}f}s" if step < 1 else duration(at_s)
+
+
+def clock(moment: datetime, step: float) -> str:
+    """Return the time of day, as precise as needed for marks that are ``step`` seconds apart."""
+    if step >= 60:
+        return f"{moment:%H:%M}"
+    fraction = f".{moment.microsecond // 1000:03d}" if step < 1 else ""
+    return f"{moment:%H:%M:%S}{fraction}"
