@@ -30,7 +30,7 @@ from planner.plan.states import ActionState  # noqa: E402
 
 WIDTHS, THEMES = (400, 1000, 1600), ("light", "dark")
 #: The height of a picture in pixels: what a person sees before scrolling.
-HIGHEST = 900
+HIGHEST = 700
 #: Seconds for which a command of a host of the running plan lasts.
 LASTS_S = 600
 
