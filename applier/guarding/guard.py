@@ -51,6 +51,11 @@ class Guard(NamedTuple):
         )
         return found._replace(approvals=max(found.approvals, more))
 
+    @property
+    def most_approvals(self) -> int:
+        """How many approvals the site demands of a plan at most."""
+        return max(self.site.approvals, *self.approvals_for.values(), 0)
+
     def _assumed(self, plan: ActionPlan) -> Iterator[str]:
         """Yield the labels of hosts, such as ``rack/r1``, if it is not known what a plan touches.
 

@@ -21,6 +21,8 @@ from planner.plan.states import ENDED_PLAN, PlanState
 _MOST = 6
 #: A plan in one of these states has ended, and may be resumed.
 _RESUMABLE = (PlanState.FAILED, PlanState.CANCELLED)
+#: A plan in one of these states runs once somebody starts or resumes it.
+_TO_APPROVE = (PlanState.RECOMMENDED, PlanState.PAUSED, *_RESUMABLE)
 
 
 def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) -> None:
@@ -56,6 +58,17 @@ def _require_waiting(assembly: Assembly, plan: ActionPlan) -> None:
 
 def _over(plan: ActionPlan, why: str) -> PlanConflict:
     return PlanConflict(plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}: {why}")
+
+
+def missing(assembly: Assembly, plan: ActionPlan) -> str:
+    """Return why a plan that somebody may start or resume is not approved.
+
+    An empty text means that it is, or that it runs, or that nothing of it is left to run.
+    """
+    demanded = assembly.guard.demanded(plan)
+    if plan.state not in _TO_APPROVE or not demanded.approvals:
+        return ""
+    return approved.refusal(plan, demanded, assembly.store.approvals(plan.uuid), now()) or ""
 
 
 def concerns(assembly: Assembly, plan: ActionPlan) -> bool:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from itertools import dropwhile, islice
+from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from applier.contracts import HistoryEntry
@@ -44,15 +45,24 @@ def listed(
     So damaged plans are listed as well.
     """
     with database.read() as transaction:
-        numbers = transaction.read_unconverted(statements.NUMBERS)
-    latest = sorted(numbers, key=lambda row: row["number"], reverse=True)
-    found: Iterator[PlanSummary] = (_summary(database, row["uuid"]) for row in latest)
-    if not wanted.keys().isdisjoint(TIMES):
-        made = ((plan, plan.created_at) for plan in found if plan.created_at)
-        found = (p for p, _ in sorted(made, key=lambda pair: pair[1], reverse=True))
+        uuids = {r["number"]: r["uuid"] for r in transaction.read_unconverted(statements.NUMBERS)}
+        by_time = not wanted.keys().isdisjoint(TIMES)
+        numbers = _by_time(transaction) if by_time else sorted(uuids, reverse=True)
+    latest = [uuids[number] for number in numbers]
     if after is not None:
-        found = islice(dropwhile(lambda plan: plan.uuid != after, found), 1, None)
+        latest = latest[latest.index(after) + 1 :] if after in latest else []
+    found = (_summary(database, uuid) for uuid in latest)
     return list(islice((plan for plan in found if passes(plan, wanted)), limit))
+
+
+def _by_time(transaction: Transaction) -> list[int]:
+    """Return the numbers of the plans whose time of creation can be read, the latest first."""
+    made: list[tuple[datetime, int]] = []
+    for row in transaction.read_unconverted(statements.MADE):
+        with suppress(UnreadableValue):
+            at = transaction.typed("actionplan_plan", statements.MADE, row)["created_at"]
+            made += [(at, row["number"])] if at else []
+    return [number for _, number in sorted(made, reverse=True)]
 
 
 def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
@@ -68,10 +78,19 @@ def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
         return False
     if "search" in wanted and wanted["search"].lower() not in (plan.name or "").lower():
         return False
-    if "needs_you" in wanted and not (plan.approvals or plan.state is PlanState.PAUSED):
-        return ActionState.UNKNOWN in plan.actions
+    if "needs_you" in wanted and not (plan.damage or _may_need(plan, wanted["needs_you"])):
+        return False
     texts = (name for name in wanted if name not in (*TIMES, "search", "needs_you"))
     return all(getattr(plan, name) == wanted[name] for name in texts)
+
+
+def _may_need(plan: PlanSummary, demanded: int) -> bool:
+    """Return whether a plan may wait for a person, if a site demands up to so many approvals."""
+    if plan.state in (PlanState.RECOMMENDED, PlanState.FAILED, PlanState.CANCELLED):
+        return bool(plan.approvals + demanded) or ActionState.UNKNOWN in plan.actions
+    return plan.state is PlanState.PAUSED or (
+        plan.state is PlanState.ONGOING and ActionState.UNKNOWN in plan.actions
+    )
 
 
 def _summary(database: Database, uuid: str) -> PlanSummary:

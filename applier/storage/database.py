@@ -147,7 +147,8 @@ class Database:
     def of_one_moment(self, what: Callable[[], T]) -> T:
         """Return the result of a call in which everything that this thread reads is one snapshot.
 
-        It is repeated as a whole, like a transaction.
+        It is repeated as a whole, like a transaction. If something is damaged, it is repeated
+        without a snapshot, in which some databases read no more after an error.
         """
 
         def read() -> T:
@@ -157,7 +158,10 @@ class Database:
                 finally:
                     self._here.transaction = None
 
-        return self.tried(read)
+        try:
+            return self.tried(read)
+        except DamagedRecord:
+            return what()
 
     def head(self, uuid: str) -> Row:
         """Read the row of a plan; raises PlanNotFound."""

@@ -16,9 +16,15 @@ from applier.store import TIMES
 #: The number and the time of creation of the plan that a list begins after.
 _MARK = "(SELECT {} FROM actionplan_plan WHERE uuid = :after)"
 
-#: Guards are stored as JSON without what is not demanded.
-_NEEDS_YOU = """(state = 'PAUSED' OR (state = 'RECOMMENDED' AND guards LIKE '%"approvals"%')
-    OR (state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
+#: Plans that are paused or in doubt, and those that may lack approvals: the site demands up to
+#: ``needs_you`` of them. An approval of a plan that was never run may be void for other reasons.
+_NEEDS_YOU = """(state = 'PAUSED'
+    OR (state IN ('RECOMMENDED', 'FAILED', 'CANCELLED') AND approvals + :needs_you > 0
+        AND (claimed_at IS NULL OR (
+            SELECT count(DISTINCT a.who) FROM actionplan_approval AS a
+            WHERE a.plan = actionplan_plan.uuid AND a.content = actionplan_plan.digest
+        ) < CASE WHEN approvals > :needs_you THEN approvals ELSE :needs_you END))
+    OR (doubtful = 1 AND state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
         SELECT s.uuid FROM actionplan_action_state AS s
         WHERE s.plan = actionplan_plan.uuid AND s.state = 'UNKNOWN')))"""
 
@@ -38,7 +44,7 @@ def _wanted(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
         elif name == "needs_you":
             conditions.append(_NEEDS_YOU)
         elif name == "search":
-            conditions.append("lower(name) LIKE :search ESCAPE '/'")
+            conditions.append("lower(name) LIKE lower(:search) ESCAPE '/'")
         else:
             # The function keeps the database from using the column's index: it then uses that of
             # the time of creation, whose rows are in the order of the list.

@@ -241,7 +241,7 @@ def _searched(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return filters with the LIKE pattern of all names that have the text ``search`` in them."""
     if "search" not in wanted:
         return {**wanted}
-    return {**wanted, "search": f"%{statements.exactly(wanted['search'].lower())}%"}
+    return {**wanted, "search": f"%{statements.exactly(wanted['search'])}%"}
 
 
 def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:

@@ -61,6 +61,8 @@ def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
     head |= {"digest": plan.digest, "creator": line(creator)}
     head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "requests": 0}
+    doubtful = any(action.state is ActionState.UNKNOWN for action in plan.actions)
+    head |= {"approvals": plan.guards.approvals, "doubtful": int(doubtful)}
     return head
 
 
@@ -344,7 +346,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
         creator=head["creator"],
         start_at=head["start_at"],
         began_at=head["claimed_at"],
-        approvals=guards.of(_decode(head["guards"])).approvals if head["guards"] else 0,
+        approvals=head["approvals"],
     )
 
 

@@ -30,6 +30,8 @@ CREATE TABLE actionplan_plan (
     -- JSON.
     facts_at {moment},
     guards {text},
+    -- How many approvals these demand.
+    approvals INTEGER NOT NULL,
     -- When a PENDING plan starts at the earliest; NULL: as soon as possible.
     start_at {moment},
     -- The state of a DELETED plan before it was removed.
@@ -65,7 +67,9 @@ CREATE TABLE actionplan_plan (
     reserved INTEGER,
     -- 1 if the run that holds the claim writes events, because somebody subscribes, else 0. No Boolean: the
     -- databases do not agree on what its default looks like.
-    publishes INTEGER DEFAULT 0 NOT NULL
+    publishes INTEGER DEFAULT 0 NOT NULL,
+    -- 1 once an action of it was UNKNOWN: only then the states of its actions are read to find one that still is.
+    doubtful INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX uq_actionplan_plan_uuid ON actionplan_plan (uuid);
 -- Lists by one of these columns are in the order of the second one.

@@ -21,6 +21,7 @@ from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_rows import Entered, Fact
 from applier.storage.statements import (
     AGAIN,
+    DOUBT,
     DROP_ATTEMPT,
     END,
     KEEP_ATTEMPT,
@@ -194,6 +195,8 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
         yield from writes(START if starts else END, uuids, values, at_once=at_once)
         if first.old is ActionState.ONGOING:
             yield from writes(KEEP_ATTEMPT, uuids, values, at_once=at_once)
+        if first.state is ActionState.UNKNOWN:
+            yield Write(DOUBT, {"plan_uuid": plan}, None)
         if first.state is ActionState.PENDING:
             yield from writes(AGAIN, uuids, values, at_once=at_once)
     for report in reports:

@@ -24,6 +24,8 @@ from planner.plan.states import PlanState
 PLAN = "SELECT * FROM actionplan_plan WHERE uuid = :plan_uuid"
 #: The uuids of all plans. SQLite reads them from an index, so that no page of rows is needed.
 NUMBERS = "SELECT uuid, number FROM actionplan_plan ORDER BY uuid"
+#: When each plan was made. It is read from an index, too.
+MADE = "SELECT number, created_at FROM actionplan_plan ORDER BY created_at, number"
 #: The actions of a plan as planned, in plan order.
 ACTIONS = "SELECT * FROM actionplan_action WHERE plan = :plan_uuid ORDER BY position"
 #: The same with the columns of their states, which are NULL for an action that has none.
@@ -320,6 +322,8 @@ END = _about("""
     SET state = :new_state, outcome = :new_outcome, state_reason = :new_reason,
         status_message = :new_message, ended_at = :now
     WHERE THESE AND state = :old_state""")
+#: An action of a plan becomes UNKNOWN.
+DOUBT = "UPDATE actionplan_plan SET doubtful = 1 WHERE uuid = :plan_uuid AND doubtful = 0"
 #: Make actions PENDING again.
 AGAIN = _about("""
     UPDATE actionplan_action_state AS s

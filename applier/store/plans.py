@@ -46,7 +46,8 @@ class PlanFilters(TypedDict, total=False):
 
     Texts are compared exactly, except for ``search``: a part of the name, in capitals or not.
     ``since`` and ``until`` are about ``created_at``; ``until`` itself is left out. ``needs_you``
-    lists plans that wait for a person: paused, in doubt, or to be approved by their own guards.
+    lists plans that may wait for a person: they are paused or in doubt, or may lack some of the
+    approvals that they demand or a site does, up to this number.
     """
 
     state: PlanState | None
@@ -56,7 +57,7 @@ class PlanFilters(TypedDict, total=False):
     creator: str | None
     since: datetime | None
     until: datetime | None
-    needs_you: bool | None
+    needs_you: int | None
 
 
 #: The filters by the time at which a plan was made. With one of them, a list is sorted by it.

@@ -14,7 +14,7 @@ from uuid import uuid4
 from refusal_checks import refused
 from sample_plans import MADE, new_plan
 
-from applier.contracts import HistoryEntry
+from applier.contracts import Approval, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage.sql import SqlStore
 from applier.store import PlanFilters
@@ -61,17 +61,57 @@ class ListChecks:
         assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
 
     def test_plans_that_wait_for_a_person_are_listed(self, store: SqlStore) -> None:
-        """They are paused, in doubt, or have guards of their own that demand approvals."""
+        """They are paused, in doubt, or may lack approvals that they or a site demand."""
         for uuid, demanded in (("free", Guards()), ("guarded", Guards(approvals=2))):
             store.save_plan(replace(new_plan(uuid=uuid), guards=demanded))
         for uuid, state in (("paused", PlanState.PAUSED), ("doubt", PlanState.FAILED)):
             plan = replace(new_plan("a", uuid=uuid), state=state)
             doubtful = replace(plan.actions[0], state=ActionState.UNKNOWN)
             store.save_plan(replace(plan, actions=(doubtful,)) if uuid == "doubt" else plan)
-        found = {plan.uuid: plan for plan in store.list_plans(needs_you=True)}
+        store.save_plan(replace(new_plan(uuid="well"), state=PlanState.SUCCEEDED))
+        found = {plan.uuid: plan for plan in store.list_plans(needs_you=0)}
         assert list(found) == ["doubt", "paused", "guarded"]
         assert [plan.approvals for plan in found.values()] == [0, 0, 2]
-        assert store.count_plans(needs_you=True) == 3
+        assert store.count_plans(needs_you=0) == 3
+        by_site = [plan.uuid for plan in store.list_plans(needs_you=1)]
+        assert by_site == ["doubt", "paused", "guarded", "free"]
+
+    def test_a_plan_that_ran_with_all_its_approvals_waits_for_nobody(self, store: SqlStore) -> None:
+        """Approvals of other contents do not count, nor does a second one of the same person."""
+        plan = replace(new_plan("a"), guards=Guards(approvals=2))
+        claim = claimed(store, plan)
+        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+        for who, content, waits in (
+            ("ann", plan.digest, True),
+            ("ann", plan.digest, True),
+            ("bob", "another", True),
+            ("bob", plan.digest, False),
+        ):
+            store.approve_plan(plan.uuid, Approval(who, NOW, content))
+            assert bool(store.list_plans(needs_you=1)) == waits, (who, content)
+        assert store.list_plans(needs_you=3) != []
+
+    def test_an_action_that_a_run_leaves_in_doubt_is_found_until_it_is_settled(
+        self, store: SqlStore
+    ) -> None:
+        """That an applier died on it, and that a run ended so, are recorded in two ways."""
+        plan, other = new_plan("a", "b"), new_plan("a")
+        for one in (plan, other):
+            claim, first = claimed(store, one), one.actions[0]
+            store.commit(one.uuid, claim, [starts(first)], now=NOW)
+            if one is plan:
+                ends = Report(uuid=first.uuid, old=ActionState.ONGOING, state=ActionState.UNKNOWN)
+                store.commit(one.uuid, claim, [ends], now=NOW)
+                assert [p.uuid for p in store.list_plans(needs_you=0)] == [plan.uuid]
+                store.move_claimed(one.uuid, claim, PlanState.FAILED, now=NOW)
+            else:
+                seen = store.claimant(one.uuid)
+                store.move_plan(one.uuid, PlanState.CANCELLED, now=NOW, seen=seen)
+        assert [p.uuid for p in store.list_plans(needs_you=0)] == [other.uuid, plan.uuid]
+        for one in (plan, other):
+            uuid = one.actions[0].uuid
+            store.settle_action(one.uuid, uuid, ActionState.FAILED, now=LATER, message="it did not")
+        assert store.list_plans(needs_you=0) == []
 
     def test_what_is_read_as_one_moment_does_not_see_later_changes(self, store: SqlStore) -> None:
         """A change that another connection makes meanwhile is seen afterwards."""
@@ -100,7 +140,11 @@ class ListChecks:
         deleted = PlanState.DELETED
         assert [plan.uuid for plan in store.list_plans(state=deleted, name="web")] == ["d"]
         assert store.list_plans(state=deleted, name="we") == []
-        for text, found in (("WE", "cba"), ("eb ", "c"), ("%", ""), ("_eb", ""), ("", "cba")):
+        store.save_plan(new_plan("one", uuid="g", name="Äpfel"))
+        for text, found in (
+            *(("WE", "cba"), ("eb ", "c"), ("%", ""), ("_eb", ""), ("", "gcba")),
+            *(("Äpfel", "g"), ("ÄPFEL", "g"), ("PFE", "g")),
+        ):
             listed = store.list_plans(search=text)
             assert "".join(plan.uuid for plan in listed) == found, text
             assert store.count_plans(search=text) == len(found)

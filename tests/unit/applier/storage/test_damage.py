@@ -16,7 +16,7 @@ from applier.storage import damage, rows
 from applier.storage.damaged_plans import passes
 from applier.storage.schema import TABLES
 from applier.store import PlanSummary
-from planner.plan.states import Outcome, PlanState
+from planner.plan.states import ActionState, Outcome, PlanState
 from planner.schemas import ranges
 
 NOT_TEXTS = [5, b"\xff", "\ud800"]
@@ -186,6 +186,25 @@ def test_times_and_texts(
 ) -> None:
     plan = PLAN._replace(created_at=created_at)
     assert passes(plan, wanted) == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted", "found"),
+    [
+        ({"damage": "a row is wrong"}, {"needs_you": 0}, True),
+        ({"damage": "a row is wrong", "name": "web"}, {"needs_you": 0, "search": "db"}, False),
+        ({"state": PlanState.PAUSED}, {"needs_you": 0, "planner": "events"}, False),
+        ({"state": PlanState.PAUSED}, {"needs_you": 0}, True),
+        ({"state": PlanState.SUCCEEDED, "approvals": 2}, {"needs_you": 1}, False),
+        ({"state": PlanState.FAILED, "actions": {ActionState.UNKNOWN: 1}}, {"needs_you": 0}, True),
+        ({"state": PlanState.FAILED, "actions": {}}, {"needs_you": 0}, False),
+        ({"state": PlanState.FAILED, "actions": {}}, {"needs_you": 1}, True),
+    ],
+)
+def test_what_waits_for_a_person_passes_all_other_filters_too(
+    changes: dict[str, Any], wanted: dict[str, object], found: bool
+) -> None:
+    assert passes(PLAN._replace(**changes), wanted) == found
 
 
 def test_what_was_deleted_is_there_only_if_it_is_asked_for() -> None:

@@ -17,6 +17,7 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
+from applier.storage import damaged_plans
 from applier.storage.sql import SqlStore
 from applier.storage.upkeep import check
 from applier.store import Service
@@ -236,6 +237,8 @@ def test_a_plan_with_a_damaged_row_is_listed_beside_others_and_refused(
                 run(url, f"UPDATE actionplan_{table} SET {column} = {value} WHERE {key} = '{PLAN}'")
                 listed = {plan.uuid: plan for plan in store.list_plans()}
                 assert listed[other.uuid].damage is None
+                of_one_moment = store.of_one_moment(store.list_plans)
+                assert {plan.uuid: plan for plan in of_one_moment} == listed
                 assert (listed[PLAN].name or "").encode().isascii(), "an API can send it"
                 if column.startswith(("claim", "heartbeat")):
                     assert said in str(listed[PLAN].damage)
@@ -244,6 +247,29 @@ def test_a_plan_with_a_damaged_row_is_listed_beside_others_and_refused(
                 with pytest.raises(DamagedRecord, match=re.escape(said)):
                     store.load_plan(PLAN)
             assert any(said in problem for problem in check(url).problems)
+
+
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
+def test_a_page_beside_a_damaged_plan_reads_no_plan_of_the_pages_before(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuids = [f"p{i}" for i in range(6)]
+    with closing(SqlStore(url)) as store:
+        for number, uuid in enumerate(uuids):
+            made = MADE + timedelta(days=number)
+            store.save_plan(new_plan("a", uuid=uuid, created_at=made))
+        run(url, "UPDATE actionplan_plan SET name = x'ff' WHERE uuid = 'p0'")
+        read, summary = [], damaged_plans._summary
+
+        def noted(database: Any, uuid: str) -> Any:
+            read.append(uuid)
+            return summary(database, uuid)
+
+        monkeypatch.setattr(damaged_plans, "_summary", noted)
+        for filters in ({}, {"since": MADE}):
+            read.clear()
+            found = store.list_plans(after="p2", limit=5, **filters)
+            assert found[0].uuid == read[0] == "p1", filters
 
 
 @pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
