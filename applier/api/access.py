@@ -268,7 +268,7 @@ class Access:
                 '%s from %s: "%s %s" %s, %.3f s',
                 one_line(caller.user) if caller else "nobody",
                 request.remote_addr,
-                request.method,
+                request.env["REQUEST_METHOD"],  # also HEAD, which is answered as GET
                 one_line(request.path)[:_LONGEST_PATH],
                 response.status_code,
                 time.monotonic() - request.context.began,

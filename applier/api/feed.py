@@ -10,15 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from applier.assembly import Assembly, now
-from applier.errors import DamagedRecord, StoreError
-from applier.operations import events
+from applier.errors import DamagedRecord, PlanNotFound, StoreError
+from applier.operations import approving, events
 from applier.report import content, page
 from applier.report.values import ReportContent
+from applier.store import PlanSummary
 from applier.store.entries import EventPage
 from planner.plan.states import PlanState
 
@@ -125,6 +127,8 @@ class EventFeed:
 #: The number of plans whose page is cached, and of versions of each page that are compared with the
 #: latest one: a reader of an older version gets all parts.
 MOST_PLANS, MOST_VERSIONS = 16, 8
+#: Of how many listed plans it is known whether they lack approvals.
+MOST_KNOWN = 10_000
 #: The page of a running plan is rendered again after LEAST_S seconds at the earliest, and after
 #: TIMES times the seconds that rendering it took; if nothing happened, after QUIET_S seconds,
 #: because times on it change, and that of another plan after SURE_S, because events are not
@@ -170,6 +174,7 @@ class LivePages:
         self._lock = threading.Lock()
         # Versions of another process must not be taken for ours.
         self._prefix, self._numbers = uuid4().hex[:12], count(1)
+        self._lacks = lru_cache(MOST_KNOWN)(self._lacks_approvals)
 
     def now(self, uuid: str) -> Rendering:
         """Return the page of a plan, rendered now or a moment ago; raises PlanNotFound.
@@ -200,6 +205,23 @@ class LivePages:
             for name, html in rendering.parts.items()
             if name != "actions" and (name not in before or before[name] != after.get(name))
         }
+
+    def lacks_approvals(self, plan: PlanSummary) -> bool:
+        """Return whether a listed plan waits for approvals, as its page says.
+
+        The plan is loaded if it may: what was found holds until it changes, for a minute at most.
+        """
+        demanded = plan.approvals or self._assembly.guard.most_approvals
+        if plan.damage or plan.state not in approving.TO_APPROVE or not demanded:
+            return False
+        return self._lacks(plan.uuid, plan.updated_at, f"{now():%H:%M}")
+
+    def _lacks_approvals(self, uuid: str, *_: object) -> bool:
+        try:
+            plan = self._assembly.store.load_plan(uuid)
+        except (DamagedRecord, PlanNotFound):
+            return False
+        return bool(approving.missing(self._assembly, plan))
 
     def _kept(self, uuid: str) -> _Kept:
         with self._lock:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import falcon
@@ -13,9 +15,9 @@ from applier.api.authentication import AGAIN
 from applier.api.endpoints import Call, Endpoint
 from applier.assembly import now
 from applier.report import page
-from applier.report.values import StateLink
-from applier.report.work import listed
-from applier.store import PlanFilters, PlanSummary
+from applier.report.values import Listed, StateLink
+from applier.report.work import listed, waits_for
+from applier.store import PlanFilters
 from applier.wording import count
 from planner.making import registry
 from planner.plan.states import PlanState
@@ -55,64 +57,96 @@ def plan_list(call: Call) -> str | None:
 
     The query filters them as that of ``/v2/plans``; ``since`` is in days.
     """
-    number = str(call.parts.feed.newest())
-    call.response.set_header("ETag", f'"{number}"')
-    if number in (call.request.if_none_match or ()):
+    at = now()
+    # Each minute, what is shown of plans that run is older.
+    tag = f"{call.parts.feed.newest()}-{at:%d%H%M}"
+    call.response.set_header("ETag", f'W/"{tag}"')
+    if tag in (call.request.if_none_match or ()):
         call.response.status = falcon.HTTP_304
         return None
     call.response.set_headers(HEADERS)
     query = {k: v for k in _FILTERS if (v := call.request.get_param(k))}
     after = call.request.get_param("after") or None
-    return call.store.of_one_moment(lambda: _listed(call, query, after))
+    return call.store.of_one_moment(lambda: _listed(call, query, after, at))
 
 
-def _listed(call: Call, query: Mapping[str, str], after: str | None) -> str:
-    store, filters, at = call.store, _filters(call, query), now()
-    found = store.list_plans(limit=LISTED + 1, after=after, **filters)
-    shown, more = found[:LISTED], len(found) > LISTED
-    guard = call.assembly.guard
-
-    def waits(plan: PlanSummary) -> bool:
-        needed = max(plan.approvals, guard.site.approvals)
-        if plan.state is not PlanState.RECOMMENDED or not needed:
-            return False
-        return len({one.who for one in store.approvals(plan.uuid).approvals}) < needed
-
-    number = count(store.count_plans(most=COUNTED + 1, **filters), "plan")
+def _listed(call: Call, query: Mapping[str, str], after: str | None, at: datetime) -> str:
+    filters = _filters(query, call.assembly.guard.most_approvals, at)
+    rows = list(islice(_rows(call, filters, after, at), LISTED + 1))
+    caption = "older ones" if after else "the latest first"
+    if "needs_you" in query:  # how many there are is known once all are listed
+        caption = f"Plans that need somebody, {caption}"
+    else:
+        found = call.store.count_plans(most=COUNTED + 1, **filters)
+        number = count(found, "plan") if found <= COUNTED else f"over {COUNTED} plans"
+        caption = f"{number}, {caption}"
+    last = {**query, "after": rows[LISTED - 1].uuid} if len(rows) > LISTED else {}
     return page.plans(
-        [listed(plan, at, needs_approval=waits(plan)) for plan in shown],
-        caption=f"{number}, the latest first" if not after else f"{number}, older ones",
+        rows[:LISTED],
+        caption=caption,
         query=query,
-        states=list(_states(store, query)),
+        states=list(_states(call.store, query, filters)),
         planners=registry.names(registry.PLANNERS),
         ages=AGES,
-        older=falcon.to_query_str({**query, "after": shown[-1].uuid}, prefix=False) if more else "",
+        older=falcon.to_query_str(last, prefix=False),
     )
 
 
-def _filters(call: Call, query: Mapping[str, str]) -> PlanFilters:
-    """Return the filters of a query; raises falcon.HTTPInvalidParam."""
-    state, days = query.get("state"), call.request.get_param_as_int("since", min_value=1)
+def _rows(call: Call, filters: PlanFilters, after: str | None, at: datetime) -> Iterator[Listed]:
+    """Yield the rows of a list; of plans that may need somebody, those of plans that do."""
+    most = LISTED + 1
+    while found := call.store.list_plans(limit=most, after=after, **filters):
+        for plan in found:
+            wanted = waits_for(plan, call.parts.live.lacks_approvals)
+            if wanted or filters.get("needs_you") is None:
+                yield listed(plan, at, wanted)
+        if len(found) < most:
+            return
+        after = found[-1].uuid
+
+
+def _filters(query: Mapping[str, str], approvals: int, at: datetime) -> PlanFilters:
+    """Return the filters of a query; raises falcon.HTTPInvalidParam.
+
+    A site demands up to so many ``approvals``.
+    """
+    state, days = query.get("state"), query.get("since", "")
     if state and state not in list(PlanState):
         raise falcon.HTTPInvalidParam(f"one of {', '.join(PlanState)} is accepted", "state")
+    if days and not re.fullmatch("[1-9][0-9]{0,4}", days):
+        raise falcon.HTTPInvalidParam("a number of days is accepted", "since")
     return PlanFilters(
         search=query.get("search"),
         state=PlanState(state) if state else None,
         planner=query.get("planner"),
         creator=query.get("creator"),
-        since=now() - timedelta(days=min(days, 36500)) if days else None,
-        needs_you=True if query.get("needs_you") else None,
+        since=at - timedelta(days=min(int(days), 36500)) if days else None,
+        needs_you=approvals if "needs_you" in query else None,
     )
 
 
-def _states(store: SqlStore, query: Mapping[str, str]) -> Iterator[StateLink]:
-    """Yield a link for what needs somebody, and one for each state that plans are in."""
-    yield StateLink("needs", "needs you", "needs_you=1", "needs_you" in query)
+def _states(store: SqlStore, query: Mapping[str, str], filters: PlanFilters) -> Iterator[StateLink]:
+    """Yield links for all plans, for what needs somebody, and for each state that plans are in.
+
+    They keep the other filters, by which plans are counted, too.
+    """
+    kept = {name: value for name, value in query.items() if name not in ("state", "needs_you")}
+    others = filters.copy()
+    others["needs_you"] = None
+
+    def link(word: str, label: str, is_chosen: bool, **chosen: str) -> StateLink:
+        return StateLink(word, label, falcon.to_query_str({**kept, **chosen}), is_chosen)
+
+    yield link("", "all", kept == query)
+    yield link("needs", "needs you", "needs_you" in query, needs_you="1")
     for state in PlanState:
-        number = store.count_plans(most=COUNTED + 1, state=state)
-        if number and state is not PlanState.DELETED:
+        if state is PlanState.DELETED:
+            continue
+        others["state"] = state
+        number = store.count_plans(most=COUNTED + 1, **others)
+        if number or query.get("state") == state:
             words = f"{state} {number}" if number <= COUNTED else f"{state} over {COUNTED}"
-            yield StateLink(state, words, f"state={state}", query.get("state") == state)
+            yield link(state, words, query.get("state") == state, state=state)
 
 
 @Endpoint("GET /plans/{plan}", "plan:read", media=falcon.MEDIA_HTML)

@@ -22,7 +22,7 @@ _MOST = 6
 #: A plan in one of these states has ended, and may be resumed.
 _RESUMABLE = (PlanState.FAILED, PlanState.CANCELLED)
 #: A plan in one of these states runs once somebody starts or resumes it.
-_TO_APPROVE = (PlanState.RECOMMENDED, PlanState.PAUSED, *_RESUMABLE)
+TO_APPROVE = (PlanState.RECOMMENDED, PlanState.PAUSED, *_RESUMABLE)
 
 
 def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) -> None:
@@ -66,7 +66,7 @@ def missing(assembly: Assembly, plan: ActionPlan) -> str:
     An empty text means that it is, or that it runs, or that nothing of it is left to run.
     """
     demanded = assembly.guard.demanded(plan)
-    if plan.state not in _TO_APPROVE or not demanded.approvals:
+    if plan.state not in TO_APPROVE or not demanded.approvals:
         return ""
     return approved.refusal(plan, demanded, assembly.store.approvals(plan.uuid), now()) or ""
 

@@ -41,8 +41,8 @@ def rows(
 
     ``made`` is a forecast of the whole plan, ``attempts`` are its ended attempts by action.
     """
-    actions = [a for a in plan.actions if a.action_type != JOIN]
-    shown, names = _outputs(actions, attempts), names_of_resources(plan)
+    actions = numbered(plan)
+    shown, names = _outputs([a for _, a in actions], attempts), names_of_resources(plan)
     critical, times = frozenset(found.critical), found.times
     most = _SHORT if len(actions) > MANY else _LONGEST
 
@@ -78,7 +78,12 @@ def rows(
             attempts=[_tried(uuid, one, shown) for one in attempts.get(uuid, ())[-_ATTEMPTS:]],
         )
 
-    return [row(number, action) for number, action in enumerate(actions[:MOST_ROWS], 1)]
+    return [row(number, action) for number, action in actions[:MOST_ROWS]]
+
+
+def numbered(plan: ActionPlan) -> list[tuple[int, Action]]:
+    """Return the actions of a plan without joins, each with its number on pages, from 1."""
+    return list(enumerate((a for a in plan.actions if a.action_type != JOIN), 1))
 
 
 def names_of_resources(plan: ActionPlan) -> dict[str, str]:

@@ -16,7 +16,7 @@ from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
 from applier.operations.predictions import ForecastParts
 from applier.report import heads, inputs, what_if, work
-from applier.report.action_rows import OUTPUT, SLIGHT_S, rows, spare
+from applier.report.action_rows import OUTPUT, SLIGHT_S, numbered, rows, spare
 from applier.report.values import (
     CurvePoint,
     HistoryLine,
@@ -107,7 +107,7 @@ def report(
         lanes=lanes,
         graph=graph_svg.render(plan, own_style=False),
         rows=rows(plan, found, made.forecast, attempts),
-        actions=sum(a.action_type != JOIN for a in plan.actions),
+        actions=len(numbered(plan)),
         points=curve,
         curve=what_if.drawn(curve),
         slack=_slack(made.forecast),

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from applier.assembly import Assembly, now
-from applier.guarding import approval
-from applier.operations import claim, services
-from applier.report.action_rows import cut
+from applier.assembly import Assembly
+from applier.operations import approving, claim, services
+from applier.report.action_rows import cut, numbered
 from applier.report.values import Button, Left, Listed, Need, ProgressBar, Running, Work
 from applier.store import PlanSummary
 from applier.timeline.waits import Observed
 from applier.wording import duration, named, seconds_between, told_once
-from planner.plan.model import JOIN, ActionPlan
+from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, PlanState
 from planner.render.look import mark_of
 
@@ -54,10 +53,13 @@ _PARTS = {
 def work(parts: Assembly, store: SqlStore | None, plan: ActionPlan, found: Observed) -> Work:
     """Return what comes first on the page of a plan; ``store`` is None if it is not stored."""
     runs, not_done = list(running(plan, found)), list(left(plan))
+    refused = approving.missing(parts, plan) if store else ""
+    claimant = store.claimant(plan.uuid) if store and plan.state in claim.RUNNING else None
+    is_gone = claim.is_gone(claimant)
     return Work(
-        progress=progress(Counter(a.state for a in plan.actions if a.action_type != JOIN)),
-        buttons=buttons(plan, needs_approval=bool(store and unapproved(parts, store, plan))),
-        needs=list(needs(parts, store, plan)),
+        progress=progress(Counter(a.state for _, a in numbered(plan))),
+        buttons=buttons(plan, needs_approval=bool(refused), is_gone=is_gone),
+        needs=list(needs(store, plan, refused, is_gone=is_gone)),
         running=runs[:MOST_RUNNING],
         more_running=max(0, len(runs) - MOST_RUNNING),
         left=not_done[:MOST_LEFT],
@@ -84,8 +86,7 @@ def progress(counts: Mapping[ActionState, int]) -> ProgressBar:
 def running(plan: ActionPlan, found: Observed) -> Iterator[Running]:
     """Yield the actions that run, with how long they have run and are expected to run on."""
     times = found.times
-    rows = (a for a in plan.actions if a.action_type != JOIN)
-    for number, action in enumerate(rows, 1):
+    for number, action in numbered(plan):
         if action.state is not ActionState.ONGOING or times.now_s is None:
             continue
         start_s, end_s = times.intervals[action.uuid]
@@ -98,37 +99,37 @@ def running(plan: ActionPlan, found: Observed) -> Iterator[Running]:
         )
 
 
-def needs(parts: Assembly, store: SqlStore | None, plan: ActionPlan) -> Iterator[Need]:
-    """Yield what waits for a person: an approval, a decision, a look at what is in doubt."""
+def needs(
+    store: SqlStore | None, plan: ActionPlan, refused: str, *, is_gone: bool
+) -> Iterator[Need]:
+    """Yield what waits for a person: an approval, a decision, a look at what is in doubt.
+
+    ``refused`` is why the plan is not approved, ``is_gone`` whether its applier is.
+    """
     doubtful = [a for a in plan.actions if a.state is ActionState.UNKNOWN]
+    runs = plan.state in claim.RUNNING
+    then = "which can be said once nobody runs the plan" if runs else "then say so"
     for action in doubtful[:MOST_IN_DOUBT]:
         yield Need(
-            f"{action.label} is in doubt: look whether it was done, then say so.",
+            f"{action.label} is in doubt: look whether it was done, {then}.",
             uuid=action.uuid,
-            buttons=(_SUCCEEDED, _FAILED),
+            buttons=() if runs else (_SUCCEEDED, _FAILED),
         )
     if len(doubtful) > MOST_IN_DOUBT:
-        yield Need(f"{len(doubtful) - MOST_IN_DOUBT} more are in doubt.")
+        more = len(doubtful) - MOST_IN_DOUBT
+        yield Need(f"{more} more {'is' if more == 1 else 'are'} in doubt.")
     if store is None:
         return
-    if refused := unapproved(parts, store, plan):
-        yield Need(f"{refused[0].upper()}{refused[1:]}.")
+    if refused:
+        # A page has a button for what the sentence says to type.
+        said = refused.partition("; to approve it:")[0]
+        yield Need(f"{said[0].upper()}{said[1:]}.")
     if plan.state is PlanState.PAUSED:
         yield Need(f"It is paused: {plan.status_message or 'somebody asked for it'}.")
-    if plan.state in claim.RUNNING and claim.is_gone(store.claimant(plan.uuid)):
+    if is_gone:
         yield Need("Nobody runs it any more: its applier is gone. Resume it.")
     if text := services.waits_in_vain(store, plan):
         yield Need(text)
-
-
-def unapproved(parts: Assembly, store: SqlStore, plan: ActionPlan) -> str:
-    """Return why a plan that might run next is not approved; empty if it is."""
-    if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
-        return ""
-    demanded = parts.guard.demanded(plan)
-    refused = approval.refusal(plan, demanded, store.approvals(plan.uuid), now()) or ""
-    # A page has a button for what the sentence says to type.
-    return refused.partition("; to approve it:")[0]
 
 
 def left(plan: ActionPlan) -> Iterator[Left]:
@@ -137,12 +138,12 @@ def left(plan: ActionPlan) -> Iterator[Left]:
     Actions that are PENDING or ONGOING are left out while the plan is queued or runs. What holds
     for several actions is told once.
     """
-    actions = [a for a in plan.actions if a.action_type != JOIN]
-    if all(action.state is ActionState.PENDING for action in actions):
+    actions = numbered(plan)
+    if all(action.state is ActionState.PENDING for _, action in actions):
         return
     going_on = OPEN if plan.state in _RUNNING else frozenset()
-    number = {action.uuid: i for i, action in enumerate(actions, 1)}
-    not_done = [a for a in actions if a.state not in WELL | going_on]
+    number = {action.uuid: i for i, action in actions}
+    not_done = [a for _, a in actions if a.state not in WELL | going_on]
     not_done.sort(key=lambda a: _WORST_FIRST.index(a.state))
     for same in told_once(not_done):
         yield Left(
@@ -171,9 +172,12 @@ _BUTTONS = {
 }
 
 
-def buttons(plan: ActionPlan, *, needs_approval: bool) -> list[Button]:
-    """Return the buttons for a plan; the first is the primary one, unless it is dangerous."""
-    found = list(_BUTTONS.get(plan.state, ()))
+def buttons(plan: ActionPlan, *, needs_approval: bool, is_gone: bool) -> list[Button]:
+    """Return the buttons for a plan; the first is the primary one, unless it is dangerous.
+
+    ``is_gone`` means that its applier is gone, so that nobody would follow a request to pause it.
+    """
+    found = [_RESUME, _CANCEL] if is_gone else list(_BUTTONS.get(plan.state, ()))
     if needs_approval:
         found.sort(key=lambda one: one is not _APPROVE)
     if found and not found[0].kind:
@@ -181,7 +185,7 @@ def buttons(plan: ActionPlan, *, needs_approval: bool) -> list[Button]:
     return found
 
 
-def listed(plan: PlanSummary, now: datetime, *, needs_approval: bool) -> Listed:
+def listed(plan: PlanSummary, now: datetime, needs: str) -> Listed:
     """Return the row of a plan; its state is ``damaged`` if its rows cannot be read."""
     state = str(plan.state) if plan.state else "damaged"
     until = plan.updated_at if plan.state in (*ENDED_PLAN, PlanState.PAUSED) else now
@@ -191,7 +195,7 @@ def listed(plan: PlanSummary, now: datetime, *, needs_approval: bool) -> Listed:
         state=state,
         mark=mark_of(state),
         progress=progress(plan.actions),
-        needs="approval" if needs_approval else _needs(plan),
+        needs=needs,
         planner=plan.planner,
         made=f"{plan.created_at.astimezone():%Y-%m-%d %H:%M}" if plan.created_at else "",
         took=duration(seconds_between(plan.began_at, until)) if plan.began_at else "",
@@ -199,7 +203,17 @@ def listed(plan: PlanSummary, now: datetime, *, needs_approval: bool) -> Listed:
     )
 
 
-def _needs(plan: PlanSummary) -> str:
-    if doubtful := plan.actions.get(ActionState.UNKNOWN):
+#: Actions in doubt wait for a person if their plan is in one of these states.
+_DOUBTFUL = (PlanState.PAUSED, PlanState.FAILED, PlanState.CANCELLED, PlanState.ONGOING)
+
+
+def waits_for(plan: PlanSummary, lacks_approvals: Callable[[PlanSummary], bool]) -> str:
+    """Return what a listed plan waits for if that is a person, else an empty text."""
+    doubtful = plan.actions.get(ActionState.UNKNOWN) if plan.state in _DOUBTFUL else None
+    if plan.damage:
+        return "damaged"
+    if doubtful:
         return f"{doubtful} in doubt"
+    if lacks_approvals(plan):
+        return "approval"
     return "paused" if plan.state is PlanState.PAUSED else ""

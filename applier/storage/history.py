@@ -12,7 +12,7 @@ from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row
 from applier.storage.refusals import Duplicate
 from applier.storage.schema import insert_into
-from applier.storage.state_changes import note
+from applier.storage.state_changes import insert_answer, note
 from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.entries import NO_PLAN, Answer, GivenApprovals
 from planner.schemas import ranges
@@ -104,7 +104,7 @@ class Histories:
                 with self._database.write() as transaction:
                     kept = {"of_key": once.key, "by": request_id, "text": text}
                     if not transaction.write(_KEEP, kept):
-                        transaction.write(statements.INSERT_ANSWER, {**once._asdict(), **row})
+                        insert_answer(transaction, {**once._asdict(), **row})
             except Duplicate:
                 return False
             return True

@@ -41,10 +41,6 @@ _HOLD = f"""
     UPDATE actionplan_plan SET last_write = :write WHERE uuid = :plan_uuid AND {_ENDED}"""
 
 
-#: The answers to requests that changed no plan.
-_FORGET_ANSWERS = "DELETE FROM actionplan_answer WHERE plan = :of_none AND at < :before"
-
-
 class Retention:
     """The methods of the store that bring plans back and delete them for good."""
 
@@ -102,7 +98,7 @@ class Retention:
         def purge() -> list[str]:
             gone, held = [], []
             with self._database.write() as transaction:
-                transaction.write(_FORGET_ANSWERS, {"of_none": NO_PLAN, "before": before})
+                transaction.write(statements.FORGET_ANSWERS, {"of_none": NO_PLAN, "before": before})
                 for uuid in uuids:
                     where = {"plan_uuid": uuid, "before": before, "write": NO_PLAN}
                     if transaction.write(_HOLD, where):

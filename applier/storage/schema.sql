@@ -13,6 +13,14 @@ CREATE TABLE actionplan_plan (
     name VARCHAR(255),
     planner VARCHAR(255) NOT NULL,
     state VARCHAR(32) NOT NULL,
+    -- How many approvals its guards demand; and 1 once an action of it was UNKNOWN, else 0: only then the states of its
+    -- actions are read to find one that still is. They stand before the long texts, which a list skips.
+    approvals INTEGER NOT NULL,
+    doubtful INTEGER NOT NULL,
+    -- Actions that were started before its last claim were interrupted: their durations are not known.
+    claimed_at {moment},
+    -- The digest of the plan when it was saved: it detects changes of rows to other valid values.
+    digest VARCHAR(255) NOT NULL,
     created_at {moment},
     updated_at {moment},
     status_message {text},
@@ -30,8 +38,6 @@ CREATE TABLE actionplan_plan (
     -- JSON.
     facts_at {moment},
     guards {text},
-    -- How many approvals these demand.
-    approvals INTEGER NOT NULL,
     -- When a PENDING plan starts at the earliest; NULL: as soon as possible.
     start_at {moment},
     -- The state of a DELETED plan before it was removed.
@@ -41,8 +47,6 @@ CREATE TABLE actionplan_plan (
     warnings {text} NOT NULL,
     -- The overview of a long plan, as JSON: what is shown of it without reading its actions.
     overview {text},
-    -- The digest of the plan when it was saved: it detects changes of rows to other valid values.
-    digest VARCHAR(255) NOT NULL,
     -- The claim: set while somebody runs the plan. Every write of the run must carry it.
     claim VARCHAR(36),
     claimant_host VARCHAR(255),
@@ -57,8 +61,6 @@ CREATE TABLE actionplan_plan (
     -- The seconds between two heartbeats of the claimant, and the requests made before its claim.
     heartbeat_interval_s DOUBLE PRECISION,
     requests_before INTEGER,
-    -- Actions that were started before this claim were interrupted: their durations are not known.
-    claimed_at {moment},
     -- An id of the last change: a writer that lost the answer of the database finds out by it whether its change
     -- was written.
     last_write VARCHAR(36),
@@ -67,9 +69,7 @@ CREATE TABLE actionplan_plan (
     reserved INTEGER,
     -- 1 if the run that holds the claim writes events, because somebody subscribes, else 0. No Boolean: the
     -- databases do not agree on what its default looks like.
-    publishes INTEGER DEFAULT 0 NOT NULL,
-    -- 1 once an action of it was UNKNOWN: only then the states of its actions are read to find one that still is.
-    doubtful INTEGER NOT NULL
+    publishes INTEGER DEFAULT 0 NOT NULL
 );
 CREATE UNIQUE INDEX uq_actionplan_plan_uuid ON actionplan_plan (uuid);
 -- Lists by one of these columns are in the order of the second one.

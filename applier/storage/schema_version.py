@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: All versions of the tables, oldest first. Only the tables of these versions are upgraded. A test
 #: says which name fits tables that were edited: its digits are those of a digest of the tables.
-REVISIONS = ("0001_5c9aa2a1",)
+REVISIONS = ("0001_73b56f9d",)
 #: The folder with the migrations, one for each version.
 MIGRATIONS = Path(__file__).with_name("migrations")
 #: A set of tables that only Watcher's database contains.

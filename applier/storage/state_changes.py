@@ -8,7 +8,7 @@ plan's row in the same transaction, so that a repeated write is recognised.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -32,9 +32,12 @@ from applier.storage.statements import (
 )
 from applier.storage.transactions import Transaction, Write
 from applier.storage.worker_jobs import job_writes
+from applier.store.entries import NO_PLAN
 from applier.wording import run_options
 from planner.plan.states import ActionState, PlanState, StateReason, Who, check
 
+#: For how long the answers to changes of no plan are kept.
+KEPT = timedelta(days=7)
 #: A plan that enters one of these states has no jobs at workers any more.
 _OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
 #: Returns the fields of a report that are written, without its action.
@@ -275,7 +278,18 @@ def write_history(transaction: Transaction, plan: str, history: HistoryEntry) ->
     transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
     if history.once is not None:
         row = {"plan": plan, "request_id": history.request_id, "at": history.at, "answer": None}
-        transaction.write(statements.INSERT_ANSWER, {**history.once._asdict(), **row})
+        insert_answer(transaction, {**history.once._asdict(), **row})
+
+
+def insert_answer(transaction: Transaction, row: rows.Changes) -> None:
+    """Insert the row of a change that is to happen once.
+
+    Rows of changes of no plan, which are deleted with none, are deleted when they are old.
+    """
+    old = {"of_none": NO_PLAN, "before": row["at"] - KEPT}
+    if row["plan"] == NO_PLAN and transaction.read(statements.OLD_ANSWERS, old):
+        transaction.write(statements.FORGET_ANSWERS, old)
+    transaction.write(statements.INSERT_ANSWER, row)
 
 
 def is_subscribed(transaction: Transaction, at: datetime) -> bool:

@@ -224,6 +224,9 @@ OF_RUNS = frozenset(
 INSERT_HISTORY = insert_into("actionplan_history", without=("number",))
 #: Insert the row of a change that is to happen once; it fails if there is one with this key.
 INSERT_ANSWER = insert_into("actionplan_answer")
+#: The answers to requests that changed no plan, from before a time.
+_OLD_ANSWERS = "FROM actionplan_answer WHERE plan = :of_none AND at < :before"
+OLD_ANSWERS, FORGET_ANSWERS = f"SELECT at {_OLD_ANSWERS} LIMIT 1", f"DELETE {_OLD_ANSWERS}"
 #: Insert one row into a table.
 INSERT_PLAN = insert_into("actionplan_plan", without=OF_RUNS)
 INSERT_ACTION = insert_into("actionplan_action")

@@ -19,6 +19,7 @@ from applier.api.v2 import answers, schemas
 from applier.errors import PlanChanged, PlanConflict
 from planner import documents
 from planner.errors import InvalidInput, Mistake, accepted
+from planner.plan.model import ActionPlan
 from planner.schemas import checking, ranges
 
 #: Media types in which documents may be sent.
@@ -102,8 +103,13 @@ def change(
         @wraps(make)
         def respond(call: Call) -> dict[str, Any]:
             make(call)
-            after = call.store.refresh_plan(call.plan)
-            call.response.set_header("ETag", answers.current_tag(call.store, after))
+
+            def read() -> tuple[ActionPlan, str]:
+                after = call.store.refresh_plan(call.plan)
+                return after, answers.current_tag(call.store, after)
+
+            after, tag = call.store.of_one_moment(read)
+            call.response.set_header("ETag", tag)
             return {"uuid": after.uuid, "state": str(after.state), "messages": call.told}
 
         return respond

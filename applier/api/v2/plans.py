@@ -118,7 +118,7 @@ def create(call: Call) -> None:
 @Operation("GET /v2/plans/{plan}", "plan:read", "plans.get", answer=schemas.PLAN)
 def plan(call: Call) -> None:
     """Show a plan with its actions; the values of secret parameters are left out."""
-    show(call, call.plan)
+    call.store.of_one_moment(lambda: show(call, call.plan))
 
 
 @Operation("DELETE /v2/plans/{plan}", "plan:delete", "plans.delete", status=204, if_match=True)

@@ -19,6 +19,8 @@
     const path = link.getAttribute("href");
     if (token && path.startsWith("/") && !path.includes("token=")) link.setAttribute("href", address(path));
   }
+  // A form that asks this server again needs it, too.
+  document.addEventListener("formdata", (event) => { if (token) event.formData.set("token", token); });
   const keepTokens = () => document.querySelectorAll("a[href]").forEach(keepToken);
 
   function say(text, lost) {

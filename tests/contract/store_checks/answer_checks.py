@@ -66,6 +66,21 @@ class AnswerChecks:
         assert store.purge_plans([plan.uuid], LATER + timedelta(days=1)) == [plan.uuid]
         assert store.answer(ONCE.key) is None
 
+    def test_answers_that_belong_to_no_plan_do_not_grow_without_a_purge(
+        self, store: SqlStore
+    ) -> None:
+        """The next one deletes those of more than a week ago, and no younger ones."""
+        keys = [Once(f"{ONCE.key[:-1]}{i}", "a digest") for i in range(2, 5)]
+        plan, week = new_plan("a"), timedelta(days=7)
+        store.save_plan(plan, history=entry("create")._replace(once=ONCE))
+        assert store.keep_answer(keys[0], "req-1", "{}", now=NOW)
+        assert store.keep_answer(keys[1], "req-2", "{}", now=NOW + week)
+        assert store.answer(keys[0].key) is not None
+        later = entry("import")._replace(once=keys[2], at=NOW + week + timedelta(seconds=1))
+        store.import_durations({"nop": []}, history=later)
+        there = [key for key in (ONCE, *keys) if store.answer(key.key) is not None]
+        assert there == [ONCE, keys[1], keys[2]]
+
     def test_a_purge_deletes_answers_that_belong_to_no_plan(self, store: SqlStore) -> None:
         assert store.keep_answer(ONCE, "req-1", "{}", now=NOW)
         store.purge_plans([], NOW)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
 from api_client import HOST, JSON, client_of, configured
 from command_line import CommandLine
 from falcon.testing import TestClient
+from scratch_database import run
 
 from applier import configuration
 from applier.api import routing
@@ -88,8 +90,85 @@ def test_the_list_is_filtered_and_says_what_needs_somebody(api, kept):
     creator = api.simulate_get("/v2/plans").json["items"][0]["creator"]
     assert listed(since="1", creator=creator) == everything
     assert listed(creator="nobody") == []
-    for query in ({"state": "GONE"}, {"since": "-1"}):
+    for query in ({"state": "GONE"}, {"since": "-1"}, {"since": "x"}):
         assert api.simulate_get("/plans", params=query).status_code == 400
+    # What a form sends in which nobody has chosen anything.
+    empty = "search=&planner=&creator=&since="
+    sent = api.simulate_get("/plans", query_string=empty)
+    assert sent.text == api.simulate_get("/plans").text
+
+
+def needing(api: TestClient) -> dict[str, str]:
+    """Return what the plans need that the list of those that need somebody shows, by name."""
+    found = {}
+    for row in re.findall("<tr id=.*", api.simulate_get("/plans?needs_you=1").text):
+        [name] = re.findall(r'href="/plans/[^"]+"[^>]*>([^<]+)</a>', row)
+        [found[name]] = re.findall("needs you: ([^<]+)", row)
+    return found
+
+
+def test_the_list_and_the_page_of_a_plan_agree_on_what_is_to_be_approved(api, kept):
+    """By the site or by the plan; a given approval counts, unless the plan has changed since."""
+    kept.document("day.yaml", *ACTIONS, name="day", guards={"approvals": 1})
+    fails = {"name": "no", "action_type": "shell", "input_parameters": {"command": "false"}}
+    kept.document("ill.yaml", fails, name="ill")
+    kept.good("create", "day.yaml")
+    assert kept("apply", "ill.yaml", "--yes").code == 3
+
+    def on_pages(client: TestClient) -> set[str]:
+        return {
+            name
+            for name in ("night", "day", "ill")
+            for uuid in (client.simulate_get(f"/v2/plans/{name}").json["uuid"],)
+            if "needs 1 approval" in client.simulate_get(f"/plans/{uuid}").text
+        }
+
+    assert needing(api) == {"day": "approval"}
+    assert on_pages(api) == {"day"}
+    kept.good("approve", "day", "--reason", "looks right")
+    assert needing(api) == {}
+    kept.good("action", "skip", "day", "first", "--reason", "not now")
+    assert needing(api) == {"day": "approval"}
+    own = {"connection": f"sqlite:///{kept.record}", "simulator": kept.simulator}
+    kept.configure(actionplan=own, watcher_applier={"approvals": 1})
+    strict = client_of(kept)
+    assert needing(strict) == dict.fromkeys(("night", "day", "ill"), "approval")
+    assert on_pages(strict) == {"night", "day", "ill"}
+    for name in ("night", "ill"):
+        kept.good("approve", name, "--reason", "looks right")
+    assert needing(strict) == {"day": "approval"}
+    assert "needs you: approval" in strict.simulate_get("/plans").text
+
+
+def test_links_and_counts_of_the_list_keep_what_else_was_chosen(api, kept):
+    kept.document("day.yaml", *ACTIONS, name="day")
+    kept.good("create", "day.yaml")
+    text = unescape(api.simulate_get("/plans?search=DAY&needs_you=1").text)
+    assert 'href="/plans?search=DAY"' in text
+    assert 'href="/plans?search=DAY&state=RECOMMENDED"' in text
+    assert ">RECOMMENDED 1<" in text
+    assert '<input type="hidden" name="needs_you" value="1">' in text
+    assert ">RECOMMENDED 2<" in api.simulate_get("/plans").text
+
+
+def test_the_tag_of_the_list_is_another_one_each_minute(api, monkeypatch):
+    at = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
+    monkeypatch.setattr("applier.api.pages.now", lambda: at)
+    tag = api.simulate_get("/plans").headers["ETag"]
+    again = api.simulate_get("/plans", headers={"If-None-Match": tag})
+    assert (again.status_code, again.headers["ETag"]) == (304, tag)
+    assert again.headers["Vary"] == "Accept-Encoding"
+    at += timedelta(minutes=1)
+    assert api.simulate_get("/plans", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_a_damaged_plan_is_listed_and_needs_somebody(api, kept):
+    kept.document("day.yaml", *ACTIONS, name="day")
+    kept.good("create", "day.yaml")
+    run(f"sqlite:///{kept.record}", "UPDATE actionplan_plan SET name = x'ff' WHERE name = 'day'")
+    text = api.simulate_get("/plans").text
+    assert "needs you: damaged" in text
+    assert 'title="night"' in text
 
 
 def test_the_page_of_a_plan_has_its_parts_and_runs_nothing_of_others(api, kept):

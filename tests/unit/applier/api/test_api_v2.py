@@ -208,6 +208,7 @@ def test_every_answer_has_a_tag_and_large_ones_are_compressed(actionplan):
         tag = plain.headers["etag"]
         same = api.simulate_get(path, headers={"If-None-Match": tag})
         assert (same.status_code, same.text, same.headers["etag"]) == (304, "", tag), path
+        assert same.headers["vary"] == "Accept-Encoding"
         packed = api.simulate_get(path, headers={"Accept-Encoding": "gzip"})
         assert packed.headers["vary"] == "Accept-Encoding"
         if len(plain.content) < 1000:
@@ -218,9 +219,19 @@ def test_every_answer_has_a_tag_and_large_ones_are_compressed(actionplan):
         whole = packed.content
         if "content-encoding" in packed.headers:
             whole = gzip.decompress(whole)
+            # Other bytes have another strong tag.
+            coded = packed.headers["etag"]
+            assert (coded != tag) == tag.startswith('"'), path
+            same = api.simulate_get(path, headers={"If-None-Match": coded})
+            assert (same.status_code, same.headers["etag"]) == (304, coded)
         assert whole == plain.content, path
         head = api.simulate_head(path, headers={"Accept-Encoding": "gzip"})
-        assert (head.content, head.headers["etag"]) == (b"", tag)
+        assert (head.content, head.headers["etag"]) == (b"", packed.headers["etag"])
+    plan = api.simulate_get(f"/v2/plans/{uuid}", headers={"Accept-Encoding": "gzip"})
+    skipped = f"/v2/plans/{uuid}/actions/a1/skip"
+    tag = {"If-Match": plan.headers["etag"]}
+    assert post(api, skipped, {"why": "x"}, **tag).status_code == 200
+    assert post(api, skipped, {"why": "x"}, **tag).status_code == 412
     started = post(api, f"/v2/plans/{uuid}/start")
     assert started.headers["etag"] == api.simulate_get(f"/v2/plans/{uuid}").headers["etag"]
 

@@ -16,7 +16,7 @@ import pytest
 from applier.report import inputs, what_if
 from applier.report.action_rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
 from applier.report.heads import summary
-from applier.report.work import buttons, left, running
+from applier.report.work import MOST_IN_DOUBT, buttons, left, needs, running
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
@@ -112,7 +112,9 @@ def test_what_is_left_is_listed_with_the_worst_first() -> None:
 def test_the_first_button_is_what_the_state_asks_for_and_dangerous_ones_are_marked() -> None:
     made = ActionPlan(uuid="p", planner="weight", actions=())
     shown = {
-        (state, needed): [(one.label, one.kind) for one in buttons(plan, needs_approval=needed)]
+        (state, needed): [
+            (one.label, one.kind) for one in buttons(plan, needs_approval=needed, is_gone=False)
+        ]
         for state in PlanState
         for needed in (False, True)
         for plan in (replace(made, state=state),)
@@ -125,6 +127,24 @@ def test_the_first_button_is_what_the_state_asks_for_and_dangerous_ones_are_mark
     assert shown[PlanState.PENDING, False] == [("Cancel", "danger")]
     assert shown[PlanState.FAILED, False] == [("Resume", "primary"), approve]
     assert shown[PlanState.SUCCEEDED, False] == []
+    running = replace(made, state=PlanState.ONGOING)
+    left_behind = buttons(running, needs_approval=False, is_gone=True)
+    assert [(one.label, one.kind) for one in left_behind] == [
+        ("Resume", "primary"),
+        ("Cancel", "danger"),
+    ]
+
+
+def test_what_is_in_doubt_is_settled_only_while_nobody_runs_the_plan() -> None:
+    doubtful = tuple(ran(i, ActionState.UNKNOWN) for i in range(MOST_IN_DOUBT + 1))
+    made = ActionPlan(uuid="p", planner="weight", actions=doubtful)
+    for state in (PlanState.FAILED, PlanState.PAUSED, PlanState.ONGOING, PlanState.CANCELLING):
+        *found, more = needs(None, replace(made, state=state), "", is_gone=False)
+        assert more.text == "1 more is in doubt."
+        offered = {tuple(button.state for button in one.buttons) for one in found}
+        runs = state in (PlanState.ONGOING, PlanState.CANCELLING)
+        assert offered == {() if runs else ("SUCCEEDED", "FAILED")}
+        assert all(("once nobody runs the plan" in one.text) == runs for one in found)
 
 
 def test_what_runs_is_told_with_how_long_it_has_run_and_will() -> None:
