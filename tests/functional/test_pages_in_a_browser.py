@@ -13,6 +13,7 @@ from api_client import Process, api_process, configured
 from browsers import complaints, look, picture, violations
 from command_line import CommandLine, Gate, wait_until
 from reserved_port import ReservedPort
+from scratch_database import run
 from selenium.webdriver.common.keys import Keys
 from test_cli_hosts import created, move
 
@@ -164,6 +165,74 @@ def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(browser, si
     assert complaints(browser) == []
 
 
+def test_an_action_in_doubt_is_settled_on_the_page_and_the_plan_is_resumed(browser, site, api):
+    site.document("night.yaml", {"name": "first", **NOP}, {"name": "second", **NOP}, name="night")
+    site.good("create", "night.yaml")
+    for text in (
+        "UPDATE actionplan_plan SET state = 'FAILED', doubtful = 1",
+        "UPDATE actionplan_action_state SET state = 'UNKNOWN', attempts = 1, "
+        "started_at = '2026-01-02 03:04:05.000000', ended_at = '2026-01-02 03:04:06.000000' "
+        "WHERE uuid = (SELECT uuid FROM actionplan_action WHERE name = 'first')",
+    ):
+        run(f"sqlite:///{site.record}", text)
+    opened(browser, f"{api.url}/plans?needs_you=1")
+    assert "needs you: 1 in doubt" in browser.find_element("id", "plans").text
+    browser.find_element("link text", "night").click()
+    wait_until(lambda: connection(browser) == "live")
+    section = browser.find_element("id", "needs")
+    labels = [one.text for one in section.find_elements("tag name", "button")]
+    assert labels == ["It succeeded", "It failed"]
+    settle = section.find_element("xpath", ".//button[.='It succeeded']")
+    assert "first is SUCCEEDED" in ask(browser, settle, "the host has it")
+    wait_until(lambda: states(browser)["first"] == "SUCCEEDED")
+    assert not section.is_displayed()
+    # The button is gone, and whoever pressed it goes on beside the place.
+    assert browser.switch_to.active_element.get_attribute("id") == "told"
+    told = ask(browser, browser.find_element("xpath", "//button[.='Resume']"), "go on")
+    assert "PENDING" in told
+    wait_until(lambda: states(browser)[""] == "PENDING")
+    # What was Resume is not Cancel now for whoever presses Enter once more.
+    assert browser.switch_to.active_element.get_attribute("id") == "told"
+    given = ["set", "first", "anonymous", "SUCCEEDED: the host has it"]
+    wait_until(lambda: given in rows_of_history(browser))
+    assert complaints(browser) == []
+
+
+def test_pages_that_wait_for_somebody_exclude_nobody(browser, site, api):
+    """Of a plan that failed, of one that waits for approval, and the list of such plans."""
+    fails = {"name": "no", "action_type": "shell", "input_parameters": {"command": "false"}}
+    site.document("failed.yaml", fails, NOP, name="failed")
+    site.document("approval.yaml", NOP, name="approval", guards={"approvals": 1})
+    assert site("apply", "failed.yaml", "--yes").code == 3
+    site.good("create", "approval.yaml")
+    for name in ("failed", "approval"):
+        excludes_nobody(browser, name, lambda name=name: opened(browser, f"{api.url}/plans/{name}"))
+    excludes_nobody(browser, "needs", lambda: opened(browser, f"{api.url}/plans?needs_you=1"))
+    assert complaints(browser) == []
+
+
+@pytest.mark.long
+def test_ten_tabs_on_one_plan_that_runs_all_show_its_end(browser, site, api, gate):
+    uuid = planned(site, gate)
+    first = browser.current_window_handle
+    with site.start("apply", uuid, "--yes") as running:
+        gate.wait()
+        tabs = []
+        for _ in range(10):
+            browser.switch_to.new_window("tab")
+            tabs.append(browser.current_window_handle)
+            opened(browser, f"{api.url}/plans/{uuid}")
+            assert states(browser)["gate"] == "ONGOING"
+        gate.let_go()
+        running.communicate()
+    for tab in tabs:
+        browser.switch_to.window(tab)
+        wait_until(lambda: states(browser) == recorded(site))
+        assert complaints(browser) == []
+        browser.close()
+    browser.switch_to.window(first)
+
+
 @pytest.mark.long
 def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(browser, site, api, gate):
     uuid = planned(site, gate, after=30)
@@ -225,6 +294,14 @@ def test_a_page_of_watch_needs_no_service(browser, site, gate):
         browser.find_element("xpath", "//button[.='Approve']").click()
         browser.find_element("id", "ask-why").send_keys("looks right", Keys.ENTER)
         wait_until(lambda: "approved" in browser.find_element("id", "told").text)
+        # The list, and what is searched there, know the address as well.
+        browser.find_element("link text", "All plans").click()
+        wait_until(lambda: connection(browser) == "live")
+        browser.find_element("name", "search").send_keys("NIGHT", Keys.ENTER)
+        wait_until(lambda: "search=NIGHT" in browser.current_url)
+        wait_until(lambda: connection(browser) == "live")
+        browser.find_element("link text", "night").click()
+        wait_until(lambda: "/plans/" in browser.current_url and connection(browser) == "live")
         assert complaints(browser) == []
         served.kill()
     assert '"operator"' in site.good("history", uuid, "-f", "json")

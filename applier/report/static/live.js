@@ -31,7 +31,9 @@
   // Makes a node equal to a fresh one. Only differences are written, so that nothing scrolls, folds or
   // loses the focus.
   function morph(old, fresh) {
-    if (old.nodeName !== fresh.nodeName || old.nodeType !== fresh.nodeType) {
+    // A button that has the focus must not become another one below the finger.
+    const isOther = old.nodeName !== fresh.nodeName || old.dataset?.do !== fresh.dataset?.do;
+    if (isOther || old.nodeType !== fresh.nodeType) {
       old.replaceWith(fresh);
     } else if (old.nodeType !== Node.ELEMENT_NODE) {
       if (old.data !== fresh.data) old.data = fresh.data;

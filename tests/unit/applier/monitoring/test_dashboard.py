@@ -117,6 +117,20 @@ def test_an_alert_says_what_is_and_what_to_do() -> None:
         assert set(re.findall(r"\$labels\.(\w+)", said)) <= labels_of(alert["expr"]), alert
 
 
+def test_an_alert_about_a_change_knows_what_appears_with_its_first_value() -> None:
+    """Of a series that was not there before, increase and delta are 0."""
+    for alert in alerts():
+        for name, chosen in re.findall(r"(?:increase|delta)\((\w+)(\{[^}]*\})?\[", alert["expr"]):
+            appeared = f"{name}{chosen} unless {name}{chosen} offset"
+            assert appeared in " ".join(alert["expr"].split()), alert["alert"]
+
+
+def test_no_applier_at_all_is_told_as_well() -> None:
+    """An applier that ends removes its heartbeat, and with it the series."""
+    [one] = [alert["expr"] for alert in alerts() if alert["alert"] == "ActionPlanNoApplier"]
+    assert "absent(actionplan_service_heartbeat_age_seconds)" in one
+
+
 @pytest.mark.slow
 def test_promtool_accepts_the_alerts_where_it_is_there() -> None:
     if checker := programs.find("promtool"):
