@@ -32,7 +32,7 @@ from applier.timeline import svg as timeline_svg
 from applier.timeline.chart import chart
 from applier.timeline.waits import Observed
 from applier.wording import count, duration
-from planner.plan.model import JOIN, ActionPlan
+from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN
 from planner.render import svg as graph_svg
 from planner.render.look import mark_of
