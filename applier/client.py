@@ -48,6 +48,12 @@ class ApiError(Exception):
         self.status, self.problem = status, problem or {}
 
 
+class _Again(Retry):
+    """Sends a request again, also one that is being carried out already (409 with Retry-After)."""
+
+    RETRY_AFTER_STATUS_CODES = Retry.RETRY_AFTER_STATUS_CODES | {409}
+
+
 def _error_of(answer: requests.Response) -> ApiError:
     try:
         problem = answer.json()
@@ -70,7 +76,7 @@ class Client:
         self.url, self._session = url.rstrip("/"), requests.Session()
         self._session.auth = auth
         # Changes too: a repeated request has the key of the first one.
-        again = Retry(
+        again = _Again(
             TRIES - 1, backoff_factor=PAUSE_S, allowed_methods=None, raise_on_status=False
         )
         for scheme in ("http://", "https://"):
@@ -218,9 +224,7 @@ class Plan:
         ``progress`` is called first and after each change; by default, a line is printed.
         """
         told, until = progress or _print_progress, time.monotonic() + timeout_s
-        # Events are recorded from the first request on, before which the plan is read again.
-        last = self._events(wait_s=0)["newest"]
-        told(self.refresh())
+        last = self._newest(told)
         while self.state not in RESTING:
             left_s = until - time.monotonic()
             if left_s <= 0:
@@ -228,13 +232,23 @@ class Plan:
             try:
                 page = self._events(after=last, wait_s=int(min(_WAIT_S, left_s + 1)))
             except ApiError as error:
-                if error.status != _GONE:  # events of so long ago were deleted
+                if error.status != _GONE:
                     raise
-                return self.wait(progress, until - time.monotonic())
+                last = self._newest(told)  # events of so long ago were deleted
+                continue
             last = page["last"]
             if self._apply(page["items"]):
                 told(self)
         return self.refresh()
+
+    def _newest(self, told: Callable[[Plan], None]) -> int:
+        """Read the plan again, and return the number of the newest event before that.
+
+        Events are recorded from the first request for them on.
+        """
+        newest: int = self._events(limit=1, wait_s=0)["newest"]
+        told(self.refresh())
+        return newest
 
     def _events(self, **query: Any) -> Json:
         page: Json = self._client.ask("GET", "/events", params={"plan": self.uuid, **query}).json()

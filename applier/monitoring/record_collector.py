@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -73,13 +72,6 @@ class RecordCollector(Collector):
                 ended = self._clock()
                 self._kept = (ended, found, ended - began)
             return self._kept[1:]
-
-
-def registry_of(collector: Collector) -> CollectorRegistry:
-    """Return a new registry with one collector."""
-    registry = CollectorRegistry()
-    registry.register(collector)
-    return registry
 
 
 def families(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily]:

@@ -23,8 +23,7 @@ def listeners() -> Iterator[Callable[[ActionPlan], AbstractContextManager[Listen
     logged. The end of the block sends the remaining spans, for a bounded time.
     """
     try:
-        from applier.monitoring.span_export import sent
-        from applier.monitoring.traces import TracedRun
+        from applier.monitoring.traces import TracedRun, sent
     except ImportError:
         LOG.error("%s", MissingExtra("[watcher_applier] traces", "traces"))
         yield None

@@ -150,7 +150,9 @@ def parts(report: ReportContent, *, live: bool = True) -> dict[str, str]:
     names = ("top", *(["steer"] if live else []), *WORK, *PICTURES, *FOLDED)
     found = {
         name: visible(
-            made.get_template(f"parts/{name}.html").render(**given, title=FOLDED.get(name))
+            made.get_template(f"parts/{name}.html").render(
+                **given, name=name, title=FOLDED.get(name)
+            )
         )
         for name in names
     }

@@ -131,10 +131,10 @@ def _prepare(conf: cfg.ConfigOpts) -> None:
 def _check_api(assembly: Assembly) -> None:
     """Raise ConfigurationError if the API is not installed, or cannot answer as configured."""
     try:
-        from applier.api import api_service
+        from applier.api import main as api
     except ImportError:
         raise ConfigurationError(str(MissingExtra("--with-api", "api"))) from None
-    api_service.check(assembly)
+    api.check(assembly)
 
 
 def _listening() -> AbstractContextManager[socket.socket]:
@@ -211,9 +211,9 @@ def _serve(conf: cfg.ConfigOpts, listener: socket.socket | None, *, delivers: bo
     if delivers:
         manager.add(delivery_service.DeliveryService, workers=1, args=(conf,))
     if conf.with_api:
-        from applier.api import api_service
+        from applier.api import main as api
 
-        manager.add(api_service.ApiService, workers=1, args=(conf, listener))
+        manager.add(api.ApiService, workers=1, args=(conf, listener))
     try:
         manager.run()
     finally:

@@ -14,13 +14,13 @@ from typing import Any, cast
 import programs
 import pytest
 import yaml
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from applier.api.monitoring import Requests
 from applier.monitoring import serving
 from applier.monitoring.measured_store import FOR_LIMITS, RunMetrics
-from applier.monitoring.record_collector import RecordCollector, registry_of
+from applier.monitoring.record_collector import RecordCollector
 from applier.store.entries import Heartbeat, Outbox, StoreFigures, WorkerFigures
 
 ALERTS = Path(__file__).parents[4] / "etc" / "prometheus-alerts.yaml"
@@ -42,7 +42,8 @@ def offered() -> dict[str, set[str]]:
         outboxes=(Outbox(subscription="ops", waiting=1, oldest_at=None, held_back=0, dead=0),),
         workers=(WorkerFigures("w", "h", running=1, places=2, draining=False, silent_s=0.0),),
     )
-    registry = registry_of(RecordCollector(lambda: figures))
+    registry = CollectorRegistry()
+    registry.register(RecordCollector(lambda: figures))
     serving.describe_process(registry)
     answered = Requests(registry)
     request: Any = SimpleNamespace(

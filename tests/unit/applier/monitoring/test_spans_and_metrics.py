@@ -18,7 +18,7 @@ from temporary_store import TemporaryStore
 
 from applier.assembly import Assembly
 from applier.errors import PlanConflict
-from applier.monitoring import span_export
+from applier.monitoring import traces
 from applier.monitoring.measured_store import MeasuredStore, RunMetrics, measured
 from applier.monitoring.record_collector import RecordCollector
 from applier.store.entries import StoreFigures
@@ -47,14 +47,14 @@ class Collector(SpanExporter):
 def collector(monkeypatch):
     """Return what takes the spans in place of the exporter of the SDK."""
     made = Collector()
-    monkeypatch.setattr(span_export, "OTLPSpanExporter", lambda: made)
+    monkeypatch.setattr(traces, "OTLPSpanExporter", lambda: made)
     yield made
     made.answers.set()
 
 
 def test_what_ended_is_sent_before_the_block_is_left(collector):
     collector.answers.set()
-    with span_export.sent() as tracer:
+    with traces.sent() as tracer:
         tracer.start_span("plan").end()
     assert collector.took == ["plan"]
 
@@ -63,20 +63,20 @@ def test_a_collector_that_hangs_holds_up_nothing(collector, monkeypatch, caplog)
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
-    monkeypatch.setattr(span_export, "LAST_BATCHES_S", 0.01)
-    with span_export.sent() as tracer:
+    monkeypatch.setattr(traces, "LAST_BATCHES_S", 0.01)
+    with traces.sent() as tracer:
         tracer.start_span("plan").end()
         assert collector.asked.wait(PATIENCE_S)
         for _ in range(1000):
             tracer.start_span("attempt").end()
     assert collector.took == []
-    (only,) = [r.getMessage() for r in caplog.records if r.name == span_export.LOG.name]
+    (only,) = [r.getMessage() for r in caplog.records if r.name == traces.LOG.name]
     assert "Queue " in only
 
 
 def test_the_end_tells_what_was_not_taken(collector, monkeypatch, caplog):
-    monkeypatch.setattr(span_export, "LAST_BATCHES_S", 0.01)
-    with span_export.sent() as tracer:
+    monkeypatch.setattr(traces, "LAST_BATCHES_S", 0.01)
+    with traces.sent() as tracer:
         tracer.start_span("plan").end()
     assert "no answer within 0.01 s" in caplog.text
 
@@ -84,11 +84,11 @@ def test_the_end_tells_what_was_not_taken(collector, monkeypatch, caplog):
 def test_troubles_are_told_once_and_their_end_too(collector, caplog):
     caplog.set_level(logging.INFO)
     collector.answers.set()
-    with span_export.sent() as tracer:
+    with traces.sent() as tracer:
         for code in (503, 502):
-            span_export.SDK_LOG.getChild("exporter").error("Failed, code: %s", code)
+            traces.SDK_LOG.getChild("exporter").error("Failed, code: %s", code)
         tracer.start_span("plan").end()
-    span_export.SDK_LOG.error("of another")
+    traces.SDK_LOG.error("of another")
     trouble, end, other = (record.getMessage() for record in caplog.records)
     assert trouble.endswith("Failed, code: 503")
     assert (end, other) == ("Traces are sent again", "of another")
@@ -96,7 +96,7 @@ def test_troubles_are_told_once_and_their_end_too(collector, caplog):
 
 def test_a_wrong_variable_stops_nothing(monkeypatch, caplog):
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
-    with span_export.sent() as tracer:
+    with traces.sent() as tracer:
         assert tracer is None
     assert "[watcher_applier] traces: " in caplog.text
     assert "max_queue_size" in caplog.text
@@ -105,7 +105,7 @@ def test_a_wrong_variable_stops_nothing(monkeypatch, caplog):
 def test_a_malformed_header_is_not_told(monkeypatch, caplog):
     """It is the exporter that reads it: nothing is sent here, and nobody listens."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "swordfish")
-    with span_export.sent() as tracer:
+    with traces.sent() as tracer:
         assert tracer is not None
     assert "a variable of headers is malformed" in caplog.text
     assert "swordfish" not in caplog.text
@@ -123,7 +123,7 @@ def test_the_variables_may_name_the_service(collector, monkeypatch, variables, n
     for key, value in variables.items():
         monkeypatch.setenv(key, value)
     collector.answers.set()
-    with span_export.sent() as tracer:
+    with traces.sent() as tracer:
         assert tracer.start_span("plan").resource.attributes["service.name"] == name
 
 
@@ -134,7 +134,7 @@ def assembly():
 
 
 def test_a_missing_extra_is_a_sentence(assembly, monkeypatch, caplog):
-    monkeypatch.delitem(sys.modules, span_export.__name__)
+    monkeypatch.delitem(sys.modules, traces.__name__)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with assembly.traced():
         pass
