@@ -186,10 +186,14 @@ def test_an_action_runs_again_once_at_most_and_only_for_events_that_were_cut(
 
 
 @SETTINGS
-@given(documents, st.integers(0, 9))
-def test_every_run_ends_and_what_ran_had_a_reason(document: dict[str, Any], seed: int) -> None:
+@given(documents, st.integers(0, 9), st.integers(0, 12))
+def test_every_run_ends_and_what_ran_had_a_reason_and_a_kill_at_any_moment_loses_no_event(
+    document: dict[str, Any], seed: int, moment: int
+) -> None:
     made = planned(document)
     ends, messages, starts = run(made, fate(seed, ANY))
+    ends_after, _, starts_after = run(made, fate(seed, ANY), stop_after=moment)
+    assert (ends_after, sorted(starts_after)) == (ends, sorted(starts))
     assert set(ends) == {action.label for action in made.actions}
     assert len(starts) == len(set(starts))
     label = {action.uuid: action.label for action in made.actions}
@@ -245,18 +249,6 @@ def test_a_second_run_that_changes_nothing_runs_nothing_downstream(
     made = planned({**document, "events": changes})
     _, _, starts = run(made, lambda _: Outcome.OK)
     assert {name.removesuffix("#0") for name in starts} == set(document["staged"])
-
-
-@SETTINGS
-@given(documents, st.integers(0, 9), st.integers(0, 12))
-def test_a_kill_at_any_moment_loses_no_event(
-    document: dict[str, Any], seed: int, moment: int
-) -> None:
-    made = planned(document)
-    ends, _, starts = run(made, fate(seed, ANY))
-    ends_after, _, starts_after = run(made, fate(seed, ANY), stop_after=moment)
-    assert ends_after == ends
-    assert sorted(starts_after) == sorted(starts)
 
 
 # Cutting loops quickly gives what the rule gives, followed to the letter.

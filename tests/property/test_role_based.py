@@ -155,12 +155,15 @@ def test_tasks_run_in_the_order_of_parts_groups_and_nodes_and_a_failure_stops_it
 
 @FLEETING
 @given(deployments())
-def test_no_more_nodes_of_a_group_are_in_a_stage_than_its_strategy_allows(
+def test_a_stage_has_no_more_nodes_than_its_strategy_allows_and_tasks_as_they_require_each_other(
     document: Document,
 ) -> None:
     nodes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    runs: dict[tuple[str, tuple[str, str]], list[str]] = defaultdict(list)
     for action in tasks_of(planned(document)):
-        nodes[stage(action)].add(action.label.partition("/")[0])
+        uid, _, task_id = action.label.partition("/")
+        nodes[stage(action)].add(uid)
+        runs[uid, stage(action)].append(task_id)
     most = {
         task["id"]: next(n for n, strategy in STRATEGIES.items() if strategy == task["strategy"])
         for task in document["tasks"]
@@ -168,22 +171,10 @@ def test_no_more_nodes_of_a_group_are_in_a_stage_than_its_strategy_allows(
     }
     for (_, group), members in nodes.items():
         assert len(members) <= (most.get(group) or len(members))
-
-
-@FLEETING
-@given(deployments())
-def test_a_node_runs_the_tasks_of_a_stage_in_the_order_that_they_require(
-    document: Document,
-) -> None:
-    found = planned(document)
     required = nx.DiGraph()
     for task in document["tasks"]:
         if task["type"] == "puppet":
             required.add_node(task["id"])
             required.add_edges_from((other, task["id"]) for other in task["requires"])
-    runs: dict[tuple[str, tuple[str, str]], list[str]] = defaultdict(list)
-    for action in tasks_of(found):
-        uid, _, task_id = action.label.partition("/")
-        runs[uid, stage(action)].append(task_id)
     for names in runs.values():
         assert not any(nx.has_path(required, two, one) for one, two in combinations(names, 2))

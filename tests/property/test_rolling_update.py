@@ -202,10 +202,17 @@ SPARE = document(
 @given(documents())
 @example(STUCK)
 @example(SPARE)
-def test_what_is_printed_can_be_reached_and_never_less_than_the_minimum(
+def test_a_roll_keeps_its_floor_replaces_each_once_and_has_as_few_batches_as_it_can(
     value: dict[str, Any],
 ) -> None:
     made = plan(RollingUpdatePlanner, value)
+    require_figures(value, made)
+    require_each_once(value, made)
+    require_few_batches(value, made)
+
+
+def require_figures(value: dict[str, Any], made: ActionPlan) -> None:
+    """What is printed can be reached, and never is less in service than the minimum."""
     floor, peak = searched(value, made)
     assert (floor, peak) == (figures(made)["floor"], figures(made)["peak"])
     minimum = value["new"]["Resources"]["g"]["UpdatePolicy"]["Whatever"]["MinInstancesInService"]
@@ -215,12 +222,8 @@ def test_what_is_printed_can_be_reached_and_never_less_than_the_minimum(
     assert floor >= min(promised, at_the_end)
 
 
-@QUICK
-@given(documents())
-@example(STUCK)
-@example(SPARE)
-def test_every_outdated_member_goes_exactly_once_and_none_is_left(value: dict[str, Any]) -> None:
-    made = plan(RollingUpdatePlanner, value)
+def require_each_once(value: dict[str, Any], made: ActionPlan) -> None:
+    """Every outdated member goes exactly once, and none is left."""
     members, size = members_of(value), value["new"]["Resources"]["g"]["Properties"]["Size"]
     gone = [a.resource_id for a in made.actions if deletes(a)]
     current = [m["id"] for m in members if m["current"]]
@@ -234,14 +237,8 @@ def test_every_outdated_member_goes_exactly_once_and_none_is_left(value: dict[st
     assert len(new) == len(set(new)) == size - (len(current) - len(set(gone) & set(current)))
 
 
-@QUICK
-@given(documents())
-@example(STUCK)
-@example(SPARE)
-def test_there_are_no_more_batches_than_there_must_be_and_pauses_between_them(
-    value: dict[str, Any],
-) -> None:
-    made = plan(RollingUpdatePlanner, value)
+def require_few_batches(value: dict[str, Any], made: ActionPlan) -> None:
+    """There are no more batches than there must be, and pauses between them."""
     policy = value["new"]["Resources"]["g"]["UpdatePolicy"]["Whatever"]
     largest, minimum = policy["MaxBatchSize"], policy["MinInstancesInService"]
     batches = figures(made)["batches"]
