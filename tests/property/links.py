@@ -1,11 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes before what in a plan, computed slowly."""
+"""Actions with any links to those before them, and what comes before what, computed slowly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from planner.plan.model import JOIN, Action, ActionPlan
+from hypothesis import strategies as st
+
+from planner.plan.model import JOIN, Action, ActionPlan, Trigger
+from planner.plan.states import Outcome
+
+CHANGED = st.just((Outcome.CHANGED,))
+
+
+def nothing(_i: int, _kind: str) -> dict[str, Any]:
+    """Return no further fields of an action."""
+    return {}
+
+
+@st.composite
+def linked(
+    draw: st.DrawFn,
+    most: int,
+    kinds: Sequence[str],
+    more: Callable[[int, str], Mapping[str, Any]] = nothing,
+    *,
+    least: int = 0,
+    choices: bool = True,
+    outcomes: st.SearchStrategy[tuple[Outcome, ...]] = CHANGED,
+) -> tuple[Action, ...]:
+    """Draw actions u0, u1, ... of some types, with parents, needs, joins and events.
+
+    ``more`` returns the other fields of an action. With ``choices``, one of several may be enough,
+    and what some have changed decides whether an action runs; a join passes needs on alone.
+    """
+    actions: list[Action] = []
+    for i in range(draw(st.integers(least, most))):
+        before = [action.uuid for action in actions]
+        some = st.lists(st.sampled_from(before), unique=True, max_size=4) if before else st.just([])
+        kind = draw(st.sampled_from(kinds))
+        group = tuple(draw(some)) if choices else ()
+        sources = draw(some) if choices and kind != JOIN else ()
+        links = {"parents": tuple(draw(some)), "needs": tuple(draw(some))}
+        triggers = tuple(Trigger(uuid, draw(outcomes)) for uuid in sources)
+        fields = {"needs_any": (group,) if group else (), "triggers": triggers, **more(i, kind)}
+        actions.append(Action(uuid=f"u{i}", action_type=kind, **links, **fields))
+    return tuple(actions)
 
 
 def choices(action: Action) -> set[str]:

@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ import pytest
 from examples import renamed
 from hypothesis import example, given
 from hypothesis import strategies as st
+from links import choices, earlier, linked
 
 from planner.plan.model import JOIN, Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome
@@ -32,28 +34,15 @@ def plans(draw_from: st.DrawFn) -> ActionPlan:
     """Plans of up to 14 actions with every kind of link, joins, lanes and states."""
     planner = draw_from(st.sampled_from(["deployment", "rolling_update", "events", "weight"]))
     pattern = draw_from(st.sampled_from(NAMES))
-    actions: list[Action] = []
-    for i in range(draw_from(st.integers(0, 14))):
-        before = [action.uuid for action in actions]
-        some = st.lists(st.sampled_from(before), unique=True, max_size=4) if before else st.just([])
-        sources = draw_from(some)
+
+    def more(i: int, _kind: str) -> dict[str, Any]:
         lane = draw_from(st.sampled_from("abc"))
-        kind = draw_from(st.sampled_from(["nop", "sleep", "anchor", JOIN]))
-        actions.append(
-            Action(
-                uuid=f"u{i}",
-                name=pattern.format(lane=lane, i=i),
-                action_type=kind,
-                tokens=draw_from(st.sampled_from([(), (f"node:{lane}",), ("node:a", "node:b")])),
-                parents=tuple(draw_from(some)),
-                needs=tuple(draw_from(some)),
-                needs_any=tuple(g for g in [tuple(draw_from(some))] if g),
-                # A join passes needs on, and nothing triggers it.
-                triggers=tuple(Trigger(u, draw_from(OUTCOMES)) for u in sources if kind != JOIN),
-                state=draw_from(st.sampled_from(ActionState)),
-            )
-        )
-    return ActionPlan(uuid="p", planner=planner, name="any", actions=tuple(actions))
+        tokens = st.sampled_from([(), (f"node:{lane}",), ("node:a", "node:b")])
+        state = draw_from(st.sampled_from(ActionState))
+        return {"name": pattern.format(lane=lane, i=i), "tokens": draw_from(tokens), "state": state}
+
+    actions = draw_from(linked(14, ["nop", "sleep", "anchor", JOIN], more, outcomes=OUTCOMES))
+    return ActionPlan(uuid="p", planner=planner, name="any", actions=actions)
 
 
 OUTCOMES = st.sampled_from([(Outcome.CHANGED,), (Outcome.OK, Outcome.CREATED)])
@@ -72,10 +61,9 @@ def before_and_after(plan: ActionPlan) -> nx.DiGraph:
     """The graph of everything that comes before something."""
     graph = nx.DiGraph()
     graph.add_nodes_from(action.uuid for action in plan.actions)
-    for action in plan.actions:
-        earlier = {*action.before(), *(u for group in action.needs_any for u in group)}
-        graph.add_edges_from((uuid, action.uuid) for uuid in earlier)
-    return nx.transitive_closure(graph)
+    for uuid, before in earlier(plan, choices).items():
+        graph.add_edges_from((one, uuid) for one in before)
+    return graph
 
 
 def drawn_order(made: Drawing) -> nx.DiGraph:

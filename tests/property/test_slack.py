@@ -12,13 +12,13 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from links import linked
 from random_plans import expected_ends, random_fate, random_plan
 
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency
-from planner.plan.model import JOIN, Action, Trigger
-from planner.plan.states import Outcome
+from planner.plan.model import JOIN, Action
 
 OFTEN = settings(max_examples=examples(150))
 
@@ -26,25 +26,8 @@ OFTEN = settings(max_examples=examples(150))
 @st.composite
 def plans(draw: Any, *, choices: bool) -> tuple[list[Action], dict[str, float]]:
     """Up to eight actions that take 0 to 4 seconds; with ``choices``, one of several may do."""
-    actions: list[Action] = []
-    for k in range(draw(st.integers(1, 8))):
-        before = [action.uuid for action in actions]
-        some = st.lists(st.sampled_from(before), unique=True, max_size=3) if before else st.just([])
-        any_of, sources = (draw(some), draw(some)) if choices else ([], [])
-        works = {action.uuid for action in actions if action.action_type != JOIN}
-        actions.append(
-            Action(
-                uuid=f"a{k}",
-                action_type=draw(st.sampled_from(["nop", "nop", "nop", JOIN])),
-                parents=tuple(draw(some)),
-                needs=tuple(draw(some)),
-                needs_any=(tuple(any_of),) if any_of else (),
-                triggers=tuple(
-                    Trigger(uuid, (Outcome.CHANGED,)) for uuid in sources if uuid in works
-                ),
-            )
-        )
-    return actions, {a.uuid: float(draw(st.integers(0, 4))) for a in actions}
+    actions = draw(linked(8, ["nop", "nop", "nop", JOIN], least=1, choices=choices))
+    return list(actions), {a.uuid: float(draw(st.integers(0, 4))) for a in actions}
 
 
 def predicted(actions: Sequence[Action], durations: dict[str, float]) -> Forecast:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 from unittest import mock
 from xml.etree import ElementTree
 
 from examples import renamed
 from hypothesis import given
 from hypothesis import strategies as st
+from links import linked
 
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
@@ -23,8 +25,8 @@ from applier.timeline.texts import Place, labels
 from applier.timeline.times import NOTHING, Times, times
 from applier.timeline.values import Chart, TimeSpan, Wait
 from applier.timeline.waits import Observed, RunLimits, critical_path, waits
-from planner.plan.model import JOIN, Action, ActionPlan, Trigger
-from planner.plan.states import OPEN, ActionState, Outcome
+from planner.plan.model import JOIN, ActionPlan
+from planner.plan.states import OPEN, ActionState
 from planner.render.shapes import SMALL, width_of
 
 BEGAN = datetime(2026, 1, 2, 23, 59, tzinfo=UTC)
@@ -42,34 +44,24 @@ def plans(draw: st.DrawFn, names: st.SearchStrategy[str] = HOSTILE) -> ActionPla
     """Plans of up to 12 actions with links and joins, before, in and after a run."""
     begun = draw(st.booleans())
     seconds = st.integers(0, 500).map(lambda s: BEGAN + timedelta(seconds=s))
-    actions: list[Action] = []
-    for i in range(draw(st.integers(0, 12))):
-        before = [action.uuid for action in actions]
-        some = st.lists(st.sampled_from(before), unique=True, max_size=3) if before else st.just([])
-        kind = draw(st.sampled_from(["nop", "sleep", "anchor", JOIN]))
+
+    def more(_i: int, _kind: str) -> dict[str, Any]:
         state = draw(st.sampled_from(ActionState)) if begun else ActionState.PENDING
         started = draw(seconds) if state is not ActionState.PENDING else None
         ended = draw(st.none() | seconds) if started and state not in OPEN else None
-        group = tuple(draw(some))
-        actions.append(
-            Action(
-                uuid=f"u{i}",
-                name=draw(names),
-                action_type=kind,
-                tokens=draw(TOKENS),
-                parents=tuple(draw(some)),
-                needs=tuple(draw(some)),
-                needs_any=(group,) if group else (),
-                triggers=tuple(Trigger(u, (Outcome.CHANGED,)) for u in draw(some) if kind != JOIN),
-                state=state,
-                started_at=started,
-                ended_at=ended,
-                estimate_s=draw(st.floats(0, 100) | st.just(1e12)),
-                status_message=draw(st.none() | HOSTILE),
-            )
-        )
+        return {
+            "state": state,
+            "started_at": started,
+            "ended_at": ended,
+            "name": draw(names),
+            "tokens": draw(TOKENS),
+            "estimate_s": draw(st.floats(0, 100) | st.just(1e12)),
+            "status_message": draw(st.none() | HOSTILE),
+        }
+
+    actions = draw(linked(12, ["nop", "sleep", "anchor", JOIN], more))
     planner = draw(st.sampled_from(["deployment", "rolling_update", "events", "weight"]))
-    return ActionPlan(uuid="p", planner=planner, name=draw(HOSTILE), actions=tuple(actions))
+    return ActionPlan(uuid="p", planner=planner, name=draw(HOSTILE), actions=actions)
 
 
 @st.composite
