@@ -7,7 +7,6 @@ import random
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -127,19 +126,6 @@ def test_every_action_ends_as_the_rules_say_also_if_some_are_skipped(
 
 
 @often
-@given(seeds, st.integers(0, 12))
-def test_after_a_cancel_nothing_starts_and_all_ends(seed, number):
-    plan = random_plan(seed)
-    drive = Drive(plan, seed)
-    request = Request(verb="cancel", who="ann")
-    found = drive.run({number: [request]})
-    assert set(found) == set(drive.actions)
-    cancelled = [u for u, end in found.items() if end.state is ActionState.CANCELLED]
-    assert not set(cancelled) & set(drive.ran), "nothing that started is ended behind its back"
-    assert bool(cancelled) == (drive.scheduler.stopped is HaltReason.CANCELLED) or number
-
-
-@often
 @given(seeds, policies, st.integers(0, 12))
 def test_a_paused_plan_that_goes_on_ends_as_if_it_had_never_paused(seed, policy, number):
     plan = random_plan(seed)
@@ -195,21 +181,17 @@ def test_what_goes_on_from_an_earlier_run_holds_what_it_held(seed, policy, numbe
     assert not set(first.ran) & set(second.ran), "nothing is started twice"
 
 
-@pytest.mark.parametrize("policy", [OnFailure.SKIP_DESCENDANTS, OnFailure.PAUSE])
-@given(seed=seeds)
-@settings(max_examples=examples(60))
-def test_pausing_on_failure_starts_nothing_after_the_failure(policy, seed):
+@often
+@given(seeds)
+def test_pausing_on_failure_starts_nothing_after_the_failure(seed):
     plan = random_plan(seed)
-    drive = Drive(plan, seed, on_failure=policy)
+    drive = Drive(plan, seed, on_failure=OnFailure.PAUSE)
     found = drive.run()
-    failed = any(end.state is ActionState.FAILED for end in found.values())
-    if policy is OnFailure.PAUSE and len(found) < len(plan.actions):
-        assert failed
+    if len(found) < len(plan.actions):
+        assert any(end.state is ActionState.FAILED for end in found.values())
         assert drive.scheduler.stopped is HaltReason.PAUSED
         blocked = ActionState.FAILED_DEPENDENCIES
         assert blocked not in {end.state for end in found.values()}, "a retry may yet succeed"
-    else:
-        assert len(found) == len(plan.actions)
 
 
 @often

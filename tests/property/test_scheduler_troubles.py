@@ -89,7 +89,7 @@ class Troubles:
 
     def requests(self) -> list[Request]:
         made = []
-        for verb, likely in (("skip", 0.4), ("abort", 0.4), ("limit", 0.2), ("cancel", 0.02)):
+        for verb, likely in (("skip", 0.4), ("abort", 0.4), ("limit", 0.2), ("cancel", 0.03)):
             if self.chance.random() < likely:
                 limits = {self.chance.choice([*NODES, "type:a", MAX_WORKERS]): 1}
                 number = self.chance.randint(1, 4)
@@ -122,6 +122,8 @@ class Troubles:
     def take(self, reports: list[Report], turn: Decisions) -> None:
         again = {uuid for uuid, _ in turn.delays}
         self.delayed |= again
+        # Nothing that started is ended behind its back.
+        assert all(report.old is ActionState.PENDING for report in turn.ended)
         for report in [*(r for r in reports if r.uuid not in again), *turn.ended]:
             assert report.uuid not in self.ended, "an action ends once"
             self.ended.add(report.uuid)
