@@ -111,9 +111,18 @@ class PlanNotFound(ApplierError):
 
 
 class ActionNotFound(ApplierError):
-    """No action of ``plan``, or more than one, matches ``reference``; None stands for all plans."""
+    """No action of ``plan``, or more than one, matches ``reference``; None stands for all plans.
 
-    def __init__(self, plan: str | None, reference: str, candidates: Iterable[str] = ()) -> None:
+    ``known`` are the names of its actions, for the message.
+    """
+
+    def __init__(
+        self,
+        plan: str | None,
+        reference: str,
+        candidates: Iterable[str] = (),
+        known: Iterable[str] = (),
+    ) -> None:
         self.plan, self.reference, self.candidates = plan, reference, tuple(candidates)
         if plan is None:
             text = f"no plan has an action {reference!r}"
@@ -121,7 +130,9 @@ class ActionNotFound(ApplierError):
             text = f"{reference!r} matches {len(self.candidates)} actions of plan {plan}: "
             text += ", ".join(self.candidates)
         else:
-            text = f"plan {plan} has no action {reference!r} (see: actionplan action list {plan})"
+            names = tuple(known)
+            hint = f"; {accepted(reference, names)}" if names else ""
+            text = f"plan {plan} has no action {reference!r}{hint}"
         super().__init__(text)
 
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from applier.cli.arguments import argument
@@ -143,6 +144,9 @@ class Help(Verb):
                 self.app.stdout.write("".join(_line(self.app, name) for name in begun))
                 return 0
             names = [name for name, _ in verbs]
+            if "schema" in names and (lines := about_documents(words[0], self.app.NAME)):
+                self.app.stdout.write("".join(f"{line}\n" for line in lines))
+                return 0
             self.app.stderr.write(no_such_verb(words, names, self.app.NAME))
             return USAGE
         command = verb(self.app, self.app_args, cmd_name=name)
@@ -205,6 +209,33 @@ def no_such_verb(words: Sequence[str], verbs: Sequence[str], program: str) -> st
     kind = "option" if said.startswith("-") else "verb"
     text = f"{program}: no {kind} {said!r}{meant} All verbs: {program} help --all"
     return f"{shortened(text)}\n"
+
+
+def about_documents(word: str, program: str) -> list[str]:
+    """Return where a planner, a kind of documents or an action type is explained; else no lines.
+
+    >>> about_documents("migrate", "actionplan")[0]
+    "'migrate' is a type of actions, of which documents consist. To read more:"
+    """
+    from planner.errors import PlannerError
+    from planner.making import registry
+
+    if word in registry.names(registry.ACTIONS):
+        what = "a type of actions, of which documents consist"
+        verbs = [f"action type show {word}", f"schema {word}"]
+    else:
+        kinds = {}
+        for name in registry.names(registry.PLANNERS):
+            with suppress(PlannerError):  # a plugin that cannot be used reads no documents
+                kinds[name] = registry.planner(name).KIND
+        planners = [name for name, kind in kinds.items() if word in (name, kind)]
+        if not planners:
+            return []
+        kind = kinds[planners[0]]
+        is_kind = word == kind
+        what = "a kind of documents" if is_kind else f"a planner of documents of kind {kind}"
+        verbs = [*(f"planner show {name}" for name in planners), f"schema {kind}", "example list"]
+    return [f"{word!r} is {what}. To read more:", *(f"  {program} {verb}" for verb in verbs)]
 
 
 def program_help(app: Any, *, everything: bool) -> str:

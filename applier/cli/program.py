@@ -150,6 +150,7 @@ class Program(App):
             verb, name, words = self.command_manager.find_command(list(argv))
         except ValueError:
             names = [name for name, _ in self.command_manager]
+            names += self.parser._option_string_actions
             self.stderr.write(no_such_verb(argv, names, self.NAME))
             return USAGE
         command = verb(self, self.options, cmd_name=name)

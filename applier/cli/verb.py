@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
@@ -109,13 +109,24 @@ class VerbParser(argparse.ArgumentParser):
 
     #: A command line that works, without the name of the program.
     example: str | None = None
+    #: The options of the program, which are accepted after a verb, too.
+    global_options: Collection[str] = ()
+    #: The first word that is parsed and looks like an option, but is none.
+    _unknown: str | None = None
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words of a verb; exit with a usage error if one of them is not expected."""
+        options = [word for word in args or () if re.match("--?[a-z]", word)]
+        self._unknown = next(
+            (w for w in options if not any(o.startswith(_name(w)) for o in self._known())), None
+        )
         parsed, left = self.parse_known_args(args, namespace)
         if left:
-            self.error(self._about(left[0]))
+            self.error(f"{left[0]!r} is one argument too many")
         return parsed
+
+    def _known(self) -> list[str]:
+        return [*self._option_string_actions, *self.global_options]
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, Any]:
         """Parse words; exit with a usage error for a text that is not kept as it was typed.
@@ -135,22 +146,27 @@ class VerbParser(argparse.ArgumentParser):
                     self.error(f"argument {name}: {os.fsencode(text)!r} is not text in {encoding}")
         return parsed, left
 
-    def _about(self, word: str) -> str:
-        if not word.startswith("-") or word == "-":
-            return f"{word!r} is one argument too many"
-        import difflib
-
-        near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, n=1)
-        return f"no option {word}" + (f"; did you mean {near[0]}?" if near else "")
-
     def error(self, message: str) -> NoReturn:
-        """Write the mistake, an example and the command for help; exit with the code USAGE."""
+        """Write the mistake, an example and the command for help; exit with the code USAGE.
+
+        An option that there is not comes before what else is wrong: that may be because of it.
+        """
+        if self._unknown is not None:
+            import difflib
+
+            near = difflib.get_close_matches(_name(self._unknown), self._known(), n=1)
+            message = f"no option {self._unknown}" + (f"; did you mean {near[0]}?" if near else "")
         lines = [f"{self.prog}: {message}"]
         program, _, rest = self.prog.partition(" ")
         if self.example:
             lines.append(f"For example: {program} {self.example}")
         lines.append(f"All of it: {program} {f'help {rest}' if rest else '--help'}")
         self.exit(USAGE, "\n".join(lines) + "\n")
+
+
+def _name(option: str) -> str:
+    """Return the name of an option to which its value may be joined: ``--format=csv``, ``-fcsv``."""
+    return option.partition("=")[0] if option.startswith("--") else option[:2]
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -187,6 +203,8 @@ class Verb(Command):
         parser.example = self.EXAMPLES[0] if self.EXAMPLES else None
         for add in self.ARGUMENTS:
             add(parser)
+        app: Any = self.app
+        parser.global_options = list(app.parser._option_string_actions)
         return parser
 
     @property

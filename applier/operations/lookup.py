@@ -12,7 +12,7 @@ from applier.errors import ActionNotFound, PlanNotFound
 from applier.store import PlanStore
 from planner.errors import PlannerError, UnknownPlugin
 from planner.making.registry import ActionTypes
-from planner.plan.model import Action, ActionPlan
+from planner.plan.model import JOIN, Action, ActionPlan
 from planner.schemas import secrets
 
 if TYPE_CHECKING:
@@ -41,7 +41,10 @@ def find_part(store: PlanStore, plan: str, action: str) -> tuple[ActionPlan, Act
 
     Raises as :func:`find_plan` and :func:`find_action`.
     """
-    part = store.load_part(store.find_plan(plan), action)
+    uuid = store.find_plan(plan)
+    part = store.load_part(uuid, action)
+    if not _matching(part, action):
+        part = store.load_plan(uuid)  # the message names the actions that there are
     return part, find_action(part, action)
 
 
@@ -50,12 +53,17 @@ def find_action(plan: ActionPlan, reference: str) -> Action:
 
     Raises ActionNotFound, also if several actions match.
     """
-    exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
-    found = exact or [a for a in plan.actions if reference and a.uuid.startswith(reference)]
+    found = _matching(plan, reference)
     if len(found) != 1:
-        known = [f"{a.label} ({a.uuid[:8]})" for a in found]
-        raise ActionNotFound(plan.uuid[:8], reference, known)
+        several = [f"{a.label} ({a.uuid[:8]})" for a in found]
+        known = [a.label for a in plan.actions if a.action_type != JOIN]
+        raise ActionNotFound(plan.uuid[:8], reference, several, known)
     return found[0]
+
+
+def _matching(plan: ActionPlan, reference: str) -> list[Action]:
+    exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
+    return exact or [a for a in plan.actions if reference and a.uuid.startswith(reference)]
 
 
 def without(plan: ActionPlan, types: ActionTypes) -> ActionPlan:

@@ -22,9 +22,8 @@ from applier.run.liveness import is_gone
 from applier.run.this_process import this_host
 from applier.storage.transitions import lost_claim
 from applier.watcher import database
-from applier.watcher.database import ACTIONS, naive, plan_row
+from applier.watcher.database import ACTIONS, naive, plan_row, runs
 from applier.watcher.states import stopped_action, stopped_plan, word
-from applier.watcher.tables import runs
 from planner.plan.states import ActionState
 
 LOG = logging.getLogger(__name__)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions on Watcher's database, the rows of a plan, and the version of our tables."""
+"""Watcher's database: transactions, the rows of a plan, and the tables that ActionPlan adds.
+
+These are not linked to Watcher's tables by foreign keys, so that ``watcher-db-manage`` may remove
+plans and migrate its tables as if they were not there.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +13,74 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
-from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from oslo_db.api import wrap_db_retry
 from oslo_db.sqlalchemy import enginefacade
+from sqlalchemy.dialects import mysql
 from watcher.db.sqlalchemy import models
 
 from applier.errors import PlanNotFound, StoreError
 from applier.watcher.states import cut
-from applier.watcher.tables import REVISIONS, VERSION_TABLE, attempts
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 PLANS, ACTIONS = models.ActionPlan.__table__, models.Action.__table__
 
 #: The open transaction of each thread. Watcher's own objects use other transactions.
 _CONTEXT = threading.local()
-#: By SQL dialect: the statements that lock the tables of ActionPlan against changes by other
-#: processes, and release them.
-_LOCKS = {
-    "mysql": ("SELECT GET_LOCK('actionplan_watcher', 60)", "DO RELEASE_LOCK('actionplan_watcher')"),
-    "postgresql": (
-        "SELECT pg_advisory_lock(hashtext('actionplan_watcher'))",
-        "SELECT pg_advisory_unlock(hashtext('actionplan_watcher'))",
-    ),
+
+MYSQL: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
 }
+Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+Uuid, Word = sa.String(36), sa.String(32)
+
+metadata = sa.MetaData()
+
+#: The process that runs a plan, or ran it last: then ``claim`` is NULL. A plan that our engine
+#: never ran has no row. ``service_host`` is the ``[DEFAULT] host`` of the applier.
+runs = sa.Table(
+    "actionplan_watcher_run",
+    metadata,
+    sa.Column("plan_uuid", Uuid, primary_key=True),
+    sa.Column("claim", Uuid),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("user", sa.String(255), nullable=False),
+    sa.Column("service_host", sa.String(255), nullable=False),
+    sa.Column("interval_s", sa.Float, nullable=False),
+    sa.Column("heartbeat_at", Moment, nullable=False),
+    **MYSQL,
+)
+
+#: The attempts of actions; one without ``ended_at`` is open. ``started_under`` and ``ended_under``
+#: are the claims at its start and end. A commit that changes an attempt replaces its row, so that
+#: ``id`` is in the order of the commits.
+attempts = sa.Table(
+    "actionplan_watcher_attempt",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("plan_uuid", Uuid, nullable=False),
+    sa.Column("action_uuid", Uuid, nullable=False),
+    sa.Column("action_type", sa.String(255), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("started_at", Moment, nullable=False),
+    sa.Column("started_under", Uuid, nullable=False),
+    sa.Column("ended_at", Moment),
+    sa.Column("ended_under", Uuid),
+    sa.Column("state", Word),
+    sa.Column("outcome", Word),
+    sa.Column("message", sa.Text),
+    sa.UniqueConstraint(
+        "plan_uuid", "action_uuid", "number", name="uniq_actionplan_watcher_attempt"
+    ),
+    sa.Index("actionplan_watcher_attempt_by_type", "action_type", "id"),
+    **MYSQL,
+)
 
 
 @contextmanager
@@ -127,63 +172,21 @@ def attempts_of(
 
 @translated
 def prepare() -> None:
-    """Create the tables that ActionPlan adds, or upgrade them to this release.
+    """Create the tables that ActionPlan adds, unless they are there.
 
-    Several processes may do so at once. Raises StoreError for tables of a newer release.
+    Several processes may do so at once.
     """
-    with reading() as connection:
-        if _version(connection) == REVISIONS[-1]:
-            return
     engine = enginefacade.writer.get_engine()
-    with engine.connect() as connection, _alone(connection):
-        with connection.begin():
-            current = _version(connection) == REVISIONS[-1]
-        if not current:
-            with connection.begin():
-                _migrate(connection, "head")
+    for table in metadata.sorted_tables:
+        try:
+            table.create(engine, checkfirst=True)
+        except db_exception.DBError:
+            if not has_table(table):  # else another process has created it meanwhile
+                raise
 
 
-def _version(connection: sa.Connection) -> str | None:
-    """Return the version of the tables; None without tables. Raises StoreError for a newer one."""
-    if not sa.inspect(connection).has_table(VERSION_TABLE):
-        return None
-    column: sa.ColumnClause[str] = sa.column("version_num")
-    found = connection.execute(sa.select(column).select_from(sa.table(VERSION_TABLE))).scalar()
-    if found is not None and found not in REVISIONS:
-        raise StoreError(
-            f"the tables that ActionPlan added to Watcher's database have version {found}, of a "
-            f"newer release than this one, which knows versions up to {REVISIONS[-1]}"
-        )
-    return found
-
-
-@contextmanager
-def _alone(connection: sa.Connection) -> Iterator[None]:
-    """Hold the lock on the tables of ActionPlan for the block; wait until no other process has it.
-
-    Raises StoreError if MySQL has not granted the lock in 60 s. SQLite has no such lock.
-    """
-    lock, release = _LOCKS.get(connection.dialect.name, (None, None))
-    if lock is None or release is None:
-        yield
-        return
-    with connection.begin():
-        if connection.exec_driver_sql(lock).scalar() == 0:
-            raise StoreError("another process has changed the tables of ActionPlan for 60 s")
-    try:
-        yield
-    finally:
-        with connection.begin():
-            connection.exec_driver_sql(release)
-
-
-def _migrate(connection: sa.Connection, revision: str) -> None:
-    # The import takes long, and is needed once in the life of a database.
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    folder = str(Path(__file__).with_name("migrations"))
-    config.set_main_option("script_location", folder.replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+@translated
+def has_table(table: sa.Table) -> bool:
+    """Return whether the database has a table."""
+    with reading() as connection:
+        return sa.inspect(connection).has_table(table.name)

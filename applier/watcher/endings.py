@@ -21,7 +21,17 @@ from applier.run.this_process import this_host
 from applier.storage.transitions import SETTLED, require_settling
 from applier.watcher import claims, database
 from applier.watcher.actions import WatcherTypes, patience_s
-from applier.watcher.database import ACTIONS, PLANS, actions_of, among, naive, plan_row, set_actions
+from applier.watcher.database import (
+    ACTIONS,
+    PLANS,
+    actions_of,
+    among,
+    attempts,
+    naive,
+    plan_row,
+    runs,
+    set_actions,
+)
 from applier.watcher.record import WatcherRecord
 from applier.watcher.states import (
     CANCEL_STATES,
@@ -32,7 +42,6 @@ from applier.watcher.states import (
     stopped_action,
     stopped_plan,
 )
-from applier.watcher.tables import attempts, runs
 from planner.plan.states import ActionState, Outcome, PlanState
 
 #: Watcher's states of actions that have not ended, and those of actions that are running.

@@ -2,7 +2,7 @@
 """The plans of Watcher: a store that runs use, on Watcher's database, and one for reading.
 
 Plans and actions are in Watcher's tables; claims and attempts are in those of
-:mod:`applier.watcher.tables`. At the end of a run, Watcher's handler writes the same state of the
+:mod:`applier.watcher.database`. At the end of a run, Watcher's handler writes the same state of the
 plan as the run.
 """
 
@@ -23,10 +23,9 @@ from applier.store import Attempt, PlanStore, Reservation, RunStore
 from applier.store.plans import before_last, beginnings, choose
 from applier.store.runs import MOST, Sample
 from applier.watcher import claims, database
-from applier.watcher.database import ACTIONS, PLANS, actions_of, naive, plan_row
+from applier.watcher.database import ACTIONS, PLANS, actions_of, attempts, naive, plan_row, runs
 from applier.watcher.plans import aware, plan_of, with_state
 from applier.watcher.states import CANCEL_STATES, Changes, ReportBatch, changes, plan_message
-from applier.watcher.tables import VERSION_TABLE, attempts, runs
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, Who, check
 
@@ -311,7 +310,7 @@ class StoredPlans(WatcherRecord, PlanStore):
 
     def __init__(self, types: Mapping[str, type[ActionPlugin]], limits: Mapping[str, int]) -> None:
         super().__init__(types, limits)
-        self._is_ours = _has_our_tables()
+        self._is_ours = database.has_table(runs)
 
     @database.translated
     def find_plan(self, reference: str) -> str:
@@ -373,9 +372,3 @@ class StoredPlans(WatcherRecord, PlanStore):
         self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
         return super().durations(action_types, before=before, most=most) if self._is_ours else {}
-
-
-@database.translated
-def _has_our_tables() -> bool:
-    with database.reading() as connection:
-        return bool(sa.inspect(connection).has_table(VERSION_TABLE))

@@ -22,9 +22,8 @@ from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict, StoreError
 from applier.run.liveness import SilenceWatch, gone
 from applier.watcher import claims, database, endings
-from applier.watcher.database import ACTIONS, PLANS, actions_of, plan_row
+from applier.watcher.database import ACTIONS, PLANS, actions_of, attempts, plan_row, runs
 from applier.watcher.states import CANCEL_STATES, DOUBT, says_not_run
-from applier.watcher.tables import attempts, runs
 from planner.errors import PlannerError
 
 SERVICES = models.Service.__table__

@@ -6,15 +6,14 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from applier.assembly import now
 from applier.cli import actions, plan_verbs, simulate, steering, views
 from applier.cli.arguments import ALL, PLAN, argument, defaults, format_of, one_of
 from applier.cli.verb import Verb
-from applier.errors import ActionNotFound, ApplierError, PlanConflict, StoreError
+from applier.errors import ApplierError, PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.lookup import find_action
 from applier.run import liveness, this_process
@@ -27,18 +26,6 @@ from planner.plan.states import ActionState
 PLAN_HELP = "uuid, a unique beginning of one, 'last', or 'last~1'"
 #: Seconds between two looks at the plans.
 LOOK_S = 1.0
-
-
-@contextmanager
-def _named_here() -> Iterator[None]:
-    """Replace ActionNotFound without candidates by an error that names actionplan-watcher show."""
-    try:
-        yield
-    except ActionNotFound as reason:
-        if reason.candidates:
-            raise
-        text = f"the plan has no action {reason.reference!r} (see: actionplan-watcher show)"
-        raise ApplierError(text) from reason
 
 
 class OnWatcher(Verb):
@@ -68,10 +55,6 @@ class WatcherWhy(actions.Why):
     """
 
     EXAMPLES = ("why last 2f0c4711", "why last 2f0c4711 --set max_workers=8")
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        with _named_here():
-            return super().take_action(parsed_args)
 
 
 class WatcherGraph(views.Graph):
@@ -136,8 +119,7 @@ class WatcherActionSet(steering.ActionSet):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         plan = self.session.plan(parsed_args.plan)
-        with _named_here():
-            action = find_action(plan, parsed_args.action)
+        action = find_action(plan, parsed_args.action)
         new = ActionState(parsed_args.state.upper())
         message = f"set by {this_process.user()}: {parsed_args.reason}"
         endings.settle(plan.uuid, action.uuid, new, now=now(), message=message)

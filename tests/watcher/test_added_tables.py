@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from environments import Environment
-from scratch_database import connected, run, scratch_database
+from scratch_database import run
 from watcher_lab import PROGRAMS
 
 pytestmark = [pytest.mark.slow, pytest.mark.server, pytest.mark.xdist_group("beside")]
@@ -54,22 +54,5 @@ def test_two_processes_that_add_the_tables_at_once_add_them_once(
         said = [process.communicate()[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     url = database.render_as_string(hide_password=False)
-    assert run(url, "SELECT version_num FROM actionplan_watcher_version") == ["0001"]
-
-
-def test_who_does_not_get_the_lock_of_mysql_adds_nothing(
-    watcher_environment: Environment, mysql_url: str, tmp_path: Path
-) -> None:
-    with ExitStack() as stack:
-        url = stack.enter_context(scratch_database(mysql_url))
-        holder = stack.enter_context(connected(url)).cursor()
-        with adding(watcher_environment, tmp_path / "one", sa.make_url(url), "0") as process:
-            assert process.stdout
-            assert process.stdout.readline() == "ready\n"
-            # It is one for all databases of the server: another test may have it, and may want it.
-            holder.execute("SELECT GET_LOCK('actionplan_watcher', 240)")
-            assert holder.fetchall() == ((1,),)
-            _, said = process.communicate("\n")
-        assert process.returncode == 1, said
-        assert "another process has changed" in said
-        assert run(url, "SHOW TABLES") == []
+    for table in ("actionplan_watcher_run", "actionplan_watcher_attempt"):
+        assert run(url, f"SELECT count(*) FROM {table}") == [0]

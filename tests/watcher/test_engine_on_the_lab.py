@@ -16,8 +16,6 @@ from lab_servers import Servers
 from scratch_database import run
 from watcher_lab import APPLIER, DECISION_ENGINE, HOST, PROGRAMS, WatcherLab
 
-from applier.watcher.tables import runs
-
 #: The plan in the row that ``resume --follow`` writes.
 FOLLOWER = "00000000-0000-0000-0000-000000000000"
 
@@ -205,5 +203,5 @@ def test_watcher_goes_back_to_its_own_engine_by_one_line(
 
 def run_by_our_engine(database: str, *plans: str) -> set[str]:
     """Return which plans our engine has claimed."""
-    claimed = run(database, f"SELECT plan_uuid FROM {runs.name}")
+    claimed = run(database, "SELECT plan_uuid FROM actionplan_watcher_run")
     return set(plans) & set(claimed)

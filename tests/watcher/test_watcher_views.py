@@ -94,7 +94,7 @@ def test_the_timeline_is_that_of_watchers_record_and_makes_no_other(
     ("words", "told"),
     [
         (["show", "zzzz"], "no plan 'zzzz' in Watcher's database"),
-        (["why", "last", "zzzz"], "the plan has no action 'zzzz'"),
+        (["why", "last", "zzzz"], "has no action 'zzzz'; Known: "),
         (["simulate", "last", "--set", "ordering=slots"], "ordering"),
         (
             ["action", "set", "last", "zzzz", "--state", "failed", "--reason", "r"],

@@ -46,6 +46,22 @@ def test_help_of_a_beginning_lists_what_begins_so(run: Run) -> None:
     assert {line.split()[1] for line in out.splitlines()} == {"show", "reset"}
 
 
+def test_help_of_what_documents_have_names_the_verbs_that_explain_it(run: Run) -> None:
+    words = {
+        "rollout": ("planner show rollout", "schema rollout"),
+        "solution": ("planner show weight", "schema solution"),
+        "weight": ("planner show weight", "schema solution"),
+        "migrate": ("action type show migrate", "schema migrate"),
+    }
+    for word, named in words.items():
+        code, out, err = run("help", word)
+        assert (code, err) == (0, "")
+        lines = [line.strip().removeprefix("actionplan ") for line in out.splitlines()]
+        assert {*named} <= {*lines}, word
+        for line in lines[1:]:
+            assert run(*line.split())[0] == 0, line
+
+
 def test_a_verb_that_cannot_be_loaded_hides_no_other(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
