@@ -220,14 +220,11 @@ class ActionShow(Verb):
                 "output": store.output(plan.uuid, action.uuid),
                 "attempts_made": [attempt_as_dict(a) for a in attempts],
             }
-            self.app.stdout.write(rendered(value, parsed_args.format))
+            self.write(rendered(value, parsed_args.format))
             return 0
-        from applier.cli.reporters.plan_table import console
-
-        width = console(self.app.stdout).width
-        for line in described(plan, action, not_run, width):
+        for line in described(plan, action, not_run, self.width):
             self.say(line)
-        for line in tried(action, attempts, width):
+        for line in tried(action, attempts, self.width):
             self.say(line)
         return 0
 
@@ -253,16 +250,12 @@ class Why(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.cli.reporters.plan_table import console
         from applier.operations import explanation
 
         settings = read_settings(parsed_args.set)
         refuse_planning(settings, None)
         session = self.session
         plan, action = find_part(session.plans, parsed_args.plan, parsed_args.action)
-        lines = explanation.explained(session, session, plan, action, settings.max_workers)
-        width = console(self.app.stdout).width
-        for line in lines:
-            for part in wrapped(line, 4, width):
-                self.say(part)
+        for line in explanation.explained(session, session, plan, action, settings.max_workers):
+            self.say_wrapped(line, 4)
         return 0

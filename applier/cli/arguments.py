@@ -121,53 +121,41 @@ def positive(text: str) -> int:
     return number
 
 
+def _moment(
+    text: str, accepted: str, at: Callable[[timedelta], datetime], *, is_span: bool = False
+) -> datetime:
+    """Parse a time, in UTC unless it has a zone, or a span such as ``12h``, of which ``at`` is.
+
+    With ``is_span``, only a span is accepted. Raises ArgumentTypeError.
+    """
+    read = AGE.fullmatch(text)
+    try:
+        if read is not None:
+            return at(timedelta(**{_UNITS[read[2]]: int(read[1])}))
+        if not is_span:
+            return ranges.moment(text)
+    except (ValueError, OverflowError):
+        pass  # it is refused below
+    raise argparse.ArgumentTypeError(f"{text!r} is {accepted}")
+
+
 def age(text: str) -> datetime:
     """Parse an age such as ``90d``; return the time that long ago. Raises ArgumentTypeError."""
-    try:
-        found = _ago(text)
-    except OverflowError:
-        found = None
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 12h, 90d or 8w")
-    return found
-
-
-def _ago(text: str) -> datetime | None:
-    """Return the time that an age names; None if the text is no age. Raises OverflowError."""
-    span = _span(text)
-    return None if span is None else now() - span
-
-
-def _span(text: str) -> timedelta | None:
-    """Parse a span of time such as ``12h``; None for other texts. Raises OverflowError."""
-    read = AGE.fullmatch(text)
-    return timedelta(**{_UNITS[read[2]]: int(read[1])}) if read else None
+    accepted = "not an age such as 12h, 90d or 8w"
+    return _moment(text, accepted, lambda span: now() - span, is_span=True)
 
 
 def time_or_age(text: str) -> datetime:
-    """Parse a time, or an age such as ``90d``, which means the time that long ago.
-
-    A time without a zone is in UTC. Raises ArgumentTypeError.
-    """
-    try:
-        return _ago(text) or ranges.moment(text)
-    except (ValueError, OverflowError):
-        accepted = "a time such as 2026-03-01 or 2026-03-01T22:00, nor an age such as 12h or 90d"
-        raise argparse.ArgumentTypeError(f"{text!r} is neither {accepted}") from None
+    """Parse a time, or an age such as ``90d``: the time that long ago; see :func:`_moment`."""
+    accepted = "a time such as 2026-03-01 or 2026-03-01T22:00, nor an age such as 12h or 90d"
+    return _moment(text, f"neither {accepted}", lambda span: now() - span)
 
 
 def time_or_span(text: str) -> datetime:
-    """Parse a time, or a span such as ``12h``, which means the time that long from now.
-
-    A time without a zone is in UTC. Raises ArgumentTypeError.
-    """
-    try:
-        span = _span(text)
-        # Whole seconds, as they are shown.
-        return ranges.moment(text) if span is None else now().replace(microsecond=0) + span
-    except (ValueError, OverflowError):
-        accepted = "a time such as 2026-11-28T22:00, nor so long from now, such as 30m or 12h"
-        raise argparse.ArgumentTypeError(f"{text!r} is neither {accepted}") from None
+    """Parse a time, or a span such as ``12h``: the time that long from now; see :func:`_moment`."""
+    accepted = "a time such as 2026-11-28T22:00, nor so long from now, such as 30m or 12h"
+    # Whole seconds, as they are shown.
+    return _moment(text, f"neither {accepted}", lambda span: now().replace(microsecond=0) + span)
 
 
 class NoFileNorPlan(PlanNotFound):
@@ -209,6 +197,22 @@ def opened(name: str) -> Document:
     if name != STDIN:
         return documents.read(name)
     return documents.read_open(sys.stdin.buffer, "standard input")
+
+
+def planned(session: Session, name: str, *, for_cloud: bool = False) -> tuple[ActionPlan, bool]:
+    """Return the plan that is to be looked at, and whether it is stored.
+
+    A document is planned, for the configured cloud or for none. Nothing runs, so a saved plan may
+    come from a machine with other plugins. Raises InvalidInput, PlanNotFound.
+    """
+    from applier.operations import creation
+
+    if not is_file(name):
+        return stored_plan(session, name), True
+    document, settings = opened(name), creation.SetOptions()
+    check_types, cloud = not document.is_plan, session.cloud_name if for_cloud else None
+    made = creation.planned(document, settings, session.conf, check_types=check_types, cloud=cloud)
+    return made, False
 
 
 FILE_OR_PLAN = argument(

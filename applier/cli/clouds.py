@@ -212,80 +212,52 @@ def _tell_other(verb: Verb) -> None:
 
 def _tables(snapshot: Mapping[str, Any]) -> Iterator[Table]:
     """Yield the table of hosts, and those of instances, volumes and faults, if they have rows."""
-    yield _hosts(snapshot)
-    if snapshot["instances"]:
-        yield _instances(snapshot)
-    if snapshot["volumes"]:
-        yield _volumes(snapshot)
-    if snapshot["faults"]:
-        yield _faults(snapshot)
+    from applier.cli.reporters.plan_table import table_with
 
-
-def _hosts(snapshot: Mapping[str, Any]) -> Table:
-    from applier.cli.reporters.plan_table import cell, table_of
-
-    table = table_of("host", "power", "service", "instances", "vcpus free", "ram free")
+    instances, volumes = snapshot["instances"].values(), snapshot["volumes"].items()
     on: dict[str | None, list[str]] = {}
-    for instance in snapshot["instances"].values():
+    for instance in instances:
         on.setdefault(instance["host"], []).append(instance["name"])
-    for name, host in snapshot["hosts"].items():
-        service = snapshot["services"].get(name, {}).get("status", "-")
-        style = "" if host["power"] == "on" else "yellow"
-        free = host["free"]
-        table.add_row(
-            cell(name),
-            cell(host["power"]),
-            cell(service),
-            cell(" ".join(on.get(name, [])) or "-"),
-            f"{free['vcpus']} of {host['vcpus']}",
-            f"{free['ram_mb']} of {host['ram_mb']} MB",
-            style=style,
+    services = snapshot["services"]
+    hosts = table_with(
+        ("host", "power", "service", "instances", "vcpus free", "ram free"),
+        (
+            (
+                name,
+                host["power"],
+                services.get(name, {}).get("status", "-"),
+                " ".join(on.get(name, [])) or "-",
+                f"{host['free']['vcpus']} of {host['vcpus']}",
+                f"{host['free']['ram_mb']} of {host['ram_mb']} MB",
+            )
+            for name, host in snapshot["hosts"].items()
+        ),
+    )
+    for row, host in zip(hosts.rows, snapshot["hosts"].values(), strict=True):
+        row.style = "" if host["power"] == "on" else "yellow"
+    yield hosts
+    if instances:
+        yield table_with(
+            ("instance", "uuid", "host", "flavor", "status"),
+            (
+                (at["name"], uuid, at["host"] or "-", at["flavor"], at["status"])
+                for uuid, at in snapshot["instances"].items()
+            ),
         )
-    return table
-
-
-def _instances(snapshot: Mapping[str, Any]) -> Table:
-    from applier.cli.reporters.plan_table import cell, table_of
-
-    table = table_of("instance", "uuid", "host", "flavor", "status")
-    for uuid, instance in snapshot["instances"].items():
-        table.add_row(
-            cell(instance["name"]),
-            cell(uuid),
-            cell(instance["host"] or "-"),
-            cell(instance["flavor"]),
-            cell(instance["status"]),
+    if volumes:
+        yield table_with(
+            ("volume", "uuid", "pool", "type", "size"),
+            (
+                (v["name"], uuid, v["pool"], v["type"] or "-", f"{v['size_gb']} GB")
+                for uuid, v in volumes
+            ),
         )
-    return table
-
-
-def _volumes(snapshot: Mapping[str, Any]) -> Table:
-    from applier.cli.reporters.plan_table import cell, table_of
-
-    table = table_of("volume", "uuid", "pool", "type", "size")
-    for uuid, volume in snapshot["volumes"].items():
-        size = f"{volume['size_gb']} GB"
-        table.add_row(
-            cell(volume["name"]),
-            cell(uuid),
-            cell(volume["pool"]),
-            cell(volume["type"] or "-"),
-            size,
+    if snapshot["faults"]:
+        yield table_with(
+            ("fault", "operation", "target", "times", "message"), map(_fault, snapshot["faults"])
         )
-    return table
 
 
-def _faults(snapshot: Mapping[str, Any]) -> Table:
-    from applier.cli.reporters.plan_table import cell, table_of
-
-    table = table_of("fault", "operation", "target", "times", "message")
-    for fault in snapshot["faults"]:
-        times = "always" if fault.get("times") is None else str(fault["times"])
-        table.add_row(
-            cell(fault["kind"]),
-            cell(fault["operation"]),
-            cell(str(fault["target"])),
-            times,
-            cell(fault.get("message") or ""),
-        )
-    return table
+def _fault(fault: Mapping[str, Any]) -> tuple[str, ...]:
+    times = "always" if fault.get("times") is None else str(fault["times"])
+    return fault["kind"], fault["operation"], fault["target"], times, fault.get("message") or ""

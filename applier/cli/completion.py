@@ -117,16 +117,8 @@ def _after(app: Any, name: str, before: Sequence[str], begun: str) -> list[str]:
     parser = command(app, app.parser.parse_args([]), cmd_name=name).get_parser(f"{app.NAME} {name}")
     options = {text: a for a in parser._actions for text in a.option_strings}
     positional = [a for a in parser._actions if not a.option_strings]
-    given: list[str] = []
-    awaited: argparse.Action | None = None
-    for word in before:
-        if awaited is not None:
-            awaited = None
-        elif word.startswith("-") and word != "-":
-            option = options.get(word)
-            awaited = option if option is not None and option.nargs != 0 else None
-        else:
-            given.append(word)
+    left, awaited = _without_options(before, options)
+    given = [word for word in left if word == "-" or not word.startswith("-")]
     if awaited is None and begun.startswith("-"):
         return list(options)
     if awaited is None:

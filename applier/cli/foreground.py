@@ -132,7 +132,7 @@ def _run(
         reason=reason,
         tell=shown.tell,
     )
-    with signals(runner, plan, shown.tell), lapses(shown.tell):
+    with signals(runner, plan, shown.tell), warnings_sent_to(recorder.LOG, shown.tell):
         try:
             _queue(verb, plan)
             with shown:
@@ -232,14 +232,6 @@ class _Teller(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Call the function with the message."""
         self._tell(record.getMessage())
-
-
-@contextmanager
-def lapses(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call ``tell`` when the store cannot be reached, and when it can be again."""
-
-    with warnings_sent_to(recorder.LOG, tell):
-        yield
 
 
 @contextmanager

@@ -37,16 +37,13 @@ class PlannerList(ListVerb):
 class PluginVerb(Verb):
     """A verb that shows a plugin and its options."""
 
-    def say_wrapped(self, text: str) -> None:
+    def say_text(self, text: str) -> None:
         """Write a text; on a terminal, lines that are wider are broken, with their indent kept."""
-        from applier.cli.reporters.formatting import wrapped
-        from applier.cli.reporters.plan_table import console
-
-        out = console(self.app.stdout)
         for line in text.splitlines():
-            indent = len(line) - len(line.lstrip())
-            for part in wrapped(line, indent, out.width) if out.is_terminal and line else [line]:
-                self.say(part)
+            if line and self.on_terminal:
+                self.say_wrapped(line, len(line) - len(line.lstrip()))
+            else:
+                self.say(line)
 
     def say_options(self, section: str, options: Sequence[cfg.Opt]) -> None:
         """Write the name, the help and the configured value of each option of a section."""
@@ -57,8 +54,8 @@ class PluginVerb(Verb):
             self.say()
             self.say(f"{option.dest} ([{section}])")
             if option.help:
-                self.say_wrapped(f"  {option.help}")
-            self.say_wrapped(f"  here: {shown(option, values[option.dest])}".rstrip())
+                self.say_text(f"  {option.help}")
+            self.say_text(f"  here: {shown(option, values[option.dest])}".rstrip())
 
 
 class PlannerShow(PluginVerb):
@@ -73,7 +70,7 @@ class PlannerShow(PluginVerb):
         conf, planner = self.session.conf, registry.planner(parsed_args.name)
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
-        self.say_wrapped(inspect.getdoc(planner) or "")
+        self.say_text(inspect.getdoc(planner) or "")
         own, *others = options.sections_of(parsed_args.name, conf)
         self.say_options(own, planner.OPTIONS)
         for section in others:
@@ -106,13 +103,13 @@ class ActionTypeShow(PluginVerb):
         found = self.session.plugins[parsed_args.name]
         self.say(parsed_args.name)
         self.say()
-        self.say_wrapped(inspect.getdoc(found) or "")
+        self.say_text(inspect.getdoc(found) or "")
         self.say()
         self.say("parameters (actionplan schema " + parsed_args.name + " has all of it):")
         required = found.SCHEMA.get("required", ())
         for name, field in (found.SCHEMA.get("properties") or {}).items():
             must = "required" if name in required else "optional"
-            self.say_wrapped(f"  {name:<18} {must}  {_kind(field)}".rstrip())
+            self.say_text(f"  {name:<18} {must}  {_kind(field)}".rstrip())
         declared = plugin_options.of_action_type(parsed_args.name, found)
         section = registry.section_of(registry.ACTIONS, parsed_args.name)
         self.say_options(section, [*plugin_options.OF_EVERY_TYPE, *declared])

@@ -21,7 +21,7 @@ from applier.cli.arguments import (
     time_or_span,
 )
 from applier.cli.verb import REFUSED, Verb
-from applier.operations import claim
+from applier.operations import approving, claim, plans, services, start_times
 from applier.operations.lookup import find_action
 from applier.run.plan_cloud import cloud_of
 from planner.errors import InvalidInput, Mistake, accepted
@@ -33,7 +33,18 @@ from planner.schemas.ranges import whole_number
 _WORKERS = "max_workers"
 
 
-class SetLimits(Verb):
+class PlanVerb(Verb):
+    """A verb that changes one plan."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        return self.change(self.session.plan(parsed_args.plan), parsed_args)
+
+    @abstractmethod
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        """Change a plan, and return the exit code; raises PlanConflict."""
+
+
+class SetLimits(PlanVerb):
     """Change the limits of a running plan
 
     They apply to actions that start from now on; running actions continue. A limit for all nodes
@@ -59,17 +70,14 @@ class SetLimits(Verb):
         REASON,
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import plans
-
-        plan = self.session.plan(parsed_args.plan)
-        limits = parse_limits(plan, parsed_args.limit)
-        if parsed_args.max_workers:
-            limits[_WORKERS] = parsed_args.max_workers
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        limits = parse_limits(plan, args.limit)
+        if args.max_workers:
+            limits[_WORKERS] = args.max_workers
         if not limits:
             text = "one of them is needed, such as --limit type:migrate=1, or --max-workers 2"
             raise InvalidInput([Mistake(text, place="--limit, --max-workers")])
-        plans.set_limits(self.session, self.operator, plan, limits, parsed_args.reason)
+        plans.set_limits(self.session, self.operator, plan, limits, args.reason)
         return 0
 
 
@@ -96,22 +104,21 @@ def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
     return limits
 
 
-class ActionVerb(Verb):
+class ActionVerb(PlanVerb):
     """A verb that changes one action."""
 
     ARGUMENTS: ClassVar[tuple[Add, ...]] = (PLAN, ACTION, REASON_NEEDED)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        plan = self.session.plan(parsed_args.plan)
-        self.change(plan, find_action(plan, parsed_args.action), parsed_args)
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        self.change_action(plan, find_action(plan, args.action), args)
         return 0
 
     @abstractmethod
-    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+    def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
         """Change an action of a plan; raises PlanConflict."""
 
 
-class StartPlan(Verb):
+class StartPlan(PlanVerb):
     """Queue a plan for an applier service
 
     The plan becomes PENDING. An applier service that uses the same record runs it: at once, or with
@@ -139,14 +146,10 @@ class StartPlan(Verb):
         REASON,
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import plans, services, start_times
-
-        session, operator = self.session, self.operator
-        plan, store = session.plan(parsed_args.plan), session.store
-        at, in_window = parsed_args.at, parsed_args.in_window
-        at = start_times.wanted(session, operator, plan, at, in_window=in_window)
-        accepted, why = parsed_args.accept_drift, parsed_args.reason
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        session, operator, store = self.session, self.operator, self.session.store
+        at = start_times.wanted(session, operator, plan, args.at, in_window=args.in_window)
+        accepted, why = args.accept_drift, args.reason
         plans.start(session, operator, plan, accept_drift=accepted, at=at, why=why)
         self.say(f"Cloud: {cloud_of(plan)}")
         found = services.present(store, session.cloud_needed_by(plan))
@@ -163,7 +166,7 @@ class StartPlan(Verb):
         return 0
 
 
-class StopPlan(Verb):
+class StopPlan(PlanVerb):
     """Stop a plan: pause it, cancel it, or abort one of its actions
 
     --pause: no more actions start, and running ones end. --cancel: running actions are told to stop
@@ -202,20 +205,17 @@ class StopPlan(Verb):
         REASON,
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import plans
-
-        plan, store = self.session.plan(parsed_args.plan), self.session.store
-        why, at_once = parsed_args.reason, parsed_args.now
-        if parsed_args.abort is not None:
-            from applier.operations import actions
-
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        store, why, at_once = self.session.store, args.reason, args.now
+        if args.abort is not None:
             if at_once:
                 raise InvalidInput([Mistake("it goes with --pause or --cancel", place="--now")])
-            action = find_action(plan, parsed_args.abort)
+            from applier.operations import actions
+
+            action = find_action(plan, args.abort)
             actions.abort(store, self.operator, plan, action, why)
             return 0
-        how = parsed_args.how or self._asked(plan)
+        how = args.how or self._asked(plan)
         if how is None:
             self.say("Nothing was stopped.")
             return REFUSED
@@ -240,7 +240,7 @@ class StopPlan(Verb):
         return {"p": "pause", "c": "cancel"}.get(answer[:1])
 
 
-class ResumePlan(Verb):
+class ResumePlan(PlanVerb):
     """Resume a plan that was paused, failed, or whose applier died
 
     The plan becomes PENDING. Successful actions are not run again. Interrupted actions, and those
@@ -255,19 +255,16 @@ class ResumePlan(Verb):
         REASON,
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import plans
-
-        assembly, plan = self.session, self.session.plan(parsed_args.plan)
-        if parsed_args.dry_run:
-            plans.foresee(assembly, self.operator, plan)
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        if args.dry_run:
+            plans.foresee(self.session, self.operator, plan)
         else:
-            plans.resume(assembly, self.operator, plan, parsed_args.reason)
+            plans.resume(self.session, self.operator, plan, args.reason)
         self.say(f"Cloud: {cloud_of(plan)}")
         return 0
 
 
-class Approve(Verb):
+class Approve(PlanVerb):
     """Approve a plan, for others to run it
 
     What must be approved is configured (approvals, approvals_for), or demanded by the part
@@ -278,11 +275,8 @@ class Approve(Verb):
     EXAMPLES = ("approve last --reason 'looked at with the network team'",)
     ARGUMENTS = (PLAN, REASON_NEEDED)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import approving
-
-        plan = self.session.plan(parsed_args.plan)
-        approving.approve(self.session, self.operator, plan, parsed_args.reason)
+    def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
+        approving.approve(self.session, self.operator, plan, args.reason)
         return 0
 
 
@@ -297,7 +291,7 @@ class ActionSkip(ActionVerb):
 
     EXAMPLES = ("action skip last db-1 --reason 'moved by hand'",)
 
-    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+    def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
         from applier.operations import actions
 
         actions.skip(self.session.store, self.operator, plan, action, args.reason)
@@ -314,7 +308,7 @@ class ActionForceComplete(ActionVerb):
 
     ARGUMENTS = (PLAN, ACTION)
 
-    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
+    def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
         from applier.operations import actions
 
         actions.force_complete(self.session, self.operator, plan, action)
@@ -335,7 +329,7 @@ class ActionSet(ActionVerb):
         argument("--state", choices=sorted(_SETTLED), required=True, help="what it is"),
     )
 
-    def change(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+    def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
         from applier.operations import actions
 
         new = _SETTLED[args.state]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import io
 import os
 import select
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
 from planner.safe_text import visible
@@ -50,7 +51,7 @@ def patient(stream: TextIO) -> TextIO:
 
     If that file does not block, a write waits while it is full. Raises OSError if it fails.
     """
-    return with_visible_text(cast("TextIO", _Patient(exact(stream))))
+    return with_visible_text(cast("TextIO", _Patient(exact(stream), lasts=False)))
 
 
 def lasting(stream: TextIO) -> TextIO:
@@ -58,52 +59,51 @@ def lasting(stream: TextIO) -> TextIO:
 
     A run must continue when its terminal hangs up or the reader of its pipe ends.
     """
-    return with_visible_text(cast("TextIO", _Lasting(exact(stream))))
+    return with_visible_text(cast("TextIO", _Patient(exact(stream), lasts=True)))
 
 
 class _Patient:
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    """See :func:`patient`, and with ``lasts`` :func:`lasting`."""
+
+    def __init__(self, stream: TextIO, *, lasts: bool) -> None:
+        self._stream, self._lasts = stream, lasts
         self.encoding, self.errors = stream.encoding, stream.errors
-        self.fileno, self.isatty, self.flush = stream.fileno, stream.isatty, stream.flush
+        self.fileno, self.isatty = stream.fileno, stream.isatty
 
     def write(self, text: str) -> int:
+        with self._dropped_at_failure():
+            self._write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._dropped_at_failure():
+            self._stream.flush()
+
+    def _write(self, text: str) -> None:
         try:
             file = self._stream.fileno()
         except io.UnsupportedOperation:
-            return self._stream.write(text)
+            self._stream.write(text)
+            return
         left = text.encode(self.encoding, self.errors or "strict")
         while left:
             try:
                 left = left[os.write(file, left) :]
             except BlockingIOError:
                 select.select([], [file], [])
-        return len(text)
 
+    @contextmanager
+    def _dropped_at_failure(self) -> Iterator[None]:
+        """Redirect a stream that lasts to /dev/null if the block fails.
 
-class _Lasting(_Patient):
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self.flush = self._flush
-
-    def write(self, text: str) -> int:
+        So its buffered text causes no later error.
+        """
         try:
-            return super().write(text)
+            yield
         except (OSError, ValueError):
-            self._drop()
-            return len(text)
-
-    def _flush(self) -> None:
-        try:
-            self._stream.flush()
-        except (OSError, ValueError):
-            self._drop()
-
-    def _drop(self) -> None:
-        """Redirect the stream to /dev/null, so that its buffered text causes no later error."""
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
-        except (OSError, ValueError):
-            return
+            if not self._lasts:
+                raise
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self._stream.fileno())
+                os.close(nowhere)

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
@@ -165,7 +166,7 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def _name(option: str) -> str:
-    """Return the name of an option to which its value may be joined: ``--format=csv``, ``-fcsv``."""
+    """Return the name of an option, without a value that is joined to it (``-fcsv``)."""
     return option.partition("=")[0] if option.startswith("--") else option[:2]
 
 
@@ -217,6 +218,20 @@ class Verb(Command):
     def say(self, text: str = "") -> None:
         """Write a line to standard output."""
         self.app.stdout.write(f"{text}\n")
+
+    @cached_property
+    def width(self) -> int:
+        """The columns of standard output: those of the terminal, elsewhere 100."""
+        from applier.cli.reporters import plan_table
+
+        return plan_table.console(self.app.stdout).width
+
+    def say_wrapped(self, text: str, indent: int) -> None:
+        """Write a line broken to the width of the output, with all but its beginning indented."""
+        from applier.cli.reporters.formatting import wrapped
+
+        for part in wrapped(text, indent, self.width):
+            self.say(part)
 
     def write(self, text: str, path: str | None = None) -> None:
         """Write a text to the file of ``--out``, or else to standard output."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from applier.cli import arguments
 from applier.cli.arguments import PLAN_HELP, STDIN, argument, format_of
 from applier.cli.verb import Verb, rendered
-from applier.operations import creation
-from applier.operations.creation import SetOptions
 from applier.timeline.values import LaneKind
 from planner.errors import InvalidInput, Mistake, cut
 from planner.plan.model import JOIN, Action, ActionPlan
@@ -52,37 +50,17 @@ class Diff(Verb):
         names = (parsed_args.old, parsed_args.new)
         if names == (STDIN, STDIN):
             raise InvalidInput([Mistake("standard input can be read only once", place="- -")])
-        old, new = map(self._plan, names)
         session = self.session
+        old, new = (arguments.planned(session, name, for_cloud=True)[0] for name in names)
         made = differences.compared(session, old, new, session.max_workers)
         if parsed_args.format == "table":
-            self._show(differences.lines(made, names, session.action_types))
+            for line in differences.lines(made, names, session.action_types):
+                self.say_wrapped(line, len(line) - len(line.lstrip()) + 4)
         else:
-            value = differences.as_dict(made, session.action_types)
-            self.app.stdout.write(rendered(value, parsed_args.format))
+            self.write(
+                rendered(differences.as_dict(made, session.action_types), parsed_args.format)
+            )
         return 0 if made.found.is_empty else DIFFERENT
-
-    def _show(self, lines: Iterable[str]) -> None:
-        from applier.cli.reporters.formatting import wrapped
-        from applier.cli.reporters.plan_table import console
-
-        width = console(self.app.stdout).width
-        for line in lines:
-            for part in wrapped(line, len(line) - len(line.lstrip()) + 4, width):
-                self.say(part)
-
-    def _plan(self, name: str) -> ActionPlan:
-        if not arguments.is_file(name):
-            return arguments.stored_plan(self.session, name)
-        document = arguments.opened(name)
-        return creation.planned(
-            document,
-            SetOptions(),
-            self.session.conf,
-            # Nothing runs, so a saved plan may come from a machine with other plugins.
-            check_types=not document.is_plan,
-            cloud=self.session.cloud_name,
-        )
 
 
 FORMATS = ("dot", "mermaid", "svg", "timeline")
@@ -129,15 +107,7 @@ class Graph(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         wanted = _Wanted(parsed_args)
-        name = parsed_args.plan
-        if arguments.is_file(name):
-            document = arguments.opened(name)
-            # A picture needs no plugin, so a saved plan may come from a machine with others.
-            plan = creation.planned(
-                document, SetOptions(), self.session.conf, check_types=not document.is_plan
-            )
-        else:
-            plan = arguments.stored_plan(self.session, name)
+        plan, _ = arguments.planned(self.session, parsed_args.plan)
         kept = {
             a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
         }
@@ -223,19 +193,11 @@ class ReportPlan(Verb):
         from applier.assembly import now
         from applier.report import content, page
 
-        name, session = parsed_args.plan, self.session
-        is_stored = not arguments.is_file(name)
+        session = self.session
+        plan, is_stored = arguments.planned(session, parsed_args.plan)
         if is_stored:
-            uuid = arguments.stored_plan(session, name).uuid
-            made = content.stored(session, uuid, now=now())
+            made = content.stored(session, plan.uuid, now=now())
         else:
-            document = arguments.opened(name)
-            # Nothing runs, so a saved plan may come from a machine with other plugins.
-            plan = creation.planned(
-                document, SetOptions(), session.conf, check_types=not document.is_plan
-            )
-            workers = session.max_workers
-            made = content.report(session, plan, workers, now=now(), is_stored=False)
-        text = page.render(made)
-        self.write(text, parsed_args.out)
+            made = content.report(session, plan, session.max_workers, now=now(), is_stored=False)
+        self.write(page.render(made), parsed_args.out)
         return 0

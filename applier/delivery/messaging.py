@@ -23,8 +23,7 @@ backend.init_backend(backend.BackendType.THREADING)
 
 import oslo_messaging  # noqa: E402
 
-from applier.delivery.receivers import Away, Deliver  # noqa: E402
-from applier.delivery.sending_thread import SendingThread  # noqa: E402
+from applier.delivery.receivers import Away, Deliver, SendingThread  # noqa: E402
 from applier.errors import ConfigurationError  # noqa: E402
 from applier.notifications.schema import Event  # noqa: E402
 from applier.notifications.watcher import Notification, notification  # noqa: E402

@@ -18,8 +18,7 @@ from typing import Any
 import requests
 
 from applier.configuration.option_types import WEB, is_url
-from applier.delivery.receivers import Away, Deliver, EventRefused
-from applier.delivery.sending_thread import SendingThread
+from applier.delivery.receivers import Away, Deliver, EventRefused, SendingThread
 from applier.errors import ConfigurationError
 from applier.notifications.schema import Event, line
 

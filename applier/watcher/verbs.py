@@ -10,17 +10,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from applier.assembly import now
-from applier.cli import actions, plan_verbs, simulate, steering, views
+from applier.cli import plan_verbs, simulate, steering
 from applier.cli.arguments import ALL, PLAN, argument, defaults, format_of, one_of
 from applier.cli.verb import Verb
 from applier.errors import ApplierError, PlanConflict, StoreError
 from applier.operations import claim
-from applier.operations.lookup import find_action
 from applier.run import liveness, this_process
 from applier.watcher import claims, database, endings
 from applier.watcher.main import WatcherSession
 from applier.watcher.resume import Follower, reopen, to_appliers
-from planner.plan.model import ActionPlan
+from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState
 
 PLAN_HELP = "uuid, a unique beginning of one, 'last', or 'last~1'"
@@ -46,33 +45,6 @@ class WatcherShow(plan_verbs.ShowPlan):
 
     def about(self, plan: ActionPlan) -> Iterable[str]:
         return claim.claimant_lines(self.session.plans, plan, self.session.record, now())
-
-
-class WatcherWhy(actions.Why):
-    """Explain when an action of Watcher starts, what it waits for, or why it did not run
-
-    Before a run, the explanation is based on a forecast, during a run on the stored states.
-    """
-
-    EXAMPLES = ("why last 2f0c4711", "why last 2f0c4711 --set max_workers=8")
-
-
-class WatcherGraph(views.Graph):
-    """Draw a plan of Watcher as svg, dot or mermaid, or its timeline
-
-    With --state, --node or --task, only the actions that match all of them are drawn, with the
-    order between them. An RE may match any part of a name; use '^' and '$' to match the whole name.
-    A timeline is svg, too: when each action ran or is expected to, and why it waited.
-    """
-
-    EXAMPLES = (
-        "graph last -f svg --out plan.svg",
-        "graph last -f svg --state FAILED --state CANCELLED --out failed.svg",
-        "graph last -f timeline --out timeline.svg",
-        "graph last -f timeline --lanes type --out types.svg",
-        "graph last -f dot --node '^compute-4$' | dot -Tpdf -o compute-4.pdf",
-        "graph 7f3a91c2 -f mermaid",
-    )
 
 
 class WatcherSimulate(simulate.Simulate):
@@ -117,15 +89,12 @@ class WatcherActionSet(steering.ActionSet):
         "action set last 2f0c4711 --state failed --reason 'looked: it never moved'",
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        plan = self.session.plan(parsed_args.plan)
-        action = find_action(plan, parsed_args.action)
-        new = ActionState(parsed_args.state.upper())
-        message = f"set by {this_process.user()}: {parsed_args.reason}"
+    def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
+        new = ActionState(args.state.upper())
+        message = f"set by {this_process.user()}: {args.reason}"
         endings.settle(plan.uuid, action.uuid, new, now=now(), message=message)
         self.say(f"Plan {plan.uuid[:8]}: {action.label} is {new}.")
         self.say(f"Continue the plan: actionplan-watcher resume {plan.uuid[:8]}")
-        return 0
 
 
 class WatcherResume(OnWatcher):

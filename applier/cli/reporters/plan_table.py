@@ -115,6 +115,14 @@ def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")
     return table
 
 
+def table_with(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table in the common style with rows of texts."""
+    table = table_of(*columns)
+    for row in rows:
+        table.add_row(*map(cell, row))
+    return table
+
+
 def put_line(out: Console, text: str, style: str = "") -> None:
     """Write a line of text, broken with its rest indented if it is too long."""
     for part in wrapped(text, 2, out.width):

@@ -7,13 +7,11 @@ import os
 import signal
 import sys
 import termios
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime
 from types import FrameType
-from typing import Self, TextIO
+from typing import Self
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -27,7 +25,7 @@ from applier.cli.reporters.progress_lines import Progress
 from applier.contracts import Report
 from applier.run.plan_cloud import shown_name
 from applier.wording import because, duration, minutes, one_line, result, retry_line, starting
-from planner.plan.model import Action, ActionPlan
+from planner.plan.model import Action
 from planner.plan.states import OPEN, ActionState, Outcome, PlanState
 
 #: The maximum numbers of rows for running and for failed actions.
@@ -37,27 +35,18 @@ _MOST_RUNNING, _MOST_BAD = 12, 5
 class ProgressBlock(Progress):
     """Redraws one block: a bar, failed actions, running actions, the last message."""
 
-    def __init__(
-        self,
-        plan: ActionPlan,
-        stream: TextIO,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        at: datetime | None = None,
-        first: datetime | None = None,
-    ) -> None:
-        super().__init__(plan, clock, at=at, first=first)
-        self._ages = ages_s(plan, at) if at else {}
+    def _prepare(self) -> None:
+        self._ages = ages_s(self._plan, self._at) if self._at else {}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
         # Replaced, never changed in place: another thread draws the block.
         self._running: dict[str, float] = {}
         self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
-        self._cloud = shown_name(plan)
+        self._cloud = shown_name(self._plan)
         self._started = ExitStack()
         self._live = Live(
-            console=console(stream),
+            console=console(self._stream),
             get_renderable=self.render,
             refresh_per_second=4,
             transient=True,

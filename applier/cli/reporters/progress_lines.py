@@ -28,16 +28,23 @@ class Progress(Listener):
     def __init__(
         self,
         plan: ActionPlan,
+        stream: TextIO,
         clock: Callable[[], float] = time.monotonic,
         *,
         at: datetime | None = None,
         first: datetime | None = None,
     ) -> None:
+        self._plan, self._stream, self._at = plan, stream, at
         self._awaits_run = first is None
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._taken_over = [a for a in self._actions.values() if a.state is ActionState.ONGOING]
         self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
         self._clock, self._began = clock, clock() - (age_s(first, at) if first and at else 0.0)
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Make what the display needs of the plan."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -64,17 +71,8 @@ class Progress(Listener):
 class ProgressLines(Progress):
     """Writes a line for each start, each end and each failed attempt, with the elapsed time."""
 
-    def __init__(
-        self,
-        plan: ActionPlan,
-        stream: TextIO,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        at: datetime | None = None,
-        first: datetime | None = None,
-    ) -> None:
-        super().__init__(plan, clock, at=at, first=first)
-        self._stream, self._total = stream, len(self._actions)
+    def _prepare(self) -> None:
+        self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
 
     def __enter__(self) -> Self:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from oslo_config import cfg
 
 from applier.clouds.openstack.servers import is_gone, view
-from applier.contracts import Print, StopSignal, silent
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, ConfigurationError, JobLost
 from applier.extras import MissingExtra
@@ -20,6 +19,19 @@ from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.clouds.openstack.cloud_parts import CloudParts
+
+
+def _passed_on(way: str, part: str, method: str) -> Any:
+    """Return an operation of the cloud that is a method of one of its parts.
+
+    ``way`` is ``_asked`` or ``_working``: the method that connects, and translates errors.
+    """
+
+    def operation(cloud: OpenStackCloud, *given: Any, **named: Any) -> Any:
+        with getattr(cloud, way)() as parts:
+            return getattr(getattr(parts, part), method)(*given, **named)
+
+    return operation
 
 
 class OpenStackCloud(Cloud):
@@ -84,99 +96,25 @@ class OpenStackCloud(Cloud):
             server = parts.compute.server(instance_id)
         return None if is_gone(server) else view(server)
 
-    def instance_named(self, name: str) -> str | None:
-        with self._asked() as parts:
-            return parts.creation.named(name)
-
-    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        with self._asked() as parts:
-            return parts.volumes.volume(volume_id)
-
-    def service(self, host: str) -> Mapping[str, Any] | None:
-        with self._asked() as parts:
-            return parts.services.service(host)
-
-    def host(self, host: str) -> Mapping[str, Any] | None:
-        with self._asked() as parts:
-            return parts.power.host(host)
-
-    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        """Return ``name, vcpus, ram_mb, disk_gb`` of a flavor, by its name or id."""
-        with self._asked() as parts:
-            return parts.compute.flavor(flavor)
-
     def facts(self) -> Mapping[str, Any]:
         """Return the whole cloud as facts; one list call for each table, one for free capacity."""
         with self._asked() as parts:
             return parts.inventory.facts(self.name)
 
-    def migrate(
-        self,
-        instance_id: str,
-        destination: str | None,
-        live: bool,
-        stop: StopSignal,
-        output: Print = silent,
-    ) -> str:
-        with self._working() as parts:
-            return parts.moves.migrate(instance_id, destination, live, stop, output)
-
-    def force_complete(self, instance_id: str) -> None:
-        """Request that Nova completes the live migration of a server at once, by pausing it."""
-        with self._working() as parts:
-            parts.moves.force_complete(instance_id)
-
-    def resize(
-        self, instance_id: str, flavor: str, stop: StopSignal, output: Print = silent
-    ) -> None:
-        """Change the flavor of a server, and confirm it."""
-        with self._working() as parts:
-            parts.moves.resize(instance_id, flavor, stop, output)
-
-    def set_instance_status(
-        self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
-    ) -> None:
-        with self._working() as parts:
-            parts.statuses.set(instance_id, status, stop, output)
-
-    def create_instance(
-        self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
-    ) -> str:
-        with self._working() as parts:
-            return parts.creation.create(name, wanted, stop, output)
-
-    def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
-        with self._working() as parts:
-            parts.creation.delete(instance_id, stop, output)
-
-    def set_service_status(
-        self,
-        host: str,
-        status: str,
-        reason: str | None,
-        stop: StopSignal,
-        output: Print = silent,  # noqa: ARG002
-    ) -> None:
-        with self._working() as parts:
-            parts.services.set(host, status, reason, stop)
-
-    def set_host_power(
-        self, host: str, power: str, stop: StopSignal, output: Print = silent
-    ) -> None:
-        """Switch a host on or off by Ironic."""
-        with self._working() as parts:
-            parts.power.set(host, power, stop, output)
-
-    def migrate_volume(
-        self,
-        volume_id: str,
-        pool: str | None,
-        volume_type: str | None,
-        stop: StopSignal,
-        output: Print = silent,
-    ) -> None:
-        with self._working() as parts:
-            parts.volumes.migrate(volume_id, pool, volume_type, stop, output)
+    instance_named = _passed_on("_asked", "creation", "named")
+    volume = _passed_on("_asked", "volumes", "volume")
+    service = _passed_on("_asked", "services", "service")
+    host = _passed_on("_asked", "power", "host")
+    flavor = _passed_on("_asked", "compute", "flavor")
+    migrate = _passed_on("_working", "moves", "migrate")
+    force_complete = _passed_on("_working", "moves", "force_complete")
+    resize = _passed_on("_working", "moves", "resize")
+    set_instance_status = _passed_on("_working", "statuses", "set")
+    create_instance = _passed_on("_working", "creation", "create")
+    delete_instance = _passed_on("_working", "creation", "delete")
+    set_service_status = _passed_on("_working", "services", "set")
+    set_host_power = _passed_on("_working", "power", "set")
+    migrate_volume = _passed_on("_working", "volumes", "migrate")
 
     @contextmanager
     def _asked(self) -> Iterator[CloudParts]:

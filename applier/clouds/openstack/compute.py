@@ -15,7 +15,7 @@ from keystoneauth1 import exceptions as keystone
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.servers import Server, task_of
 from applier.clouds.openstack.state_waits import Following
-from applier.contracts import Print, StopSignal
+from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed
 
 #: A migration record of Nova, as openstacksdk returns it.
@@ -145,7 +145,14 @@ class ComputeServices:
         found = self._found(host)
         return found and {"status": found.status, "reason": found.disabled_reason}
 
-    def set(self, host: str, status: str, reason: str | None, stop: StopSignal) -> None:
+    def set(
+        self,
+        host: str,
+        status: str,
+        reason: str | None,
+        stop: StopSignal,
+        output: Print = silent,  # noqa: ARG002
+    ) -> None:
         """Enable or disable a compute service; Nova answers when it is done."""
         found = self._found(host)
         if found is None:

@@ -16,7 +16,7 @@ from functools import partial
 from applier.clouds.openstack.compute import Compute, Migration
 from applier.clouds.openstack.servers import WAITS_FOR_CONFIRMATION, Server, flavor_of, task_of
 from applier.clouds.openstack.state_waits import WaitStopped
-from applier.contracts import Print, StopSignal
+from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed
 
 _DONE = {"completed", "done", "confirmed"}
@@ -49,7 +49,7 @@ class Moves:
         destination: str | None,
         live: bool,
         stop: StopSignal,
-        output: Print,
+        output: Print = silent,
     ) -> str:
         """Move a server, and wait for the end of the move; return its new host.
 
@@ -76,7 +76,7 @@ class Moves:
             raise ActionFailed(f"{what} failed: another move took it to {host}")
         return host
 
-    def resize(self, server_id: str, flavor: str, stop: StopSignal, output: Print) -> None:
+    def resize(self, server_id: str, flavor: str, stop: StopSignal, output: Print = silent) -> None:
         """Change the flavor of a server, and confirm it; revert it once ``stop`` is set."""
         wanted = self._compute.calls.read(lambda: self._nova.find_flavor(flavor))
         server, moving = self._under_way(server_id, (_RESIZE,))

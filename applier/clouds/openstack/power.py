@@ -18,7 +18,7 @@ from applier.clouds.openstack.calls import request_id
 from applier.clouds.openstack.compute import CELL_IS_DOWN, Compute, Migration
 from applier.clouds.openstack.moves import ENDED, FINISHED
 from applier.clouds.openstack.servers import RUNNING, Server, task_of
-from applier.contracts import Print, StopSignal
+from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed
 from planner.errors import shown
 
@@ -58,7 +58,7 @@ class Power:
         found = self._compute.services(host)
         return {"power": "on" if found[0].state == "up" else "unknown"} if found else None
 
-    def set(self, host: str, power: str, stop: StopSignal, output: Print) -> None:
+    def set(self, host: str, power: str, stop: StopSignal, output: Print = silent) -> None:
         """Switch a host on or off, and wait until it is; do nothing if it is so already.
 
         Other work of Ironic on the node is waited for first. A hard power-off follows a soft one

@@ -12,7 +12,7 @@ from applier.clouds.openstack.calls import never_twice
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.servers import Server, is_gone, task_of, view
 from applier.clouds.openstack.state_waits import WaitStopped
-from applier.contracts import Print, StopSignal
+from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed
 
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
@@ -38,7 +38,9 @@ class Creation:
     def __init__(self, compute: Compute, images: Any) -> None:
         self._compute, self._nova, self._images = compute, compute.nova, images
 
-    def create(self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print) -> str:
+    def create(
+        self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
+    ) -> str:
         """Create a server, and wait until it is built; return its id.
 
         If there is a server of that name, wait for that one and create none. If the answer to the
@@ -74,7 +76,7 @@ class Creation:
             raise ActionFailed(f"{len(found)} instances are called {name}: name the uuid")
         return found[0].id if found else None
 
-    def delete(self, server_id: str, stop: StopSignal, output: Print) -> None:
+    def delete(self, server_id: str, stop: StopSignal, output: Print = silent) -> None:
         """Delete a server, and wait until it is gone; do nothing if there is none."""
         server = self._compute.server(server_id)
         if server is None:
@@ -147,7 +149,7 @@ class Statuses:
     def __init__(self, compute: Compute) -> None:
         self._compute = compute
 
-    def set(self, server_id: str, status: str, stop: StopSignal, output: Print) -> None:
+    def set(self, server_id: str, status: str, stop: StopSignal, output: Print = silent) -> None:
         """Start, stop, shelve or unshelve a server, and wait until it has the status.
 
         Waits first for a task that runs already. Does nothing if the server has the status.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from applier.clouds.openstack.calls import Calls, request_id
 from applier.clouds.openstack.state_waits import Following, WaitStopped
-from applier.contracts import Print, StopSignal
+from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed
 
 #: A volume as openstacksdk returns it.
@@ -65,7 +65,7 @@ class Volumes:
         pool: str | None,
         volume_type: str | None,
         stop: StopSignal,
-        output: Print,
+        output: Print = silent,
     ) -> None:
         """Move a volume to another pool, or else change its type, and wait for the end.
 

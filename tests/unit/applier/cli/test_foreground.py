@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from sample_plans import new_plan
 
-from applier.cli.foreground import exit_code, lapses, signals
+from applier.cli.foreground import exit_code, signals, warnings_sent_to
+from applier.engines import recorder
 from applier.engines.recorder import write_patiently
 from applier.errors import DamagedRecord, StoreError
 from applier.run.runner import Runner
@@ -85,7 +86,7 @@ def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None
         if answer := answers.pop(0):
             raise answer
 
-    with lapses(told.append):
+    with warnings_sent_to(recorder.LOG, told.append):
         write_patiently(attempt, lambda: False, 100.0, lambda _: None, lambda: 0.0)
     away, there = told
     assert away.endswith("; retrying for 100 s: disk is full")

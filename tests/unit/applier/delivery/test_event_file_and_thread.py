@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from applier.delivery.receivers import Away, EventFile
-from applier.delivery.sending_thread import SendingThread
+from applier.delivery.receivers import Away, EventFile, SendingThread
 
 
 def write(receiver, *events):
