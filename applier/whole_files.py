@@ -11,18 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-#: The prefix of the name of the temporary file, which is renamed once its content is complete.
-UNFINISHED = ".new-"
 #: The path of an open descriptor. What it is open on may be a regular file.
 _DESCRIPTOR = re.compile("/(?:dev|proc/self|proc/thread-self)/fd/([0-9]{1,9})")
 
 
-def write(
-    path: str | os.PathLike[str],
-    data: bytes,
-    mode: int | None = None,
-    unfinished: str = UNFINISHED,
-) -> None:
+def write(path: str | os.PathLike[str], data: bytes, mode: int | None = None) -> None:
     """Replace the content of a file; raises OSError, and then leaves the file as it was.
 
     A link is followed. What is not a regular file, such as a device or a pipe, is written to and
@@ -30,7 +23,7 @@ def write(
     error. A file with several names (hard links) is written in place, so that it keeps them: if
     that fails, its old content is lost. ``mode`` are the permissions. Without it, an existing file
     keeps its own, and a new one follows the umask. If the process is killed, a file whose name
-    begins with ``unfinished`` may be left beside it.
+    begins with ``.new-`` may be left beside it.
     """
     number = _DESCRIPTOR.fullmatch(os.path.normpath(path))
     if number is not None:
@@ -39,7 +32,7 @@ def write(
     try:
         found = os.stat(path)
     except FileNotFoundError:
-        _replace(Path(os.path.realpath(path)), data, mode, None, unfinished)
+        _replace(Path(os.path.realpath(path)), data, mode, None)
         return
     stream = _standard_stream(found)
     if stream is not None or not stat.S_ISREG(found.st_mode):
@@ -47,7 +40,7 @@ def write(
     elif found.st_nlink > 1:
         _overwrite(path, data, mode)
     else:
-        _replace(Path(os.path.realpath(path)), data, mode, found, unfinished)
+        _replace(Path(os.path.realpath(path)), data, mode, found)
 
 
 def _standard_stream(found: os.stat_result) -> int | None:
@@ -82,11 +75,9 @@ def _overwrite(path: str | os.PathLike[str], data: bytes, mode: int | None) -> N
         os.fsync(file.fileno())
 
 
-def _replace(
-    path: Path, data: bytes, mode: int | None, old: os.stat_result | None, unfinished: str
-) -> None:
+def _replace(path: Path, data: bytes, mode: int | None, old: os.stat_result | None) -> None:
     """Write a new file beside ``path`` and rename it; ``old`` describes the file that is there."""
-    fresh = path.with_name(f"{unfinished}{uuid4().hex}")
+    fresh = path.with_name(f".new-{uuid4().hex}")
     wanted = stat.S_IMODE(old.st_mode) if mode is None and old is not None else mode
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     handle = os.open(fresh, flags, 0o666 if wanted is None else 0o600)

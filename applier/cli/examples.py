@@ -9,12 +9,13 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from applier.cli.arguments import argument
-from applier.cli.verb import ListVerb, Verb
+from applier.cli.verb import ListVerb, Verb, refused
 from applier.errors import ConfigurationError
 from planner.errors import InvalidInput, Mistake, accepted
 
@@ -22,35 +23,6 @@ from planner.errors import InvalidInput, Mistake, accepted
 _TOP = "etc"
 #: The file by which the folder is recognised.
 _MARK = "actionplan-applier.service"
-#: Patterns of the files of that folder that are offered. setup.cfg installs the same ones: whatever
-#: else lies there was left by runs, builds and editors.
-OFFERED = (
-    "actionplan-api.service",
-    "actionplan-applier.service",
-    "actionplan-worker.service",
-    "compose.yaml",
-    "grafana-dashboard.json",
-    "gunicorn.conf.py",
-    "nginx.conf",
-    "prometheus-alerts.yaml",
-    "watcher.conf.sample",
-    "worker-accounts.mariadb.sql",
-    "worker-accounts.postgresql.sql",
-    "examples/*.yaml",
-    "examples/my_actions.py",
-    "examples/ansible/*.yaml",
-    "examples/ansible/*.yml",
-    "examples/ansible/*.ini",
-    "examples/events/*.yaml",
-    "examples/events/bring",
-    "examples/events/conf/*.cnf",
-    "examples/events/conf/*.conf",
-    "examples/plugin/README.rst",
-    "examples/plugin/pyproject.toml",
-    "examples/plugin/racks.yaml",
-    "examples/plugin/rackplan/*.py",
-    "examples/plugin/tests/*.py",
-)
 #: The example that is recommended to begin with.
 _FIRST = "etc/examples/host-maintenance.yaml"
 
@@ -128,8 +100,27 @@ def files() -> Mapping[str, Path]:
     Raises ConfigurationError if the product was installed without the files.
     """
     source = _source()
-    found = sorted(name for pattern in OFFERED for name in glob(pattern, root_dir=source))
+    found = sorted(
+        name
+        for pattern in _patterns(source.parent / "setup.cfg")
+        for name in glob(pattern, root_dir=source, recursive=True)
+        if (source / name).is_file()
+    )
     return {f"{_TOP}/{name}": source / name for name in found}
+
+
+def _patterns(setup: Path) -> Iterator[str]:
+    """Yield the patterns of the files to offer: of a checkout, those that are installed with it.
+
+    Whatever else lies there was left by runs, builds and editors.
+    """
+    config = ConfigParser(interpolation=None)
+    if not config.read(setup, encoding="utf-8"):
+        yield "**/*"
+        return
+    for folder, patterns in config["options.data_files"].items():
+        if folder.startswith("share/actionplan"):
+            yield from (text.removeprefix(f"{_TOP}/") for text in patterns.split())
 
 
 def _source() -> Path:
@@ -155,13 +146,11 @@ def _chosen(name: str) -> Mapping[str, Path]:
 
 def _copy(path: Path, target: Path) -> None:
     """Copy a file with its mode; raises ConfigurationError."""
-    try:
+    with refused(f"{target} cannot be written"):
         target.parent.mkdir(parents=True, exist_ok=True)
         with path.open("rb") as source, target.open("xb") as copy:
             shutil.copyfileobj(source, copy)
         shutil.copymode(path, target)
-    except OSError as reason:
-        raise ConfigurationError(f"{target} cannot be written: {reason.strerror}") from reason
 
 
 def _about(path: Path) -> str:

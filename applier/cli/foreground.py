@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, TextIO
 from applier.assembly import now
 from applier.cli.reporters.progress_lines import Progress, ProgressLines
 from applier.cli.terminal import lasting, patient
-from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
+from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb, refused
 from applier.contracts import Listener, Report
 from applier.engines import recorder
-from applier.errors import ConfigurationError, DamagedRecord, PlanConflict, StoreError
+from applier.errors import DamagedRecord, PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
 from applier.wording import planned_and_taken
@@ -44,11 +44,8 @@ def opened(verb: Verb, path: str) -> Iterator[TextIO]:
         verb.app.stdout = lasting(verb.app.stderr)
         yield out
         return
-    try:
+    with refused(f"--events {path} cannot be written"):
         file = Path(path).open("a", encoding="ascii", newline="\n")  # noqa: SIM115 - closed below
-    except (OSError, ValueError) as reason:
-        why = reason.strerror if isinstance(reason, OSError) else reason
-        raise ConfigurationError(f"--events {path} cannot be written: {why}") from reason
     try:
         yield file
     finally:

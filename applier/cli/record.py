@@ -166,13 +166,10 @@ class DbBackup(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier import configuration
-        from applier.storage import connection
         from applier.storage.upkeep import backup
 
-        url = configuration.connection(self.session.conf)
-        backup(url, parsed_args.file)
-        record = connection.shown(connection.parse(url))
-        self.say(f"The record in {record} was copied to {parsed_args.file}.")
+        backup(configuration.connection(self.session.conf), parsed_args.file)
+        self.say(f"The record in {self.session.record} was copied to {parsed_args.file}.")
         return 0
 
 
@@ -186,9 +183,8 @@ class DbUpgrade(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         from applier import configuration
-        from applier.storage import connection, schema_version
+        from applier.storage import schema_version
 
-        url = configuration.connection(self.session.conf)
-        schema_version.upgrade(url)
-        self.say(f"The record in {connection.shown(connection.parse(url))} is up to date.")
+        schema_version.upgrade(configuration.connection(self.session.conf))
+        self.say(f"The record in {self.session.record} is up to date.")
         return 0

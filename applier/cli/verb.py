@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
@@ -64,27 +65,26 @@ def write_plan(path: str, plan: ActionPlan) -> None:
     write_text(path, rendered(plan.to_dict(), "json"))
 
 
-def write_text(
-    path: str, text: str, option: str = "--out", *, unfinished: str = whole_files.UNFINISHED
-) -> None:
-    """Write text to the file that an option names; raises ConfigurationError.
-
-    ``unfinished`` is the prefix of the temporary file: see :func:`applier.whole_files.write`.
-    """
-    try:
-        whole_files.write(path, text.encode(), unfinished=unfinished)
-    except (OSError, ValueError) as reason:
-        why = reason.strerror if isinstance(reason, OSError) else reason
-        raise ConfigurationError(f"{option} {path} cannot be written: {why}") from reason
+def write_text(path: str, text: str, option: str = "--out") -> None:
+    """Write text to the file that an option names; raises ConfigurationError."""
+    with refused(f"{option} {path} cannot be written"):
+        whole_files.write(path, text.encode())
 
 
 def make_folder(path: str, option: str) -> None:
     """Make the folder that an option names, unless it exists; raises ConfigurationError."""
-    try:
+    with refused(f"{option} {path} cannot be made"):
         os.makedirs(path, exist_ok=True)
+
+
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turn an error of the system inside the block into a ConfigurationError that begins so."""
+    try:
+        yield
     except (OSError, ValueError) as reason:
         why = reason.strerror if isinstance(reason, OSError) else reason
-        raise ConfigurationError(f"{option} {path} cannot be made: {why}") from reason
+        raise ConfigurationError(f"{what}: {why}") from reason
 
 
 Result = TypeVar("Result")

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar
 
-import jsonschema
 from oslo_config import cfg
-from watcher.applier.actions.base import BaseAction
 from watcher.applier.loading.default import DefaultActionLoader
 from watcher.common import nova_helper
 from watcher.common.exception import (
@@ -126,7 +124,7 @@ class WatcherAction(ActionPlugin):
     def _made(self) -> Any:
         made = type(self).make()
         made.input_parameters = dict(self.parameters)
-        check(made)
+        made.validate_parameters()
         return made
 
     def _clean_up(self) -> None:
@@ -231,28 +229,3 @@ def _failed(phase: str, reason: Exception) -> ActionFailed:
     if not isinstance(reason, WatcherException):
         text = f"{type(reason).__name__}: {text}" if text else type(reason).__name__
     return ActionFailed(f"Action failed in {phase}: {text}")
-
-
-#: The validators of the schemas that were checked, by class of actions.
-_validators: dict[type, Any] = {}
-
-
-def check(work: Any) -> None:
-    """Validate the input parameters of Watcher's object of an action; raises ValidationError.
-
-    Watcher's own ``validate_parameters`` also checks the schema for each action, which takes longer
-    than the rest of a no-op. It is called only if the class of the action overrides it.
-    """
-    kind = type(work)
-    if kind.validate_parameters is not BaseAction.validate_parameters:
-        work.validate_parameters()
-        return
-    schema = work.schema
-    validator = _validators.get(kind)
-    if validator is None or validator.schema != schema:
-        found = jsonschema.validators.validator_for(schema)
-        found.check_schema(schema)
-        validator = _validators[kind] = found(schema)
-    error = jsonschema.exceptions.best_match(validator.iter_errors(work.input_parameters))
-    if error is not None:
-        raise error

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import termios
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from types import FrameType
 from typing import Self
 
 from rich.console import Group, RenderableType
@@ -140,26 +138,24 @@ def _column(state: ActionState, outcome: Outcome | None = None, *, ran: bool = F
     return result(Action(uuid="", action_type="", state=state, outcome=outcome))
 
 
-#: Signals that end a program at once, unless it handles them.
-_DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 #: The index of the local modes in the list that tcgetattr() returns.
 _LOCAL = 3
 
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Turn the terminal's echo off inside a block; restore it even if a signal ends the program.
+    """Turn the terminal's echo off inside a block.
 
     Characters typed inside the block are discarded, so that the shell does not run a command that
     nobody saw. Ctrl-C and Ctrl-Z work. Without a terminal, or in the background, nothing changes.
+    If a signal ends the program, the shell restores the terminal, as after any program.
     """
     restore = _without_echo()
     if restore is None:
         yield
         return
     try:
-        with _restored_by_signals(restore):
-            yield
+        yield
     finally:
         restore()
 
@@ -184,26 +180,3 @@ def _without_echo() -> Callable[[], None] | None:
                 termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
 
     return restore
-
-
-@contextmanager
-def _restored_by_signals(restore: Callable[[], None]) -> Iterator[None]:
-    """Restore the terminal before a signal that the program does not handle ends it."""
-
-    def handle(number: int, _: FrameType | None) -> None:
-        restore()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    try:
-        taken = [n for n in _DEADLY if signal.getsignal(n) is signal.SIG_DFL]
-        for number in taken:
-            signal.signal(number, handle)
-    except ValueError:  # not in the main thread, where no signal is handled
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,14 +21,32 @@ if TYPE_CHECKING:
     from applier.clouds.openstack.cloud_parts import CloudParts
 
 
-def _passed_on(way: str, part: str, method: str) -> Any:
-    """Return an operation of the cloud that is a method of one of its parts.
+@contextmanager
+def _asked(cloud: OpenStackCloud) -> Iterator[CloudParts]:
+    """Yield the connected parts, for reading; turn a ConnectionError into ActionFailed."""
+    try:
+        yield cloud.connected()
+    except ConnectionError as lost:
+        raise ActionFailed(str(lost)) from lost
 
-    ``way`` is ``_asked`` or ``_working``: the method that connects, and translates errors.
+
+@contextmanager
+def _working(cloud: OpenStackCloud) -> Iterator[CloudParts]:
+    """Yield the connected parts, for an operation; turn a ConnectionError into JobLost.
+
+    The operation may go on in the cloud.
     """
+    try:
+        yield cloud.connected()
+    except ConnectionError as lost:
+        raise JobLost(str(lost), is_over=False) from lost
+
+
+def _passed_on(way: Callable[..., Any], part: str, method: str) -> Any:
+    """Return an operation of the cloud that is a method of one of its parts."""
 
     def operation(cloud: OpenStackCloud, *given: Any, **named: Any) -> Any:
-        with getattr(cloud, way)() as parts:
+        with way(cloud) as parts:
             return getattr(getattr(parts, part), method)(*given, **named)
 
     return operation
@@ -92,50 +110,32 @@ class OpenStackCloud(Cloud):
 
         While a move or a resize waits for its confirmation, the task is ``verify_resize``.
         """
-        with self._asked() as parts:
+        with _asked(self) as parts:
             server = parts.compute.server(instance_id)
         return None if is_gone(server) else view(server)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the whole cloud as facts; one list call for each table, one for free capacity."""
-        with self._asked() as parts:
+        with _asked(self) as parts:
             return parts.inventory.facts(self.name)
 
-    instance_named = _passed_on("_asked", "creation", "named")
-    volume = _passed_on("_asked", "volumes", "volume")
-    service = _passed_on("_asked", "services", "service")
-    host = _passed_on("_asked", "power", "host")
-    flavor = _passed_on("_asked", "compute", "flavor")
-    migrate = _passed_on("_working", "moves", "migrate")
-    force_complete = _passed_on("_working", "moves", "force_complete")
-    resize = _passed_on("_working", "moves", "resize")
-    set_instance_status = _passed_on("_working", "statuses", "set")
-    create_instance = _passed_on("_working", "creation", "create")
-    delete_instance = _passed_on("_working", "creation", "delete")
-    set_service_status = _passed_on("_working", "services", "set")
-    set_host_power = _passed_on("_working", "power", "set")
-    migrate_volume = _passed_on("_working", "volumes", "migrate")
+    instance_named = _passed_on(_asked, "creation", "named")
+    volume = _passed_on(_asked, "volumes", "volume")
+    service = _passed_on(_asked, "services", "service")
+    host = _passed_on(_asked, "power", "host")
+    flavor = _passed_on(_asked, "compute", "flavor")
+    migrate = _passed_on(_working, "moves", "migrate")
+    force_complete = _passed_on(_working, "moves", "force_complete")
+    resize = _passed_on(_working, "moves", "resize")
+    set_instance_status = _passed_on(_working, "statuses", "set")
+    create_instance = _passed_on(_working, "creation", "create")
+    delete_instance = _passed_on(_working, "creation", "delete")
+    set_service_status = _passed_on(_working, "services", "set")
+    set_host_power = _passed_on(_working, "power", "set")
+    migrate_volume = _passed_on(_working, "volumes", "migrate")
 
-    @contextmanager
-    def _asked(self) -> Iterator[CloudParts]:
-        """Yield the connected parts, for reading; turn a ConnectionError into ActionFailed."""
-        try:
-            yield self._connected()
-        except ConnectionError as lost:
-            raise ActionFailed(str(lost)) from lost
-
-    @contextmanager
-    def _working(self) -> Iterator[CloudParts]:
-        """Yield the connected parts, for an operation; turn a ConnectionError into JobLost.
-
-        The operation may go on in the cloud.
-        """
-        try:
-            yield self._connected()
-        except ConnectionError as lost:
-            raise JobLost(str(lost), is_over=False) from lost
-
-    def _connected(self) -> CloudParts:
+    def connected(self) -> CloudParts:
+        """Return the parts; connect first if that was not done. Raises ConnectionError."""
         with self._lock:
             if self._parts is None:
                 # Imported here: openstacksdk is large, and most verbs need no cloud.
