@@ -113,7 +113,7 @@ class PlanNotFound(ApplierError):
 class ActionNotFound(ApplierError):
     """No action of ``plan``, or more than one, matches ``reference``; None stands for all plans.
 
-    ``known`` are the names of its actions, for the message.
+    ``known`` are the names of its actions for the message, if they are few enough to be compared.
     """
 
     def __init__(
@@ -131,7 +131,8 @@ class ActionNotFound(ApplierError):
             text += ", ".join(self.candidates)
         else:
             names = tuple(known)
-            hint = f"; {accepted(reference, names)}" if names else ""
+            listed = f" (see: actionplan action list {plan})"
+            hint = f"; {accepted(reference, names)}" if names else listed
             text = f"plan {plan} has no action {reference!r}{hint}"
         super().__init__(text)
 

@@ -18,6 +18,8 @@ from planner.schemas import secrets
 if TYPE_CHECKING:
     from applier.storage.sql import SqlStore
 
+#: The names of at most so many actions are compared with one that there is not.
+_COMPARED = 500
 #: The number of characters of a uuid.
 UUID_LENGTH = 36
 
@@ -43,7 +45,7 @@ def find_part(store: PlanStore, plan: str, action: str) -> tuple[ActionPlan, Act
     """
     uuid = store.find_plan(plan)
     part = store.load_part(uuid, action)
-    if not _matching(part, action):
+    if not _matching(part, action) and store.long_plan(uuid) is None:
         part = store.load_plan(uuid)  # the message names the actions that there are
     return part, find_action(part, action)
 
@@ -56,7 +58,8 @@ def find_action(plan: ActionPlan, reference: str) -> Action:
     found = _matching(plan, reference)
     if len(found) != 1:
         several = [f"{a.label} ({a.uuid[:8]})" for a in found]
-        known = [a.label for a in plan.actions if a.action_type != JOIN]
+        is_short = len(plan.actions) <= _COMPARED
+        known = [a.label for a in plan.actions if a.action_type != JOIN] if is_short else []
         raise ActionNotFound(plan.uuid[:8], reference, several, known)
     return found[0]
 

@@ -12,8 +12,8 @@ from store_checks.running_plans import NOW, ends, starts
 from temporary_store import TemporaryStore
 
 from applier.contracts import Claimant, JobOffer, Report
-from applier.errors import ActionFailed, PlanConflict
-from applier.operations import actions, explanation, services
+from applier.errors import ActionFailed, ActionNotFound, PlanConflict
+from applier.operations import actions, explanation, lookup, services
 from applier.store.worker_jobs import (
     AttemptKey,
     JobTask,
@@ -24,6 +24,17 @@ from applier.store.worker_jobs import (
 )
 from planner.plan.model import Action
 from planner.plan.states import ActionState, PlanState
+
+
+def test_an_action_that_there_is_not_is_answered_with_those_that_there_are(site):
+    plan = new_plan("move-db", "move-web")
+    site.store.save_plan(plan)
+    meant = "; did you mean 'move-web'[?] Known: move-db, move-web$"
+    with pytest.raises(ActionNotFound, match=meant):
+        lookup.find_action(plan, "move-wbe")
+    # A part of the plan was loaded, in which no other action stands.
+    with pytest.raises(ActionNotFound, match=meant):
+        lookup.find_part(site.store, plan.uuid, "move-wbe")
 
 
 def test_an_action_is_skipped_and_what_needs_it_is_told(site):
