@@ -26,6 +26,7 @@ from applier.errors import PlanNotFound, StoreError
 from applier.watcher.states import cut
 
 Called = TypeVar("Called", bound=Callable[..., Any])
+_ERRORS = (db_exception.DBError, sa.exc.SQLAlchemyError)
 PLANS, ACTIONS = models.ActionPlan.__table__, models.Action.__table__
 
 #: The open transaction of each thread. Watcher's own objects use other transactions.
@@ -108,7 +109,7 @@ def translated(function: Called) -> Called:
     def called(*args: Any, **kwargs: Any) -> Any:
         try:
             return again(*args, **kwargs)
-        except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
+        except _ERRORS as error:
             why = str(error).partition("\n")[0]
             raise StoreError(f"Watcher's database cannot be used: {why}") from error
 
@@ -180,7 +181,7 @@ def prepare() -> None:
     for table in metadata.sorted_tables:
         try:
             table.create(engine, checkfirst=True)
-        except db_exception.DBError:
+        except _ERRORS:
             if not has_table(table):  # else another process has created it meanwhile
                 raise
 
