@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
@@ -39,9 +40,10 @@ def drain(
     chooses. Raises InvalidInput, listing all hosts that do not exist.
     """
     hosts = _existing(facts, hosts)
-    on_them = {i: at for i, at in facts["instances"].items() if at.get("host") in hosts}
-    movable = [i for i, instance in on_them.items() if instance.get("status") in MIGRATION_TYPES]
-    destinations, unplaced = place(movable, facts, hosts)
+    leaving = frozenset(hosts)
+    on_them = {i: at for i, at in facts["instances"].items() if at.get("host") in leaving}
+    movable = {i: at for i, at in on_them.items() if at.get("status") in MIGRATION_TYPES}
+    destinations, unplaced = place(movable, facts, leaving)
     stays = {
         i: f"it is {instance.get('status')}: only ACTIVE and SHUTOFF instances are moved"
         for i, instance in on_them.items()
@@ -185,8 +187,8 @@ class Placement(NamedTuple):
 class _Group(NamedTuple):
     """A server group that keeps at most ``most`` of its members on a host."""
 
+    uuid: str
     name: str
-    members: frozenset[str]
     most: int
 
 
@@ -197,6 +199,7 @@ def place(instances: Collection[str], facts: Facts, leaving: Collection[str]) ->
     that has the most room left, in this order, of equal ones to the first by name. If an instance
     then finds no host, all are placed anew, each on the first host by name that has room: that
     leaves larger gaps, and is taken unless more instances stay. Equal facts give equal placements.
+    The time is linear in instances and in hosts, for each amount of capacity that instances take.
 
     A host receives instances if its service is enabled and up, it is not off, and instances do not
     have to leave it, too. Its room is ``free`` in the facts; a kind of capacity that is missing
@@ -213,21 +216,25 @@ def place(instances: Collection[str], facts: Facts, leaving: Collection[str]) ->
     >>> place(["i"], facts, ["a", "c"]).refused
     {'i': 'no host that is enabled and up has room for it: it needs 2 vcpus'}
     """
-    spread = _placed(instances, facts, leaving, most_room=True)
+    spread = _placed(instances, facts, leaving, rank=_fullness)
     if not spread.refused:
         return spread
-    packed = _placed(instances, facts, leaving, most_room=False)
+    packed = _placed(instances, facts, leaving, rank=lambda _: ())
     return packed if len(packed.refused) <= len(spread.refused) else spread
 
 
+#: What is free on a host gives its place in a queue; those of one place are sorted by name.
+_Rank = Callable[[Mapping[str, int]], tuple[float, ...]]
+
+
 def _placed(
-    instances: Collection[str], facts: Facts, leaving: Collection[str], *, most_room: bool
+    instances: Collection[str], facts: Facts, leaving: Collection[str], rank: _Rank
 ) -> Placement:
     free = {host: dict(facts["hosts"][host]["free"]) for host in _receiving(facts, leaving)}
     known = facts["instances"]
-    apart = _apart(facts)
-    on_host = Counter((g, known[i].get("host")) for g in apart for i in g.members if i in known)
-    together = _together(facts)
+    apart, together = _apart(facts), _together(facts)
+    on_host = Counter((g, known[i].get("host")) for i in apart if i in known for g in apart[i])
+    queues: dict[tuple[tuple[str, int], ...], _Queue] = {}
     destinations, refused = {}, {}
     for instance in sorted(instances, key=lambda i: _size(facts, i)):
         need = need_of(facts, instance)
@@ -237,20 +244,48 @@ def _placed(
         if instance in together:
             refused[instance] = f"server group {together[instance]} keeps its instances together"
             continue
-        groups = [group for group in apart if instance in group.members]
-        fits = [host for host in free if _fits(need, free[host])]
-        allowed = [host for host in fits if all(on_host[g, host] < g.most for g in groups)]
-        if most_room:
-            allowed.sort(key=lambda host: _fullness(free[host]))  # which keeps the order of names
-        host = next(iter(allowed), None)
+        alike, groups = tuple(need.items()), apart.get(instance, ())
+        if alike not in queues:
+            queues[alike] = _Queue(need, free, rank)
+        host, kept_out = queues[alike].first(groups, on_host)
         if host is None:
-            refused[instance] = _why(need, fits, groups)
+            refused[instance] = _why(need, kept_out, groups)
             continue
         destinations[instance] = host
         for room in need.keys() & free[host].keys():
             free[host][room] -= need[room]
         on_host.update((group, host) for group in groups)
     return Placement(destinations, refused)
+
+
+class _Queue:
+    """The hosts for instances that need as much as each other, by rank; ``free`` only shrinks."""
+
+    def __init__(
+        self, need: Mapping[str, int], free: Mapping[str, Mapping[str, int]], rank: _Rank
+    ) -> None:
+        self._need, self._free, self._rank = need, free, rank
+        self._hosts = sorted((rank(room), host) for host, room in free.items())
+
+    def first(
+        self, groups: Collection[_Group], on_host: Mapping[tuple[_Group, Any], int]
+    ) -> tuple[str | None, bool]:
+        """Return the first host that has room, and whether groups keep out of one before it."""
+        found, aside = None, []
+        while self._hosts and found is None:
+            before, host = self._hosts[0]
+            now = self._rank(self._free[host])
+            if not _fits(self._need, self._free[host]):
+                heapq.heappop(self._hosts)  # it never has room again
+            elif now != before:
+                heapq.heapreplace(self._hosts, (now, host))
+            elif all(on_host[group, host] < group.most for group in groups):
+                found = host
+            else:
+                aside.append(heapq.heappop(self._hosts))
+        for entry in aside:
+            heapq.heappush(self._hosts, entry)
+        return found, bool(aside)
 
 
 def need_of(facts: Facts, instance: str) -> dict[str, int] | None:
@@ -283,16 +318,15 @@ def _fullness(free: Mapping[str, int]) -> tuple[float, ...]:
     return tuple(-free.get(room, math.inf) for room in ROOM)
 
 
-def _apart(facts: Facts) -> list[_Group]:
-    return [
-        _Group(
-            group.get("name") or uuid,
-            frozenset(group["members"]),
-            group.get("max_server_per_host") or 1,
-        )
-        for uuid, group in sorted(facts.get("server_groups", {}).items())
-        if group["policy"] == "anti-affinity"
-    ]
+def _apart(facts: Facts) -> Mapping[str, list[_Group]]:
+    """Map each member of anti-affinity groups to these."""
+    found: dict[str, list[_Group]] = defaultdict(list)
+    for uuid, group in sorted(facts.get("server_groups", {}).items()):
+        if group["policy"] == "anti-affinity":
+            made = _Group(uuid, group.get("name") or uuid, group.get("max_server_per_host") or 1)
+            for member in dict.fromkeys(group["members"]):
+                found[member].append(made)
+    return found
 
 
 def _together(facts: Facts) -> dict[str, str]:
@@ -305,8 +339,8 @@ def _together(facts: Facts) -> dict[str, str]:
     return found
 
 
-def _why(need: Mapping[str, int], fits: Collection[str], groups: Collection[_Group]) -> str:
-    if fits:
+def _why(need: Mapping[str, int], kept_out: bool, groups: Collection[_Group]) -> str:
+    if kept_out:
         names = ", ".join(group.name for group in groups)
         return f"each host with room for it has as many of server group {names} as it may"
     wanted = ", ".join(f"{need[room]} {unit}" for room, unit in ROOM.items() if room in need)

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import NamedTuple
 
 Path = tuple[str | int, ...]
@@ -91,10 +91,11 @@ def path_text(path: Path) -> str:
     return text
 
 
-def accepted(name: object, known: Iterable[str]) -> str:
+def accepted(name: object, known: Iterable[str], told: Sized = ()) -> str:
     """Return the hint of a message: the most similar name, then all accepted names, sorted.
 
-    Of more than 40 names, it has the three most similar, the number, and the first three.
+    Of more than 40 names, it has the three most similar, the number, and the first three. After 20
+    mistakes that are ``told``, no similar name is looked for: it takes long among many names.
 
     >>> accepted("migrte", ["resize", "migrate"])
     "did you mean 'migrate'? Known: migrate, resize"
@@ -103,6 +104,8 @@ def accepted(name: object, known: Iterable[str]) -> str:
     """
     import difflib
 
+    if len(told) >= MOST_SHOWN:
+        return "known names: see above"
     names = sorted(known)
     many = len(names) > _LISTED
     near = difflib.get_close_matches(str(name), names, n=3 if many else 1)
@@ -133,6 +136,22 @@ class Mistake(NamedTuple):
         if place and inside:
             return f"{place}: {inside}: {text}"
         return f"{place or inside or 'document'}: {text}"
+
+
+def repeated(what: str, names: Iterable[object], at: Callable[[int], Path]) -> list[Mistake]:
+    """List a mistake for each name that occurs again, with the place of its first; None is no name.
+
+    ``at`` returns the path of the name with that number.
+
+    >>> print(*repeated("uid", ["1", "2", "1"], lambda i: ("nodes", i)))
+    nodes[2]: the uid '1' occurs twice: also at nodes[0]
+    """
+    first: dict[object, int] = {}
+    return [
+        Mistake(f"the {what} {name!r} occurs twice: also at {path_text(at(first[name]))}", at(i))
+        for i, name in enumerate(names)
+        if name is not None and first.setdefault(name, i) != i
+    ]
 
 
 class InvalidInput(PlannerError):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import OPEN, WELL, ActionState
 
@@ -19,9 +21,9 @@ def guarantees(plan: ActionPlan) -> list[str]:
     >>> guarantees(plan)
     ['Never more than 1, then 2 of 3 nodes out of service (patch); none begins after 1 failed.']
     """
-    found = []
+    found, held = [], _held(plan)
     for token, rule in plan.places.items():
-        members = {p.member for a in plan.actions for p in a.places if p.token == token}
+        members = held.get(token, ())
         numbers = (plan.limits[token], *(w for _, w in rule.widens))
         widths = ", then ".join(str(min(number, len(members))) for number in numbers)
         what = "out of service" if rule.keep else "in progress, besides those that failed"
@@ -47,7 +49,7 @@ def holders(plan: ActionPlan, token: str) -> list[str]:
     keeps = plan.places[token].keep
     return [
         member
-        for member, own in _begun(plan, token).items()
+        for member, own in _begun(_held(plan).get(token, {})).items()
         if any(a.state in OPEN or (keeps and a.state not in WELL) for a in own)
     ]
 
@@ -58,20 +60,24 @@ def half_done(plan: ActionPlan) -> dict[str, bool]:
     The value is whether a member has open actions.
     """
     found: dict[str, bool] = {}
-    for token in plan.places:
-        for member, own in _begun(plan, token).items():
+    for members in _held(plan).values():
+        for member, own in _begun(members).items():
             if any(a.state not in WELL for a in own):
                 found[member] = found.get(member, False) or any(a.state in OPEN for a in own)
     return found
 
 
-def _begun(plan: ActionPlan, token: str) -> dict[str, list[Action]]:
-    """Return the actions of each member that has begun."""
-    members: dict[str, list[Action]] = {}
+def _held(plan: ActionPlan) -> dict[str, dict[str, list[Action]]]:
+    """Return the actions of each member, by token, all in plan order."""
+    found: dict[str, dict[str, list[Action]]] = {}
     for action in plan.actions:
-        for place in action.places:
-            if place.token == token:
-                members.setdefault(place.member, []).append(action)
+        for token, member in action.places:
+            found.setdefault(token, {}).setdefault(member, []).append(action)
+    return found
+
+
+def _begun(members: Mapping[str, Sequence[Action]]) -> dict[str, Sequence[Action]]:
+    """Return the members that have begun."""
     return {
         member: own
         for member, own in members.items()
@@ -84,8 +90,9 @@ def awaits_a_look(plan: ActionPlan) -> str | None:
 
     True from the end of the last node of ``pause_after`` until another begins.
     """
+    held = _held(plan)
     for token, rule in plan.places.items():
-        begun = _begun(plan, token).values()
+        begun = _begun(held.get(token, {})).values()
         if rule.pause_after == len(begun) and all(a.state in WELL for own in begun for a in own):
             return canary_text(token, len(begun))
     return None
@@ -103,12 +110,7 @@ def canary_text(token: str, number: int) -> str:
 
 def width(plan: ActionPlan, token: str) -> int:
     """Return how many members may be under way by now: a limit may widen as members end well."""
-    members, not_well = set(), set()
-    for action in plan.actions:
-        for place in action.places:
-            if place.token == token:
-                members.add(place.member)
-                if action.state not in WELL:
-                    not_well.add(place.member)
-    well, limit = len(members - not_well), plan.limits[token]
-    return next((w for after, w in reversed(plan.places[token].widens) if after <= well), limit)
+    members = _held(plan).get(token, {}).values()
+    well = sum(all(a.state in WELL for a in own) for own in members)
+    widens = reversed(plan.places[token].widens)
+    return next((w for after, w in widens if after <= well), plan.limits[token])

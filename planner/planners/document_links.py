@@ -51,7 +51,8 @@ def of(actions: Sequence[ProposedAction]) -> DocumentLinks:
     at = {action.name: i for i, action in enumerate(actions)}
 
     def positions(names: Sequence[str], but: Sequence[str] = ()) -> tuple[int, ...]:
-        return tuple([at[name] for name in names if name in at and name not in but])
+        others = frozenset(but)
+        return tuple([at[name] for name in names if name in at and name not in others])
 
     return DocumentLinks(
         [positions(a.needs) for a in actions], [positions(a.after, a.needs) for a in actions]
@@ -70,7 +71,8 @@ def mistakes(actions: Sequence[ProposedAction]) -> list[Mistake]:
                 if name == action.name:
                     found.append(Mistake(f"{name!r} cannot come before itself", where))
                 elif name not in known:
-                    found.append(Mistake(f"no action {name!r}; {accepted(name, names)}", where))
+                    hint = accepted(name, names, found)
+                    found.append(Mistake(f"no action {name!r}; {hint}", where))
     return found or cycles(actions, of(actions))
 
 

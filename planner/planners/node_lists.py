@@ -6,10 +6,11 @@ The other is a list, a document with ``nodes`` such as a deployment, or the host
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planner.errors import Mistake, Path, accepted
+from planner.errors import Mistake, Path, accepted, repeated
 from planner.plan.extent import listed
 from planner.schemas import ranges
 
@@ -58,11 +59,25 @@ def node(raw: Any) -> ListedNode:
     """Return the node of an entry: a name, or a mapping with a ``uid`` or a ``name``."""
     if not isinstance(raw, Mapping):
         return ListedNode(str(raw))
-    name = raw["uid"] if "uid" in raw else raw["name"]
     rack = raw.get("rack") or _labels(raw).get("rack")
     address, rack = (None if one is None else str(one) for one in (raw.get("address"), rack))
+    roles = tuple(map(str, listed(raw.get("roles"))))
     tags = tuple(map(str, listed(raw["tags"]))) if raw.get("tags") is not None else None
-    return ListedNode(str(name), address, rack, tuple(map(str, listed(raw.get("roles")))), tags)
+    return ListedNode(str(_name(raw)), address, rack, roles, tags)
+
+
+#: What a node of another document is called.
+_NAMED = "its 'uid', else its 'name', is a text without blanks and '/', or a number"
+
+
+def _name(raw: Any) -> Any:
+    """Return the name in an entry, None without one."""
+    return raw.get("uid", raw.get("name")) if isinstance(raw, Mapping) else raw
+
+
+def _is_name(value: Any) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return is_number or (isinstance(value, str) and re.fullmatch(r"[^/\s]+", value) is not None)
 
 
 def of_document(raw: Mapping[str, Any], mistakes: list[Mistake]) -> list[ListedNode]:
@@ -80,14 +95,15 @@ def of_document(raw: Mapping[str, Any], mistakes: list[Mistake]) -> list[ListedN
         text = "a list of nodes, or a document with such a list in 'nodes', is expected"
         mistakes.append(Mistake(text, path))
         return []
-    nodes: list[ListedNode] = []
-    for i, one in enumerate(entries):
-        is_named = isinstance(one, Mapping) and ("uid" in one or "name" in one)
-        if is_named or (isinstance(one, str | int) and one != ""):
-            nodes.append(node(one))
-        else:
-            mistakes.append(Mistake("a node has a 'uid' or a 'name'", (*inside, i)))
-    note_twice(nodes, inside, mistakes)
+    wrong = [i for i, one in enumerate(entries) if not _is_name(_name(one))]
+    mistakes += [
+        Mistake(f"{_name(entries[i])!r} is no name of a node: {_NAMED}", (*inside, i))
+        for i in wrong
+    ]
+    if wrong:
+        return []
+    nodes = [node(one) for one in entries]
+    mistakes += repeated("node", [one.name for one in nodes], lambda i: (*inside, i))
     if mistakes or "label" not in raw:
         return with_role(nodes, raw, mistakes)
     wanted = raw["label"].items()
@@ -101,15 +117,6 @@ def of_document(raw: Mapping[str, Any], mistakes: list[Mistake]) -> list[ListedN
 def labels_text(labels: Mapping[str, str]) -> str:
     """Return labels as messages have them: ``env=prod, rack=r1``."""
     return ", ".join(f"{key}={value}" for key, value in labels.items())
-
-
-def note_twice(nodes: Sequence[ListedNode], path: Path, mistakes: list[Mistake]) -> None:
-    """Append a mistake for each name that occurs again."""
-    seen: set[str] = set()
-    for i, one in enumerate(nodes):
-        if one.name in seen:
-            mistakes.append(Mistake(f"the node {one.name!r} occurs twice", (*path, i)))
-        seen.add(one.name)
 
 
 def with_role(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.contract import Options, Planner, Surroundings
@@ -46,7 +46,7 @@ class Rollout(NamedTuple):
 class Block(NamedTuple):
     """The nodes of which so many may be under way at once."""
 
-    nodes: frozenset[str]
+    nodes: Collection[str]
     limit: int
     rule: PlaceRule
 
@@ -80,23 +80,22 @@ class RolloutPlanner(Planner[Rollout]):
         """Return the plan: a chain of needs for each node, whose actions hold its places."""
         uuids = iter(self.surroundings.new_ids(sum(map(len, problem.actions))))
         actions: list[Action] = []
+        held: dict[str, list[HeldPlace]] = {node.name: [] for node in problem.nodes}
+        for token, block in problem.blocks.items():
+            for name in block.nodes:
+                held[name].append(HeldPlace(token, name))
         for node, proposed in zip(problem.nodes, problem.actions, strict=True):
             needs: tuple[str, ...] = ()
-            places = tuple(
-                HeldPlace(token, node.name)
-                for token, block in problem.blocks.items()
-                if node.name in block.nodes
-            )
             for k, action in enumerate(proposed, 1):
-                held = (*tokens(action.action_type, action.touches), f"node:{node.name}")
+                own = (*tokens(action.action_type, action.touches), f"node:{node.name}")
                 actions.append(
                     action_of(
                         action,
                         next(uuids),
                         reason=f"step {k} of {len(proposed)} on {node.name}",
                         needs=needs,
-                        tokens=tuple(dict.fromkeys(held)),
-                        places=places,
+                        tokens=tuple(dict.fromkeys(own)),
+                        places=tuple(held[node.name]),
                     )
                 )
                 needs = (actions[-1].uuid,)
@@ -114,16 +113,16 @@ def _blocks(document: Mapping[str, Any], nodes: Sequence[ListedNode]) -> dict[st
     """Return the block of all nodes and, for ``stop_after`` of racks or roles, one for each."""
     token = f"serial:{document['name']}"
     limit, rule = serial_fields.rule(document, len(nodes))
-    found = {token: Block(frozenset(node.name for node in nodes), limit, rule)}
+    found = {token: Block([node.name for node in nodes], limit, rule)}
     stop_after = document.get("stop_after")
     for kind, most in stop_after.items() if isinstance(stop_after, Mapping) else ():
-        members: dict[str, list[str]] = {}
+        members: dict[str, dict[str, None]] = {}
         for node in nodes:
             for group in node.groups(kind):
-                members.setdefault(group, []).append(node.name)
+                members.setdefault(group, {})[node.name] = None
         for group, names in members.items():
             _, stops = serial_fields.rule({"keep": rule.keep, "stop_after": most}, len(names))
-            found[f"{token}:{kind}={group}"] = Block(frozenset(names), len(names), stops)
+            found[f"{token}:{kind}={group}"] = Block(names, len(names), stops)
     return found
 
 
@@ -131,6 +130,7 @@ def _steps(
     raw: Sequence[Mapping[str, Any]], surroundings: Surroundings, mistakes: list[Mistake]
 ) -> list[RolloutStep]:
     steps: list[RolloutStep] = []
+    names: set[str] = set()
     for i, one in enumerate(raw):
         types = [key for key in one if key not in STEP_FIELDS]
         if len(types) != 1:
@@ -142,9 +142,10 @@ def _steps(
             main = _main(kind, surroundings, ("steps", i, kind), mistakes)
             given = {} if given is None else {main: given} if main else {}
         name = str(one.get("name") or kind)
-        if any(step.name == name for step in steps):
+        if name in names:
             text = f"there are two steps {name!r}: give one a name of its own"
             mistakes.append(Mistake(text, ("steps", i)))
+        names.add(name)
         fields = {k: one[k] for k in STEP_FIELDS if k in one and k != "name"}
         steps.append(RolloutStep(i, name, kind, given, fields))
     return steps

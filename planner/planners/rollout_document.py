@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from planner.errors import Mistake
+from planner.errors import Mistake, repeated
 from planner.plan.extent import labelled, listed
 from planner.planners import node_lists, serial_fields
-from planner.planners.node_lists import ListedNode, labels_text, note_twice, with_role
+from planner.planners.node_lists import ListedNode, labels_text, with_role
 from planner.planners.solution_schema import COMMON
 from planner.planners.solution_schema import SCHEMA as SOLUTION
 from planner.schemas import ranges
@@ -90,7 +90,7 @@ def read_nodes(document: Mapping[str, Any], mistakes: list[Mistake]) -> list[Lis
     raw = document["nodes"]
     if isinstance(raw, list):
         nodes = [node_lists.node(one) for one in raw]
-        note_twice(nodes, ("nodes",), mistakes)
+        mistakes += repeated("node", [one.name for one in nodes], lambda i: ("nodes", i))
     elif "document" in raw or "limit" in raw:
         nodes = node_lists.of_document(raw, mistakes)
     else:

@@ -127,9 +127,11 @@ def _apart(name: str, most: int, moves: Sequence[_Move], there: Mapping[str, str
 
 def _together(name: str, moves: Sequence[_Move], there: Mapping[str, str]) -> _Demands:
     """Yield the demands of a group whose instances are on one host."""
+    on_host = Counter(there.values())
     for move in moves:
-        others = {host for instance, host in there.items() if instance != move.instance}
-        if move.to and others and move.to not in others:
+        own = there.get(move.instance)
+        others = len(there) - (own is not None)
+        if move.to and others and on_host[move.to] == (move.to == own):
             why = f"{name} keeps its instances together, and the others are not on {move.to}"
             yield _Impossible(move.action, why)
 

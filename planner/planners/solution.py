@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.contract import ActionType, Planner, Surroundings
-from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
+from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin, repeated
 from planner.plan.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners import document_links, server_groups
 from planner.planners.draft import Draft
@@ -96,12 +96,9 @@ class ActionReader:
         self._hosts, self._instances = _host_names(facts), facts.get("instances") or {}
         self._volumes = facts.get("volumes") or {}
         self._numbers: Counter[str] = Counter()
-        self._taken: set[str] = set()
-        for i, raw in enumerate(document["actions"]):
-            if (own := raw.get("name")) in self._taken:
-                self._wrong(i, f"the name {own!r} occurs twice", "name")
-            elif own:
-                self._taken.add(own)
+        names = [raw.get("name") for raw in document["actions"]]
+        self.mistakes += repeated("name", names, lambda i: ("actions", i, "name"))
+        self._taken = set(names)
 
     def action(self, i: int, raw: Mapping[str, Any]) -> ProposedAction:
         """Return the proposed action of entry ``i``, and append its mistakes and warnings."""

@@ -130,6 +130,8 @@ _NOT_REHEARSED = {
     "many the plan takes.",
     "health_probe": "The health probe is not rehearsed: the site is always well.",
 }
+#: What is said of runs in which a failure kept others from running.
+_NEEDED = "actions are not run because one that they need failed"
 _FIGURES = ("ends well", "half end in", "9 in 10 in", "go wrong", "at worst", "no home")
 
 
@@ -169,8 +171,7 @@ def _lines(found: Rehearsals) -> Iterator[str]:
         f"{figures.not_run_mean:.1f} are not run on average."
     )
     stopped = [
-        f"{guard} {'keeps actions from running' if guard == NEEDS else 'stops the run'} "
-        f"{number} of {figures.runs} times"
+        f"{_NEEDED if guard == NEEDS else f'{guard} stops the run'} {number} of {figures.runs} times"
         for guard, number in sorted(figures.stopped_by.items(), key=lambda pair: -pair[1])
     ]
     yield f"Guards: {'; '.join(stopped) or 'none had to act'}."
@@ -188,7 +189,7 @@ def _lines(found: Rehearsals) -> Iterator[str]:
             f"{count(figures.homeless_runs, 'run')}; {figures.homeless_left} at worst in the end; "
             f"without faults {calm.homeless_most} at once."
         )
-    else:
+    elif any(token.startswith("instance:") for a in found.plan.actions for token in a.tokens):
         yield "No instance is without a home at any time."
     if figures.endless:
         types = sorted({of.action.action_type for of in figures.actions if of.hangs})

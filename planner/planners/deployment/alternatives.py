@@ -8,10 +8,11 @@ kept. The others are added one by one, in document order, unless they close a cy
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from planner.errors import Mistake
-from planner.plan.graph_algorithms import CycleError, cyclic_components, topological_order
+from planner.plan.graph_algorithms import CycleError, cyclic_components, once, topological_order
 from planner.planners.deployment.problem import Relation
 from planner.planners.deployment.task_links import Choice, Links
 
@@ -27,13 +28,24 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
     """
     if not choices:
         return []
-    chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
-    before = [list(found) for found in links.before]
+    chosen: Sequence[Sequence[tuple[int, ...]]]
+    chosen = [c.one_of[:1] if c.forward else c.one_of for c in choices]
+    before = [[tuple(found)] for found in links.before]
+
+    def node_of(sets: Sequence[tuple[int, ...]]) -> int:
+        """Add a node that comes after the members of sets, and stands for them."""
+        before.append([*sets])
+        return len(before) - 1
+
+    nodes = once(node_of)
     for choice, sets in zip(choices, chosen, strict=True):
-        for first, then in _edges(choice, sets):
-            before[then].append(first)
+        if choice.forward:
+            for then in sets[0]:
+                before[then].append((choice.of,))
+        else:
+            before[choice.of].append((nodes(sets),))
     try:
-        topological_order([[found] for found in before])
+        topological_order(before)
     except CycleError:
         chosen = _one_by_one(links, choices)
     return _add(links, choices, chosen)
@@ -82,7 +94,8 @@ def _add(
     links: Links, choices: Sequence[Choice], chosen: Sequence[Sequence[tuple[int, ...]]]
 ) -> list[Mistake]:
     warnings = []
-    shared: dict[tuple[int, ...], list[int]] = {}
+    groups: dict[int, tuple[int, ...]] = {}
+    waiting: dict[int, list[int]] = defaultdict(list)
     for choice, sets in zip(choices, chosen, strict=True):
         if not sets:
             text = f"{links.name(choice.of)} {choice.relation.text}: each would close a cycle, " + (
@@ -95,16 +108,20 @@ def _add(
         elif links.placement.pairs[choice.of][1].is_anchor:
             links.before[choice.of].update((p, None) for found in sets for p in found)
         else:
-            group = tuple(_of_one_node(links, found, choice.relation) for found in sets)
-            shared.setdefault(group, []).append(choice.of)
-    for group, waiting in shared.items():
-        if min(len(group), len(waiting)) > MANY:
+            if id(sets) not in groups:  # which many tasks share
+                groups[id(sets)] = tuple(_of_one_node(links, s, choice.relation) for s in sets)
+            waiting[id(sets)].append(choice.of)
+    shared: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for key, group in groups.items():
+        shared[group] += waiting[key]
+    for group, tasks in shared.items():
+        if min(len(group), len(tasks)) > MANY:
             label = f"any {links.name(group[0]).partition('/')[2]}"
             join = links.join(group, label, one_is_enough=True)
-            for i in waiting:
+            for i in tasks:
                 links.before[i][join] = None
         else:
-            for i in waiting:
+            for i in tasks:
                 if group not in links.any_of[i]:
                     links.any_of[i].append(group)
     return warnings

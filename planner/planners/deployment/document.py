@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from planner.contract import Surroundings
-from planner.errors import InvalidInput, Mistake, Path
+from planner.errors import InvalidInput, Mistake, Path, repeated
 from planner.plan.model import ActionPlan
 from planner.planners import node_lists
 from planner.planners.deployment import task_fields
@@ -69,13 +69,15 @@ class DeploymentReader:
         self._roles = {node.uid: node.tags for node in nodes}
         self._evaluator = Evaluator(self._document.get("settings"), self._roles)
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
-        self._once("id", [task.id for task in tasks], "tasks")
+        self._mistakes += repeated("id", [t.id for t in tasks], lambda i: ("tasks", i, "id"))
         part, serial = self._part(), self._serial()
         durations = self._document.get("durations") or {}
         known = {task.id for task in tasks}
         for name in durations:
             if name not in known:
-                self._warn(f"no task {name!r}{near(name, known)}", ("durations", name))
+                self._warn(
+                    f"no task {name!r}{near(name, known, self._warnings)}", ("durations", name)
+                )
         mistakes = [*self._mistakes, *self._without_value, *self._checker.mistakes]
         if mistakes:
             raise InvalidInput(mistakes)
@@ -97,13 +99,6 @@ class DeploymentReader:
 
     def _warn(self, text: str, path: Path, about: str | None = None) -> None:
         self._warnings.add(text, path, about)
-
-    def _once(self, what: str, names: list[str], field: str) -> None:
-        first: dict[str, int] = {}
-        for i, name in enumerate(names):
-            if first.setdefault(name, i) != i:
-                text = f"the {what} {name!r} occurs twice: also at {field}[{first[name]}]"
-                self._wrong(text, (field, i, what))
 
     def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
         path: Path = ("tasks", i)
@@ -287,7 +282,8 @@ class DeploymentReader:
             listed = node_lists.of_document(given, self._mistakes)
         else:
             listed = [node_lists.node(raw) for raw in given]
-            self._once("uid", [node.name for node in listed], "nodes")
+            names = [node.name for node in listed]
+            self._mistakes += repeated("uid", names, lambda i: ("nodes", i, "uid"))
         for i, node in enumerate(listed):
             if node.name in RESERVED:
                 at: Path = ("nodes", i, "uid") if isinstance(given, list) else ("nodes",)
@@ -316,12 +312,8 @@ class DeploymentReader:
         read = partial(blocks, name=self._document.get("name"))
         none: list[SerialBlock] = []
         found = self._read(read, self._document.get("serial"), ("serial",), none)
-        seen: set[str] = set()
+        self._mistakes += repeated("block", [b.name for b in found], lambda i: found[i].path)
         for block in found:
-            if block.name in seen:
-                text = f"the block {block.name!r} occurs twice: give one a name of its own"
-                self._wrong(text, block.path)
-            seen.add(block.name)
             for pattern in (*block.tasks, *(block.where.patterns if block.where else ())):
                 self._check_pattern(pattern, block.path)
         return found

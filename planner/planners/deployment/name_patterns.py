@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import cache
 
-import jsonschema_rs
+from planner.errors import MOST_SHOWN
 
 Test = Callable[[str], object]
 
@@ -20,12 +20,14 @@ _PLAIN = re.compile(r"[\w:@/ -]*")
 def compiled(pattern: str, form: str = "{}") -> Test:
     """Return a function that tells whether a text has a match of a regular expression.
 
-    ``form`` says where: ``^(?:{})$`` is all of the text. It takes time linear in the text. Raises ``re.error``, also for what cannot be found in that
-    time: look-around, and references to groups.
+    ``form`` says where: ``^(?:{})$`` is all of the text. It takes time linear in the text. Raises
+    ``re.error``, also for what cannot be found in that time: look-around, references to groups.
 
     >>> compiled("^(primary-)?database$")("primary-database"), compiled("(a+)+b")("a" * 1000)
     (True, False)
     """
+    import jsonschema_rs  # most documents have plain names alone
+
     re.compile(pattern)  # which says best what is wrong
     linear = jsonschema_rs.RegexOptions()
     try:
@@ -90,11 +92,13 @@ class Patterns:
         return matching
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str], told: Sized = ()) -> str:
     """Return a "did you mean" with the most similar known name, or an empty text.
+
+    After 20 of what is ``told`` already, none is looked for: it takes long among many names.
 
     >>> near("netconfg", ["hiera", "netconfig"])
     "; did you mean 'netconfig'?"
     """
-    found = difflib.get_close_matches(name, known, n=1)
+    found = difflib.get_close_matches(name, known, n=1) if len(told) < MOST_SHOWN else ()
     return f"; did you mean {found[0]!r}?" if found else ""

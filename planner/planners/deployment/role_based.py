@@ -9,6 +9,7 @@ Cross dependencies are ignored. A task runs only once on a node.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -58,7 +59,9 @@ class TaskOrder:
         groups = {task.id: None for task in self._tasks if task.is_group}
         self._groups = deployment.patterns.index(groups)
         self.before: list[dict[int, None]] = [{} for _ in self._tasks]
-        mistakes = [m for task in self._tasks for m in self._link(task)]
+        mistakes: list[Mistake] = []
+        for task in self._tasks:
+            self._link(task, mistakes)
         if mistakes:
             raise InvalidInput(mistakes)
         try:
@@ -66,7 +69,7 @@ class TaskOrder:
         except CycleError as error:
             raise InvalidInput(map(self._loop, error.cycles())) from error
 
-    def _link(self, task: Task) -> Iterator[Mistake]:
+    def _link(self, task: Task, mistakes: list[Mistake]) -> None:
         own = self._place[task.id]
         links = [(r.name, self._index, r.field, r.path) for r in task.requires]
         links += [(r.name, self._index, r.field, r.path) for r in task.required_for]
@@ -79,10 +82,9 @@ class TaskOrder:
             found = index(name)
             if not found:
                 what = "group" if field == "groups" else "task"
-                text = f"no {what} is called {name!r}{near(name, self._place)}"
-                yield Mistake(
-                    f"{text}; the role-based engine requires every task that is named", path
-                )
+                text = f"no {what} is called {name!r}{near(name, self._place, mistakes)}"
+                why = "the role-based engine requires every task that is named"
+                mistakes.append(Mistake(f"{text}; {why}", path))
             for other in (self._place[task_id] for task_id in found):
                 if other != own and field in ("requires", "tasks"):
                     self.before[own][other] = None
@@ -108,10 +110,13 @@ class TaskOrder:
         start = self._place.get(task_id)
         return set() if start is None else reached(self.graph, start)
 
-    def groups_of(self, task: Task) -> list[str]:
-        """List the groups that a task names in ``groups``, and those that name it in ``tasks``."""
-        own = [task_id for name in task.groups for task_id in self._groups(name)]
-        return own + [g.id for g in self._tasks if g.is_group and task.id in g.tasks]
+    def groups(self) -> dict[str, list[str]]:
+        """Return, by task, the groups that it names in ``groups``, or that name it in ``tasks``."""
+        found = {t.id: [g for name in t.groups for g in self._groups(name)] for t in self._tasks}
+        for group in self._tasks:
+            for name in group.tasks if group.is_group else ():
+                found.setdefault(name, []).append(group.id)
+        return found
 
 
 class RoleBased:
@@ -197,26 +202,26 @@ class RoleBased:
         The latter are the tasks that the roles of the node place there, and none of their groups.
         If ``group`` is None, there are only these.
         """
-        chosen = [
-            task
-            for task in self._tasks
-            if (group is not None and group.id in self._bound[task.id])
-            or (uid in self._places[task.id] and uid not in self._brought[task.id])
-        ]
-        return RoleRun(uid, group.id if group else "", tuple(chosen))
+        of_group, of_roles = self._chosen
+        positions = {*of_roles[uid], *(of_group[group.id] if group else ())}
+        return RoleRun(
+            uid, group.id if group else "", tuple([self._tasks[i] for i in sorted(positions)])
+        )
 
     @cached_property
-    def _bound(self) -> Mapping[str, Sequence[str]]:
-        return {task.id: self._order.groups_of(task) for task in self._tasks}
-
-    @cached_property
-    def _brought(self) -> Mapping[str, frozenset[str]]:
-        """Map each task to the nodes of all its groups."""
+    def _chosen(self) -> tuple[Mapping[str, list[int]], Mapping[str, list[int]]]:
+        """The positions of the tasks of each group, and of those that roles place on each node."""
+        bound = self._order.groups()
         nodes = {task.id: self._cluster.of(task.where) for task in self._deployment.tasks}
-        return {
-            task_id: frozenset(uid for group in groups for uid in nodes[group])
-            for task_id, groups in self._bound.items()
-        }
+        of_group, of_roles = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for i, task in enumerate(self._tasks):
+            brought = {uid for group in bound[task.id] for uid in nodes[group]}
+            for group in bound[task.id]:
+                of_group[group].append(i)
+            for uid in self._places[task.id]:
+                if uid not in brought:
+                    of_roles[uid].append(i)
+        return of_group, of_roles
 
 
 def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) -> Iterator[Stage]:

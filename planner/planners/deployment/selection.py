@@ -76,18 +76,19 @@ class Selection:
 
         Raises InvalidInput for unknown names.
         """
-        part, deployment, mistakes = self._part, self._deployment, []
+        part, deployment = self._part, self._deployment
+        mistakes: list[Mistake] = []
         uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
         for k, uid in enumerate(part.nodes or ()):
             if uid not in uids:
-                mistakes.append(
-                    Mistake(f"no node {uid!r}; {accepted(uid, uids)}", ("only", "nodes", k))
-                )
+                text = f"no node {uid!r}; {accepted(uid, uids, mistakes)}"
+                mistakes.append(Mistake(text, ("only", "nodes", k)))
+        asked = frozenset(part.nodes or ())
         names = {task.id: None for task in deployment.runnable}
         index, ids = deployment.patterns.index(names), set[str]()
         for k, name in enumerate(part.tasks or ()):
             if not index(name):
-                text = f"no task is called {name!r}{near(name, names)}"
+                text = f"no task is called {name!r}{near(name, names, mistakes)}"
                 mistakes.append(Mistake(text, ("only", "tasks", k)))
             ids.update(index(name))
         if mistakes:
@@ -96,7 +97,7 @@ class Selection:
             i
             for i, step in enumerate(self._steps)
             if step.task is not None
-            and (part.nodes is None or step.uid in part.nodes)
+            and (part.nodes is None or step.uid in asked)
             and (part.tasks is None or step.task.id in ids)
         ]
 

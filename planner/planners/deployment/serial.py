@@ -89,10 +89,10 @@ def _membership(
     index = deployment.patterns.index(known)
     for k, name in enumerate(block.tasks):
         if not index(name):
-            text = f"no task is called {name!r}{near(name, known)}"
+            text = f"no task is called {name!r}{near(name, known, warnings)}"
             warnings.append(Mistake(text, (*block.path, "tasks", k)))
     for role in cluster.unmatched(block.where) if block.where else ():
-        text = f"no node has the role {role!r}{near(role, cluster.tags)}"
+        text = f"no node has the role {role!r}{near(role, cluster.tags, warnings)}"
         warnings.append(Mistake(text, block.path))
     tasks = {found for name in block.tasks for found in index(name)} if block.tasks else known
     nodes = None if block.where is None else cluster.of(block.where)

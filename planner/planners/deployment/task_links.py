@@ -182,10 +182,12 @@ class Linker:
         self, relation: Relation, own: list[int], matched: Mapping[str, list[int]], forward: bool
     ) -> None:
         sets = [tuple(positions) for positions in matched.values()]
+        members = {p for found in sets for p in found}
         for i in own:
-            one_of = [found for found in sets if found != (i,)]
-            if any(i in found for found in one_of):
-                one_of = [tuple(p for p in found if p != i) for found in one_of]
+            one_of = sets
+            if i in members:
+                without = (tuple(p for p in found if p != i) for found in sets)
+                one_of = [found for found in without if found]
             if one_of:
                 self.choices.append(Choice(relation, i, one_of, forward))
 
@@ -207,7 +209,8 @@ class Linker:
                 self._warn_name(relation)
 
     def _warn_name(self, relation: Relation) -> None:
-        text = f"no task is called {relation.name!r}{near(relation.name, self.placement.places)}"
+        hint = near(relation.name, self.placement.places, self.warnings)
+        text = f"no task is called {relation.name!r}{hint}"
         self.warnings.append(Mistake(text, relation.path))
 
     def _warn_relation(self, task: Task, relation: Relation) -> None:

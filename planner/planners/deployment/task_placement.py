@@ -27,9 +27,13 @@ class Cluster:
 
     def __init__(self, deployment: Deployment) -> None:
         self._nodes = [node for node in deployment.nodes if node.uid != MASTER]
-        tags = dict.fromkeys(tag for node in self._nodes for tag in node.tags)
-        self.tags: Mapping[str, None] = tags
-        self._index = deployment.patterns.index(tags)
+        self._place = {node.uid: i for i, node in enumerate(self._nodes)}
+        #: The places of the nodes that have each tag.
+        self.tags: dict[str, list[int]] = {}
+        for i, node in enumerate(self._nodes):
+            for tag in node.tags:
+                self.tags.setdefault(tag, []).append(i)
+        self._index = deployment.patterns.index(self.tags)
         self._groups = {task.id: task.where for task in deployment.tasks if task.is_group}
         self._group_index = deployment.patterns.index(self._groups)
         self._found: dict[NodeSelector, dict[str, None]] = {}
@@ -53,11 +57,9 @@ class Cluster:
             tags = {tag for pattern in where.patterns for tag in self._index(pattern)}
             uids = set(self._of_groups(where)) if where.kind == "groups" else set()
             found = {MASTER: None} if MASTER in uids or MASTER in where.patterns else {}
-            found |= {
-                node.uid: None
-                for node in self._nodes
-                if node.uid in uids or not tags.isdisjoint(node.tags)
-            }
+            places = {i for tag in tags for i in self.tags[tag]}
+            places.update(self._place[uid] for uid in uids if uid in self._place)
+            found |= {self._nodes[i].uid: None for i in sorted(places)}
             self._found[where] = found
         return found
 
@@ -163,6 +165,6 @@ class TaskPlacement:
             own = (task.where, task.path()) if not task.is_anchor else (NodeSelector("sync"), ())
             for where, path in (own, *((r.where, r.path) for r in relations)):
                 for pattern in self.cluster.unmatched(where):
-                    text = f"no node has the role {pattern!r}{near(pattern, self.cluster.tags)}"
-                    found.add(text, path, pattern)
+                    hint = near(pattern, self.cluster.tags, found)
+                    found.add(f"no node has the role {pattern!r}{hint}", path, pattern)
         self.warnings += found

@@ -18,6 +18,9 @@ class Told:
         """Add a warning; of those about the same thing the first text is told."""
         self._found.setdefault(about or text, (text, {}))[1][path] = None
 
+    def __len__(self) -> int:
+        return len(self._found)
+
     def __iter__(self) -> Iterator[Mistake]:
         """Yield each warning, those that were added first first."""
         for text, paths in self._found.values():

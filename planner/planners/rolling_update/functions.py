@@ -78,9 +78,10 @@ class Resolver(Conditions):
     def revealed(self, node: Any, path: Path) -> Any:
         """Return a value with those of hidden parameters, to compare it and for nothing else."""
         hidden, self._hidden = self._hidden, ()
-        found = self.value(node, path)
-        self._hidden = hidden
-        return found
+        try:
+            return self.value(node, path)
+        finally:
+            self._hidden = hidden
 
     def texts(self) -> Mapping[str, Any]:
         """Return what else than the template itself may bring texts: parameters and files."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
 
-from planner.errors import Mistake, Path, accepted
+from planner.errors import Mistake, Path, accepted, repeated
 from planner.planners.rolling_update.members import Member, index_of
 from planner.planners.rolling_update.template import Group
 
@@ -120,17 +120,15 @@ def _with_keys(
     if old.servers is not None:
         for i, (member, key) in enumerate(zip(members, found, strict=True)):
             if key not in old.servers:
-                text = f"no server {member.id!r} in the old template; {accepted(key, old.servers)}"
+                hint = accepted(key, old.servers, mistakes)
+                text = f"no server {member.id!r} in the old template; {hint}"
                 mistakes.append(Mistake(text, (*path, i)))
     elif None in found:
         found = [str(i) for i in range(len(members))]
         last = f"0 to {len(members) - 1}"
         if len(members) > 1:
             warning = f"its members are taken as {last} in this order; 'index' names another"
-    first = {key: i for i, key in reversed(list(enumerate(found)))}
-    for i, key in enumerate(found):
-        if first[key] != i:
-            mistakes.append(Mistake(f"the index {key!r} occurs twice", (*path, i)))
+    mistakes += repeated("index", found, lambda i: (*path, i))
     return [replace(m, key=key) for m, key in zip(members, found, strict=True)], warning
 
 

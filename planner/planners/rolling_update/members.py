@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from planner.errors import Mistake, Path
+from planner.errors import Mistake, Path, repeated
 from planner.schemas import ranges
 
 
@@ -34,12 +34,9 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
 
     ``path`` is the path of ``entries`` in the document.
     """
+    mistakes += repeated("id", [e["id"] for e in entries], lambda i: (*path, i, "id"))
     found: list[Member] = []
-    seen: set[str] = set()
     for i, entry in enumerate(entries):
-        if entry["id"] in seen:
-            mistakes.append(Mistake(f"the id {entry['id']!r} occurs twice", (*path, i, "id")))
-        seen.add(entry["id"])
         created_at = None
         if entry.get("created_at"):
             try:

@@ -178,14 +178,18 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         after: tuple[str, ...] = ()
         ends: dict[str, float] = {}
         lasts: dict[str, tuple[str, ...]] = {}
+        #: The groups that change and end last of each group and those that it depends on.
+        ending: dict[str, Sequence[str]] = {}
         for number, turn in enumerate(taken, 1):
             last: list[str] = []
             for roll in turn:
-                name, others = roll.group.name, [n for n in roll.group.depends_on if lasts.get(n)]
+                name, earlier = roll.group.name, roll.group.depends_on
+                others = list(dict.fromkeys(o for n in earlier for o in ending.get(n, ())))
                 before = (*after, *(uuid for other in others for uuid in lasts[other]))
                 end = builder.roll(roll, before, others)
                 ends[name] = max((builder.ends[u] for u in end), default=0.0)
                 lasts[name] = end if end != before else ()
+                ending[name] = [name] if lasts[name] else others
                 last += lasts[name]
             if number < len(taken) and last:
                 after = builder.join(f"turn-{number}", tuple(last))

@@ -123,12 +123,14 @@ def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]
     exceeds the limit alone is a set of its own.
     """
     turn: list[Roll] = []
+    missing = 0
     for roll in rolls:
-        missing = sum(other.unavailable for other in turn) + roll.unavailable
-        if turn and most is not None and missing > most:
+        own = roll.unavailable
+        if turn and most is not None and missing + own > most:
             yield turn
-            turn = []
+            turn, missing = [], 0
         turn.append(roll)
+        missing += own
     if turn:
         yield turn
 

@@ -150,7 +150,7 @@ def groups(
 def _depends_on(
     resources: Mapping[str, Any], name: str, groups: Mapping[str, Group]
 ) -> Iterator[str]:
-    """Yield the groups on which a resource depends, also through other resources."""
+    """Yield the groups on which a resource depends, also through resources that are no groups."""
     seen, left = {name}, [name]
     while left:
         resource = resources.get(left.pop())
@@ -160,9 +160,10 @@ def _depends_on(
         for other in listed if isinstance(listed, list) else [listed]:
             if isinstance(other, str) and other not in seen:
                 seen.add(other)
-                left.append(other)
                 if other in groups:
                     yield other
+                else:
+                    left.append(other)
 
 
 def left_out(template: Mapping[str, Any]) -> list[str]:

@@ -127,3 +127,9 @@ def test_the_value_in_a_message_is_whole_or_shortened(value: str, more: str) -> 
         start = repr(value)[:81]
         assert told.startswith(f"document: no flavor {start}...{start[0]} ({len(inside)} char")
         assert told.endswith(f"; {more!r} is one")
+
+
+def test_after_twenty_mistakes_no_similar_name_is_looked_for() -> None:
+    known = [f"node-{i}" for i in range(50)]
+    assert "did you mean 'node-7'" in accepted("node-7x", known, range(errors.MOST_SHOWN - 1))
+    assert accepted("node-7x", known, range(errors.MOST_SHOWN)) == "known names: see above"

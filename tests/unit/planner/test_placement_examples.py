@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from planner.drain import place
+import pytest
+
+import planner.drain
+from planner.drain import drain, place
 
 
 def cloud_of(sizes: list[int], rooms: dict[str, int]) -> dict[str, Any]:
@@ -46,3 +49,26 @@ def test_what_does_not_fit_or_must_be_apart_stays_and_says_why() -> None:
     placed = place(facts["instances"], facts, ["a"])
     assert placed.destinations == {"i00": "b"}
     assert "as many of server group pair as it may" in placed.refused["i01"]
+
+
+def test_placing_looks_at_each_host_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many hosts as instances; on half of them is no room."""
+    number, looks = 300, 0
+    fits = planner.drain._fits
+
+    def counted(*given: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        return fits(*given)
+
+    monkeypatch.setattr(planner.drain, "_fits", counted)
+    names = [f"h{n}" for n in range(number)]
+    one = {"host": "old", "flavor": "f", "status": "ACTIVE"}
+    facts: dict[str, Any] = {
+        "instances": {f"i{n}": one for n in range(number)},
+        "flavors": {"f": {"vcpus": 2}},
+        "hosts": {name: {"free": {"vcpus": n % 4}} for n, name in enumerate(names)},
+        "services": {name: {"status": "enabled"} for name in (*names, "old")},
+    }
+    assert len(drain(facts, ["old"], reason="r").stays) == number // 2
+    assert looks < 10 * number

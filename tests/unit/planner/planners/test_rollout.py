@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from planner import make_plan
 from planner.errors import InvalidInput, InvalidPlan
@@ -116,3 +117,19 @@ def test_members_that_wait_for_each_other_in_a_circle_are_refused_with_names() -
         deadlocks.require_none(replace(made, actions=(replace(first, places=(a, b)),)))
     with pytest.raises(InvalidPlan, match="serial:p has no rule or no limit"):
         deadlocks.require_none(replace(made, places={}))
+
+
+def test_a_node_of_another_document_has_a_name_in_words(tmp_path: Path) -> None:
+    (tmp_path / "nodes.yaml").write_text(
+        "- a\n- {uid: null}\n- true\n- {uid: {a: b}}\n- {name: 'x/y'}\n- [a]\n- {role: b}\n- 7\n",
+        encoding="utf-8",
+    )
+    document = {"kind": "rollout", "name": "r", "steps": [{"shell": "true"}]}
+    text = yaml.safe_dump({**document, "nodes": {"from": "nodes.yaml"}})
+    (tmp_path / "rollout.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        make_plan(tmp_path / "rollout.yaml")
+    told = "is no name of a node: its 'uid', else its 'name', is a text without blanks and '/'"
+    assert [(m.place, told in m.text) for m in refused.value.mistakes] == [
+        (f"{tmp_path}/nodes.yaml:{line}", True) for line in range(2, 8)
+    ]

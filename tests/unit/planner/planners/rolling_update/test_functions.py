@@ -56,3 +56,12 @@ def test_the_parameters_that_are_used_or_declared_are_known() -> None:
     resolver = Resolver({"Parameters": {"A": {}}}, {"B": "b", "C": "c"}, ())
     assert resolver.value({"Ref": "B"}, ()) == "b"
     assert resolver.known_parameters == {"A", "B"}
+
+
+def test_hidden_parameters_stay_hidden_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver = Resolver({"Parameters": {"Password": {}}}, {"Password": "p"}, (), {"Password"})
+    with monkeypatch.context() as broken:
+        broken.setattr(Resolver, "value", lambda *_: (_ for _ in ()).throw(RecursionError()))
+        with pytest.raises(RecursionError):
+            resolver.revealed({"Ref": "Password"}, ())
+    assert "NoEcho" in resolver.value({"Ref": "Password"}, ())
