@@ -171,7 +171,8 @@ def _lines(found: Rehearsals) -> Iterator[str]:
         f"{figures.not_run_mean:.1f} are not run on average."
     )
     stopped = [
-        f"{_NEEDED if guard == NEEDS else f'{guard} stops the run'} {number} of {figures.runs} times"
+        f"{_NEEDED if guard == NEEDS else f'{guard} stops the run'} "
+        f"{number} of {figures.runs} times"
         for guard, number in sorted(figures.stopped_by.items(), key=lambda pair: -pair[1])
     ]
     yield f"Guards: {'; '.join(stopped) or 'none had to act'}."
