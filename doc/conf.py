@@ -15,6 +15,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "decisions",
     "from_the_code",
+    "screens",
 ]
 exclude_patterns = ["_build"]
 default_role = "code"

@@ -78,7 +78,7 @@ def render(chart: Chart, width: int = WIDTH, *, own_style: bool = True) -> str:
     page around it has to have the style sheet.
     """
     widest = max((width_of(lane.title, SMALL) * _BOLD for lane in chart.lanes), default=0.0)
-    scale = Scale(chart, _MARGIN + min(widest + 14, 0.3 * width), width - _MARGIN)
+    scale = Scale(chart, _MARGIN + min(widest + 14, 0.22 * width), width - _MARGIN)
     inner = width - 2 * _MARGIN
     name = f"{chart.plan.name or chart.plan.planner}: {chart.plan.state}"
     above, head_height, _ = head(cut(name, inner * 0.58), _entries(chart), _MARGIN, inner)
