@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directive ``screen``: the pictures of a screen at each width, on a light and on a dark display."""
+"""Directive ``screen``: pictures of a screen at each width, on a light and on a dark display."""
 
 from __future__ import annotations
 
