@@ -28,8 +28,8 @@ LONGEST_S = 7000 * 365 * 86400.0
 MOST_ROWS, MOST_BARS = 40, 120
 FEW_ROWS, FEW_BARS = 4, 30
 OPEN_ROWS, OPEN_BARS = 100, 1000
-#: In plans with more actions than this, bars in open lanes have no waits and no planned
-#: times, which the table of actions tells.
+#: In plans with more actions than this, bars in open lanes have no waits, no planned
+#: times and no descriptions, which the table of actions tells.
 MOST_WAITING = 300
 #: Each bar is at least as wide as this fraction of the time axis. Times are about equal if they are
 #: equal when rounded down to the other.
@@ -115,7 +115,8 @@ def _bar(
 
 
 def _plain(bar: Bar) -> Bar:
-    return replace(bar, planned=None, waits=())
+    actions = tuple(replace(action, description=None) for action in bar.actions)
+    return replace(bar, actions=actions, planned=None, waits=())
 
 
 def _rows(

@@ -203,6 +203,8 @@ def test_lanes_that_are_open_are_those_of_each_node_with_each_action() -> None:
     made = large(100, 10, is_open=True)
     assert [lane.title for lane in made.lanes] == [str(node) for node in range(100)]
     assert [len(bar.actions) for bar in made.bars] == [1] * 1000
+    assert not any(bar.waits for bar in made.bars)
+    assert any(bar.waits for bar in large(10, 10, is_open=True).bars)
 
 
 def test_the_forecast_of_a_plan_has_no_thin_bars() -> None:
