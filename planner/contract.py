@@ -108,10 +108,9 @@ class Planner(ABC, Generic[Problem]):
     FILES: ClassVar[Mapping[str, str]] = {}
     #: Fields of FILES whose file may be an inventory of Ansible, of which the hosts are received.
     INVENTORIES: ClassVar[Collection[str]] = ()
-    #: The fields of FILES that name files of another program, each with its format: ``playbook``,
-    #: whose plays are the content, or ``inventory``, the hosts of whose groups are. They keep their
-    #: value, in which the names become absolute paths.
-    FORMATS: ClassVar[Mapping[str, str]] = {}
+    #: Fields of FILES whose file is a playbook of Ansible, of which the plays are received. They
+    #: keep their value; in it and in the field ``inventory``, the names become absolute paths.
+    PLAYBOOKS: ClassVar[Collection[str]] = ()
     #: Options of the section ``[watcher_planners.NAME]``. A field of the document with the name of
     #: an option sets it.
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()

@@ -80,8 +80,7 @@ class Document:
 def read(path: str | FilePath, *, last_holds: bool = False) -> Document:
     """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON.
 
-    With ``last_holds``, for files of other programs, the last of duplicate keys in YAML holds, with
-    a warning, and Ansible's tags are read.
+    With ``last_holds``, the last of duplicate keys in YAML holds, with a warning.
     """
     name = str(path)
     try:

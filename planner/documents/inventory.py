@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from planner.documents import Document, read
-from planner.errors import InvalidInput, Mistake
+from planner.errors import InvalidInput, Mistake, cut
 
 #: What is said where a program of Ansible is not installed.
 MISSING = "{} needs the extra 'ansible': pip install '.[ansible]', in a clone of ActionPlan"
 #: The most characters of what Ansible says that a message has.
 _TOLD = 300
+#: Where a message of Ansible begins, where its text ends, and the place that it names.
+_MESSAGE = re.compile(r"^(?=\[(?:ERROR|(?:DEPRECATION )?WARNING)\]: |ERROR! )", re.MULTILINE)
+_END = re.compile(r"\n(?=\n|Origin: |to see the full)")
+_PLACE = re.compile(
+    r"(?:Origin: |appears to be in ')(?P<file>/[^\n']*?)(?:': line |:)(?P<line>\d+)"
+)
 
 
 def program(name: str) -> str | None:
@@ -88,43 +96,73 @@ def read_inventory(paths: Sequence[str | Path], limit: str | None = None) -> lis
     return [_node(name, groups, variables.get(name, {})) for name, groups in roles.items()]
 
 
-def read_groups(paths: Sequence[str | Path]) -> Document:
-    """Return the hosts of each group of inventories, in Ansible's order; raises InvalidInput."""
-    place = ", ".join(map(str, paths))
-    listed = _listed([os.fspath(path) for path in paths], None, place)
-    groups: dict[str, list[str]] = {}
-    for top in listed:
-        inside = (listed.get(group, {}).get("hosts", ()) for group in _groups(listed, top))
-        groups[top] = [*dict.fromkeys(host for hosts in inside for host in hosts)]
-    del groups["_meta"]
-    return Document(groups, place)
-
-
 def _listed(paths: Sequence[str], limit: str | None, place: str) -> dict[str, Any]:
     """Return what ``ansible-inventory --list`` prints; raises InvalidInput with what it says."""
-    found = program("ansible-inventory")
+    options = ["--list", *(f"--inventory={path}" for path in paths)]
+    options += [f"--limit={limit}"] if limit else []
+    printed, _ = run("ansible-inventory", options, settings_folder(paths[0]), place)
+    return dict(json.loads(printed))
+
+
+def settings_folder(path: str) -> str:
+    """Return the nearest folder with an ``ansible.cfg`` around a file, else its own folder."""
+    folders = Path(path).absolute().parents
+    return str(next((one for one in folders if (one / "ansible.cfg").is_file()), folders[0]))
+
+
+def run(
+    name: str,
+    options: Sequence[str],
+    folder: str,
+    place: str,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, list[Mistake]]:
+    """Run a program of Ansible in a folder; return what it prints, and its warnings.
+
+    ``settings`` are added to the environment. Raises InvalidInput with the errors that it tells,
+    where they are, else at ``place``.
+    """
+    found = program(name)
     if found is None:
-        text = MISSING.format("to read an inventory of Ansible")
+        text = MISSING.format("to read files of Ansible")
         raise InvalidInput([Mistake(text, place=place)])
-    argv = [found, "--list", *(f"--inventory={path}" for path in paths)]
-    # An inventory that no plugin of Ansible can read is else a warning, and an empty inventory.
-    settings = {"ANSIBLE_INVENTORY_UNPARSED_FAILED": "1", "ANSIBLE_NOCOLOR": "1"}
-    done = subprocess.run(
-        [*argv, *([f"--limit={limit}"] if limit else ())],
-        env={**os.environ, **settings},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    own = {
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_DEPRECATION_WARNINGS": "0",
+        # An inventory that no plugin of Ansible can read is else a warning, and of no host.
+        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "1",
+    }
     try:
-        if done.returncode == 0:
-            return dict(json.loads(done.stdout))
-    except ValueError:
-        pass
-    said = " ".join(done.stderr.split())[-_TOLD:] or f"exit code {done.returncode}"
-    raise InvalidInput([Mistake(f"no inventory that Ansible reads: {said}", place=place)])
+        done = subprocess.run(
+            [found, *options],
+            cwd=folder,
+            env={**os.environ, **own, **settings},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as reason:
+        text = f"{name} cannot be started: {reason.strerror}"
+        raise InvalidInput([Mistake(text, place=place)]) from reason
+    told = [*_told(done.stderr, place)]
+    warnings = [mistake for kind, mistake in told if kind == "WARNING"]
+    if done.returncode == 0:
+        return done.stdout, warnings
+    wrong = [mistake for mistake in warnings if "parse" in mistake.text]
+    wrong += [mistake for kind, mistake in told if kind == "ERROR"]
+    raise InvalidInput(wrong or [Mistake(f"{name} ended with {done.returncode}", place=place)])
+
+
+def _told(printed: str, place: str) -> Iterator[tuple[str, Mistake]]:
+    """Yield the errors and warnings that Ansible prints, each once, with its file and line."""
+    for part in dict.fromkeys(_MESSAGE.split(printed)):
+        if kind := re.match(r"\[?(ERROR|WARNING)", part):
+            text = " ".join(_END.split(part.split(" ", 1)[1])[0].split())
+            where = _PLACE.search(part)
+            at = f"{where['file']}:{where['line']}" if where else place
+            yield kind[1], Mistake(f"Ansible says: {cut(text, _TOLD)}", place=at)
 
 
 def _groups(listed: Mapping[str, Any], top: str = "all") -> Iterator[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -13,40 +14,37 @@ from planner.documents import Document, inventory, playbook, read
 from planner.errors import InvalidInput, Mistake, Path, shown
 from planner.plan.extent import listed
 
-#: What reads the files of each of the formats that ``Planner.FORMATS`` may name.
-_READERS = {"inventory": inventory.read_groups, "playbook": playbook.read_plays}
-
 
 def completed(document: Document, planner: type[Planner[Any]]) -> Document:
     """Return a document with the contents of all files that it names; raises InvalidInput."""
-    plain = {f: target for f, target in planner.FILES.items() if f not in planner.FORMATS}
-    return _with_formats(with_files(document, plain, planner.INVENTORIES), planner)
+    plain = {f: target for f, target in planner.FILES.items() if f not in planner.PLAYBOOKS}
+    found = with_files(document, plain, planner.INVENTORIES)
+    for field in planner.PLAYBOOKS:
+        found = _with_plays(found, field, planner.FILES[field])
+    return found
 
 
-def _with_formats(document: Document, planner: type[Planner[Any]]) -> Document:
-    """Add the contents of files of other programs; their names become absolute paths.
-
-    A field that has its content already is left unchanged.
-    """
-    value, brought = dict(document.value), dict(document.brought)
-    warnings, mistakes = [*document.warnings], list[Mistake]()
-    folder = FilePath(document.source or "").parent.resolve()
-    for field, format_ in planner.FORMATS.items():
-        target, names = planner.FILES[field], listed(value.get(field))
-        if target in value or not all(isinstance(name, str) for name in names) or not names:
-            continue
-        paths = [str(folder / name) for name in names]
-        try:
-            found = _READERS[format_](paths)
-        except InvalidInput as wrong:
-            mistakes += wrong.mistakes
-            continue
-        value[field] = paths if isinstance(value[field], list) else paths[0]
-        value[target], brought[(target,)] = found.value, (found, ())
-        warnings += found.warnings
-    if mistakes:
+def _with_plays(document: Document, field: str, target: str) -> Document:
+    """Add the plays of a playbook, unless they are there already; make names absolute paths."""
+    value, folder = dict(document.value), FilePath(document.source or "").parent.resolve()
+    inventories = listed(value.get("inventory"))
+    names = [value.get(field), *inventories]
+    if target in value or len(names) < 2 or not all(isinstance(n, str) and n for n in names):
+        return document
+    if mistakes := [
+        Mistake(f"there is no inventory {name!r}: a file, a folder or a script", ("inventory",))
+        for name in inventories
+        if not os.path.exists(folder / name)
+    ]:
         raise InvalidInput(mistakes)
-    return replace(document, value=value, brought=brought, warnings=warnings)
+    path, *paths = (str(folder / name) for name in names)
+    found = playbook.read_plays(value, path, paths)
+    value |= {field: path, target: found.value}
+    value["inventory"] = paths if isinstance(value["inventory"], list) else paths[0]
+    brought = {**document.brought, (target,): (found, ())}
+    return replace(
+        document, value=value, brought=brought, warnings=[*document.warnings, *found.warnings]
+    )
 
 
 def with_files(

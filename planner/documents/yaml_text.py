@@ -40,8 +40,7 @@ def load(text: str, repeated: Repeated | None = None) -> Any:
     """Read one document into texts, numbers, booleans, None, lists and mappings.
 
     Raises yaml.YAMLError; most are a MarkedYAMLError, which has the line. With ``repeated``,
-    duplicate keys are passed to it instead of refused, and the last holds; values with Ansible's
-    tags ``!vault`` and ``!unsafe`` are read as if they had none.
+    duplicate keys are passed to it instead of refused, and the last holds.
     """
     require_bounded(yaml.parse(text, Loader=_Loader))
     loader = _Loader(text)
@@ -85,10 +84,6 @@ def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
 _TEMPLATE_KEYS = frozenset(
     ("AWSTemplateFormatVersion", "heat_template_version", "Resources", "resources")
 )
-
-
-#: Tags of Ansible's files; the values are of no interest here.
-_ANSIBLE = ("vault", "vault-encrypted", "unsafe")
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
@@ -203,8 +198,7 @@ def _ascii(text: str) -> str:
 
 def _short_form(loader: Any, name: str, node: yaml.Node) -> Any:
     """Turn ``!NAME ...`` into ``{"Fn::NAME": ...}``; Ref and Condition get no prefix."""
-    plain = loader.repeated is not None and name in _ANSIBLE
-    if not (plain or loader.short_forms) or not name:
+    if not loader.short_forms or not name:
         raise _wrong(f"could not determine a constructor for the tag {node.tag!r}", node)
     value: Any
     if isinstance(node, yaml.MappingNode):
@@ -215,8 +209,6 @@ def _short_form(loader: Any, name: str, node: yaml.Node) -> Any:
         value = loader.construct_scalar(node)
         if name == "GetAtt":
             value = value.split(".", 1)
-    if plain:
-        return value
     return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
 
 

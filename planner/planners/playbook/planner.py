@@ -58,15 +58,15 @@ class PlaybookPlanner(Planner[Playbook]):
     NAME = "playbook"
     KIND = "playbook"
     SCHEMA = SCHEMA
-    FILES = {"playbook": "plays", "inventory": "groups"}
-    FORMATS = {"playbook": "playbook", "inventory": "inventory"}
+    FILES = {"playbook": "plays"}
+    PLAYBOOKS = ("playbook",)
 
     def parse(self, document: Mapping[str, Any]) -> Playbook:
         reader = PlayReader(document)
-        read = [reader.read(i, entry) for i, entry in enumerate(document["plays"])]
+        read = [reader.read(i, entry) for i, entry in enumerate(document.get("plays", ()))]
         plays = [play for play in read if play is not None]
         if not plays and not reader.mistakes:
-            reader.mistakes.append(Mistake("no play has a host of the inventory", ("plays",)))
+            reader.mistakes.append(Mistake("no task of a play is left for any host", ("plays",)))
         stages = [*_stages(plays)]
         raw = [_raw(call, document) for stage in stages for call in stage]
         actions = ActionReader(self.surroundings, {"actions": raw})

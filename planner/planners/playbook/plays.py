@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a play says of its hosts: which, in which batches, and how many of them may fail."""
+"""What a play says of its hosts: in which batches they come, and how many of them may fail."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path, cut, shown
-from planner.plan.extent import listed
-from planner.planners.playbook.fields import Fields
-from planner.planners.playbook.patterns import Inventory
 from planner.schemas import ranges
 
 #: Words of tasks and templates whose meaning depends on which hosts share a call.
@@ -21,18 +16,21 @@ TOGETHER = (
 )
 #: Tasks that make hosts or groups while a playbook runs.
 GROWING = ("add_host", "group_by")
-_REGISTERED = re.compile(r"""\b(?:register|set_fact)["']?:\s*[{"'\s]*([A-Za-z_]\w*)""")
 #: What is told of plays.
 _GROWN = "not taken over are groups and hosts that tasks make: have them in the inventory"
 _LOST = "not taken over, as each play is a run of its own, are variables that tasks of others set"
+_INCLUDED = "not taken over are variables that include_vars reads in earlier plays"
+_FACTS = (
+    "not taken over, without a fact cache of Ansible, are facts that earlier plays gather; without "
+    "gather_facts, they are undefined in these plays"
+)
+_HOSTVARS = (
+    "in hostvars, hosts of other calls have neither variables that tasks set nor, without a fact "
+    "cache of Ansible, facts"
+)
 _SHUFFLED = "order: shuffle is not taken over, hosts stay as in the inventory"
-_UNKNOWN = "the inventory has no such hosts or groups"
 _EMPTY = "no host is left for these plays"
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_PARTS = ("pre_tasks", "roles", "tasks", "post_tasks", "handlers")
-_BLOCKS = ("block", "rescue", "always")
-_ORDERS = ("inventory", "reverse_inventory", "sorted", "reverse_sorted", "shuffle")
-_STRATEGIES = ("linear", "free", "host_pinned", "debug")
+_UNTAGGED = "no task of these plays has the tags"
 _APART = ("free", "host_pinned")
 
 
@@ -58,58 +56,42 @@ class PlayReader:
     """Reads the plays of a document; mistakes are appended to its list."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._given: Mapping[str, Any] = document.get("variables") or {}
-        self._inventory = Inventory(document["groups"])
+        self._chooses_tasks = bool(document.get("tags") or document.get("skip_tags"))
         self.mistakes: list[Mistake] = []
         #: What is to be told: for each sentence, what it is about and where that stands.
         self._told: dict[str, dict[str, Path]] = {}
-        self._names: dict[str, int] = {}
-        #: The variables that earlier plays made.
+        #: How often each name was wanted, and the names that were given.
+        self._wanted: dict[str, int] = {}
+        self._given: set[str] = set()
+        #: The variables that earlier plays made, and their hosts.
         self._made: set[str] = set()
-        self._limit = self._limited(document)
-
-    def _limited(self, document: Mapping[str, Any]) -> frozenset[str] | None:
-        """Return the hosts that the field ``limit`` leaves; None for all."""
-        if "limit" not in document:
-            return None
-        found: list[str] = []
-        try:
-            found = self._inventory.matching(listed(document["limit"]))
-            problem = "" if found else "no host of the inventory matches it"
-        except ValueError as reason:
-            problem = str(reason)
-        if problem:
-            self.mistakes.append(Mistake(problem, ("limit",)))
-        self._inventory.unmatched.clear()
-        return frozenset(found)
+        self._hosts: set[str] = set()
 
     def read(self, number: int, entry: Mapping[str, Any]) -> Play | None:
-        """Return a play; None if it has no hosts, which a warning tells, or mistakes."""
-        raw, path = entry["play"], ("plays", number)
-        known = {"groups": self._inventory.groups, **entry.get("variables", {}), **self._given}
-        fields = Fields((*path, "play"), raw, known, self.mistakes)
-        self._require_answers(fields, raw.get("vars_prompt"))
-        name = self._named(raw)
-        hosts = self._hosts(name, fields)
-        words, made = _texts(entry)
-        self._note_made(words, made, path)
-        for word in words.intersection(GROWING):
-            self._tell(_GROWN, word, path)
-        strategy = fields.one_of("strategy", _STRATEGIES)
-        batches = fields.batches(hosts)
-        tolerated = fields.tolerated(batches)
-        if not hosts:
+        """Return a play; None if nothing of it runs, which a warning tells, or it has mistakes."""
+        path = ("plays", number)
+        name, hosts, words = self._named(entry), entry["hosts"], {*entry.get("words", ())}
+        for asked in entry.get("vars_prompt", ()):
+            text = f"the play asks for {asked!r}: give it in 'variables'"
+            self.mistakes.append(Mistake(text, (*path, "vars_prompt")))
+        tasks = entry.get("tasks", ())
+        if not hosts or (self._chooses_tasks and not tasks):
+            self._tell(_UNTAGGED if hosts else _EMPTY, name, path)
             return None
+        strategy, serial = entry.get("strategy", "linear"), entry.get("serial", ())
+        batches = self._batches(hosts, serial, (*path, "serial"))
+        tolerated = _tolerated(entry, batches)
+        self._tell_what_is_lost(name, entry, batches, path)
+        is_apart = strategy.endswith(_APART)
         # Where each host goes its own way, Ansible runs tasks with run_once on all.
-        ignored = ("run_once",) if strategy in _APART else ()
+        ignored = ("run_once",) if is_apart else ()
         together = [word for word in TOGETHER if word in words and word not in ignored]
         counts = any(0 < most < len(b) - 1 for most, b in zip(tolerated, batches, strict=True))
         reasons = {
-            f"strategy {strategy}": strategy in _APART,
-            f"serial {fields.value('serial')}": len(batches) > 1,
-            f"max_fail_percentage {fields.value('max_fail_percentage')}": counts,
+            f"strategy {strategy}": is_apart,
+            f"serial {', '.join(map(str, serial))}": len(batches) > 1,
+            f"max_fail_percentage {entry.get('max_fail_percentage', 0):g}": counts,
         }
-        tasks = [*_tasks(entry)]
         return Play(
             number,
             name,
@@ -117,8 +99,8 @@ class PlayReader:
             ", ".join(reason for reason, holds in reasons.items() if holds),
             ", ".join(together),
             tolerated,
-            [task for part, task in tasks if part != "handlers"],
-            [task for part, task in tasks if part == "handlers"],
+            tasks,
+            entry.get("handlers", ()),
         )
 
     def warnings(self) -> Iterator[Mistake]:
@@ -129,95 +111,68 @@ class PlayReader:
     def _tell(self, text: str, about: str, path: Path) -> None:
         self._told.setdefault(text, {}).setdefault(about, path)
 
-    def _note_made(self, words: set[str], made: set[str], path: Path) -> None:
-        """Tell of variables of earlier plays that a play uses and does not make; note its own."""
-        for name in self._made & words - made:
-            self._tell(_LOST, name, path)
-        self._made |= made
+    def _tell_what_is_lost(
+        self, name: str, entry: Mapping[str, Any], batches: Sequence[Sequence[str]], path: Path
+    ) -> None:
+        """Tell what a play uses of earlier calls; note what it makes itself."""
+        words, makes = {*entry.get("words", ())}, {*entry.get("makes", ())}
+        told = {
+            _GROWN: words.intersection(GROWING),
+            _LOST: (self._made & words) - makes,
+            _INCLUDED: {name} if "include_vars" in self._made else (),
+            _FACTS: {name} if entry.get("lacks_facts") else (),
+            _HOSTVARS: {name} if "hostvars" in words and self._others(batches) else (),
+            _SHUFFLED: {name} if entry.get("is_shuffled") else (),
+        }
+        for text, abouts in told.items():
+            for about in abouts:
+                self._tell(text, about, path)
+        self._made |= makes
+        self._hosts.update(entry["hosts"])
 
-    def _named(self, raw: Mapping[str, Any]) -> str:
+    def _others(self, batches: Sequence[Sequence[str]]) -> bool:
+        """Return whether earlier calls had hosts that are not in each of these batches."""
+        return len(batches) > 1 or not self._hosts <= {*batches[0]}
+
+    def _named(self, entry: Mapping[str, Any]) -> str:
         """Return the name of a play, which is its hosts where it has none; equal ones count on."""
-        name = cut(raw.get("name") or ",".join(listed(raw["hosts"])), ranges.LONGEST_NAME)
-        number = self._names[name] = self._names.get(name, 0) + 1
-        return name if number == 1 else f"{name} ({number})"
+        wanted = cut(entry.get("name") or "play", ranges.LONGEST_NAME)
+        name, number = wanted, self._wanted.get(wanted, 1)
+        while name in self._given:
+            number += 1
+            name = f"{wanted} ({number})"
+        self._wanted[wanted] = number
+        self._given.add(name)
+        return name
 
-    def _hosts(self, name: str, fields: Fields) -> list[str]:
-        """Return the hosts of a play in the order in which Ansible takes them."""
-        patterns = [str(one) for raw in listed(fields.value("hosts")) for one in listed(raw)]
-        order = fields.one_of("order", _ORDERS)
-        if order == "shuffle":
-            self._tell(_SHUFFLED, name, fields.path)
+    def _batches(
+        self, hosts: Sequence[str], serial: Sequence[Any], path: Path
+    ) -> list[Sequence[str]]:
+        """Return hosts cut by the field ``serial``: the last of its sizes is that of all others.
+
+        A percentage is rounded down, by the arithmetic of floating-point numbers, as in Ansible.
+        """
         try:
-            found = self._inventory.matching(patterns)
-        except ValueError as reason:
-            fields.wrong("hosts", str(reason))
-            return []
-        if self._limit is not None:
-            found = [host for host in found if host in self._limit]
-        for pattern in self._inventory.unmatched:
-            self._tell(_UNKNOWN, pattern, (*fields.path, "hosts"))
-        self._inventory.unmatched.clear()
-        if not found:
-            self._tell(_EMPTY, name, (*fields.path, "hosts"))
-        if order.endswith("sorted"):
-            found.sort()
-        return found[::-1] if order.startswith("reverse") else found
-
-    def _require_answers(self, fields: Fields, prompts: Any) -> None:
-        """Append a mistake for what a play would ask a user for."""
-        for asked in listed(prompts):
-            name = asked.get("name") if isinstance(asked, Mapping) else None
-            if name and name not in self._given and asked.get("default") is None:
-                fields.wrong("vars_prompt", f"it asks for {name!r}: give it in 'variables'")
+            sizes = [_size(one, len(hosts)) for one in map(str, serial)] or [0]
+        except ValueError:
+            text = f"{serial!r} has neither numbers of hosts nor percentages"
+            self.mistakes.append(Mistake(text, path))
+            return [hosts]
+        found: list[Sequence[str]] = []
+        first = 0
+        while first < len(hosts):
+            size = sizes[min(len(found), len(sizes) - 1)]
+            last = first + size if size > 0 else len(hosts)
+            found.append(hosts[first:last])
+            first = last
+        return found
 
 
-def _texts(entry: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Return the words of a play and its roles, and the variables that their tasks make."""
-    words, made = words_of(json.dumps(entry["play"]))
-    for role in entry.get("roles", {}).values():
-        words.update(role.get("words", ()))
-        made.update(role.get("makes", ()))
-    return words, made
+def _size(text: str, hosts: int) -> int:
+    return int(int(text[:-1]) / 100.0 * hosts) or 1 if text.endswith("%") else int(text)
 
 
-def words_of(text: str) -> tuple[set[str], set[str]]:
-    """Return the words of tasks or templates, and the variables that the tasks make.
-
-    >>> sorted(words_of("{shell: 'a {{ b }}', register: c}")[1])
-    ['c']
-    """
-    return set(_WORD.findall(text)), set(_REGISTERED.findall(text))
-
-
-def _tasks(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names of the tasks of a play in their order, each with the part that has it."""
-    roles = entry.get("roles", {})
-    for part in _PARTS:
-        for raw in listed(entry["play"].get(part)):
-            if part != "roles":
-                yield from ((part, name) for name in task_names([raw]))
-            elif (name := role_name(raw)) is not None:
-                found = roles.get(name, {}).get("tasks") or ["its tasks"]
-                yield from ((part, f"{name}: {task}") for task in found)
-
-
-def role_name(raw: Any) -> str | None:
-    """Return the name of an entry of ``roles``: a text, or a mapping with its name."""
-    found = raw.get("role") or raw.get("name") if isinstance(raw, Mapping) else raw
-    return found if isinstance(found, str) else None
-
-
-def task_names(tasks: Iterable[Any]) -> Iterator[str]:
-    """Yield the names of tasks, also of those in blocks; one without a name has that of its module.
-
-    >>> [*task_names([{"block": [{"name": "a"}], "rescue": [{"debug": {}}]}, {"meta": "noop"}])]
-    ['a', 'debug', 'meta']
-    """
-    for task in tasks:
-        if not isinstance(task, Mapping):
-            continue
-        if "block" in task:
-            for part in _BLOCKS:
-                yield from task_names(listed(task.get(part)))
-        else:
-            yield str(task.get("name") or next(iter(task), "a task"))
+def _tolerated(entry: Mapping[str, Any], batches: Sequence[Sequence[str]]) -> list[int]:
+    """Return, for each batch, how many of its hosts may fail without ending the run."""
+    percent = 0 if entry.get("any_errors_fatal") else entry.get("max_fail_percentage", 100)
+    return [int(min(len(b) - 1, max(0, percent) * len(b) / 100)) for b in batches]

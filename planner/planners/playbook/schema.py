@@ -13,33 +13,31 @@ _NAMES: dict[str, Any] = {
     "type": ["string", "array"],
     "items": ranges.ARGUMENT,
 }
+_TEXTS = {"type": "array", "items": ranges.TEXT}
 _PLAY: dict[str, Any] = {
     "type": "object",
-    "required": ["play"],
+    "required": ["hosts"],
     "additionalProperties": False,
     "properties": {
-        "play": {
-            "type": "object",
-            "required": ["hosts"],
-            "description": "The play as it is written.",
-            "properties": {
-                "hosts": _NAMES,
-                "name": {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME},
-            },
+        "name": {**ranges.TEXT, "description": "Of its hosts where it has none."},
+        "hosts": {
+            "type": "array",
+            "items": ranges.RESOURCE,
+            "description": "In the order in which Ansible takes them.",
         },
-        "variables": {"type": "object", "description": "Those of the import that brings it."},
-        "roles": {
-            "type": "object",
-            **ranges.BY_NAME,
-            "description": "By name: the tasks of its roles, the words in them, what they make.",
-            "additionalProperties": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    name: {"type": "array", "items": ranges.TEXT}
-                    for name in ("tasks", "words", "makes")
-                },
-            },
+        "is_shuffled": {"type": "boolean", "description": "Whether it asks for any order."},
+        "serial": {"type": "array", "items": {"type": ["integer", "string"]}},
+        "strategy": ranges.TEXT,
+        "max_fail_percentage": {"type": "number"},
+        "any_errors_fatal": {"type": "boolean"},
+        "vars_prompt": {**_TEXTS, "description": "Variables that it asks a user for."},
+        "tasks": {**_TEXTS, "description": "The names of those that the tags choose."},
+        "handlers": _TEXTS,
+        "words": {**_TEXTS, "description": "Those of its tasks that say what is lost."},
+        "makes": {**_TEXTS, "description": "The variables that its tasks set."},
+        "lacks_facts": {
+            "type": "boolean",
+            "description": "Whether it uses facts that only earlier plays gather.",
         },
     },
 }
@@ -76,13 +74,7 @@ SCHEMA: dict[str, Any] = {
             "type": "array",
             "minItems": 1,
             "items": _PLAY,
-            "description": "What the playbook holds; read from it.",
-        },
-        "groups": {
-            "type": "object",
-            **ranges.BY_NAME,
-            "additionalProperties": {"type": "array", "items": ranges.RESOURCE},
-            "description": "The hosts of each group in Ansible's order; read from the inventory.",
+            "description": "What the playbook does on the hosts; read from it.",
         },
     },
 }

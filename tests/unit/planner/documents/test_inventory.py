@@ -110,7 +110,7 @@ def test_what_is_no_inventory_is_told_in_a_sentence(
     cases = [
         ("{from: none.ini}", "none.ini: cannot be read"),
         ("{from: hosts.yaml}", "hosts.yaml:2: not YAML"),
-        ("{from: bad.ini}", "bad.ini: no inventory that Ansible reads"),
+        ("{from: bad.ini}", "bad.ini: Ansible says: Failed to parse inventory with 'ini' plugin"),
         ("{from: hosts.ini, limit: nobody}", "no host of the inventory matches 'nobody'"),
         ("{from: hosts.ini, label: {rack: r9}}", "no node has rack=r9"),
         ("{from: list.yaml, limit: a}", "document.yaml:1: nodes.limit: it is for the hosts of"),

@@ -1,89 +1,190 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playbooks that are read: imports, roles, Ansible's own YAML."""
+"""Playbooks that are read: the real ansible-playbook tells plays, hosts, tasks and mistakes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import environments
 import pytest
 
-from planner import documents
+from planner.documents import Document, inventory
 from planner.documents.playbook import read_plays
 from planner.errors import InvalidInput
 
+pytestmark = pytest.mark.slow
 
-def test_plays_of_imports_stand_in_place_and_know_their_lines(tmp_path: Path) -> None:
-    site, inner = tmp_path / "site.yml", tmp_path / "more" / "web.yml"
-    inner.parent.mkdir()
-    site.write_text(
-        "- {hosts: db}\n- import_playbook: more/web.yml\n  vars: {size: 2}\n- {hosts: all}\n"
-    )
-    inner.write_text("---\n- hosts: web\n  serial: '{{ size }}'\n")
-    read = read_plays([str(site)])
-    assert [entry["play"]["hosts"] for entry in read.value] == ["db", "web", "all"]
-    assert [entry.get("variables") for entry in read.value] == [None, {"size": 2}, None]
-    places = [read.locate((i, "play", "hosts")) for i in range(3)]
-    assert places == [f"{site}:1", f"{inner}:2", f"{site}:4"]
-    assert read.locate((1, "play", "serial")) == f"{inner}:3"
+HOSTS = "[web]\nw1\nw2\n[db]\nd1\n[v6]\nfe80::1\n2001:db8::7\n"
 
 
-def test_what_is_no_playbook_is_refused_with_all_mistakes(tmp_path: Path) -> None:
-    (tmp_path / "a.yml").write_text("- import_playbook: b.yml\n- x\n- import_playbook: '{{ c }}'\n")
-    (tmp_path / "b.yml").write_text("- import_playbook: a.yml\n- import_playbook: none.yml\n")
-    (tmp_path / "c.yml").write_text("hosts: all\n")
-    with pytest.raises(InvalidInput) as refused:
-        read_plays([str(tmp_path / "a.yml"), str(tmp_path / "c.yml")])
-    told = str(refused.value).replace(f"{tmp_path}/", "").splitlines()
-    expected = "a play, or import_playbook with the name of a file, is expected"
-    assert told == [
-        "b.yml:1: a.yml imports itself",
-        "none.yml: cannot be read: No such file or directory",
-        f"a.yml:2: {expected}",
-        f"a.yml:3: {expected}",
-        "c.yml:1: a playbook is a list of plays",
-    ]
+@pytest.fixture(
+    params=["newest", pytest.param("oldest", marks=pytest.mark.long)], ids=lambda name: name
+)
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the installed version, or the oldest that is supported."""
+    if request.param == "oldest":
+        oldest = environments.require_made(environments.ANSIBLE)
+        monkeypatch.setattr(inventory, "program", lambda name: str(oldest.program(name)))
 
 
-def test_roles_tell_their_tasks_and_words(tmp_path: Path) -> None:
+def read(folder: Path, files: Mapping[str, str], **document: Any) -> Document:
+    """Write files, and read the playbook ``site.yml`` among them."""
+    for name, text in {"hosts": HOSTS, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return read_plays(document, str(folder / "site.yml"), [str(folder / "hosts")])
+
+
+@pytest.mark.usefixtures("version")
+def test_variables_of_imports_hold_as_in_ansible_and_plays_know_their_lines(tmp_path: Path) -> None:
+    """The outermost import holds over the inner ones, those over the play, given ones over all."""
     files = {
-        "roles/web/tasks/main.yml": "- name: Install it\n  shell: x\n  register: found\n"
-        '- name: "Start it"\n  include_role: {name: log}\n',
-        "roles/web/templates/web.conf.j2": "{{ hostvars[inventory_hostname] }}",
-        "roles/web/meta/main.yml": "dependencies:\n- role: common\n",
-        "roles/common/tasks/main.yaml": "- set_fact: {size: 1}\n",
-        "roles/log/tasks/main.yml": "- name: Log\n  debug: {}\n  run_once: true\n",
-        "plays/site.yml": "- hosts: web\n  roles: [{role: web, when: x}, gone.far.role]\n",
+        "site.yml": "- import_playbook: a/outer.yml\n  vars: {who: site, t: '{{ g }}'}\n"
+        "- {hosts: db, name: last}\n",
+        "a/outer.yml": "- import_playbook: b/../b/inner.yml\n  vars: {who: outer, n: [1, '50%']}\n",
+        "a/b/inner.yml": "---\n- hosts: '{{ t }}'\n  name: '{{ who }} {{ own }} {{ deep.er }}'\n"
+        "  vars: {who: play, own: '{{ g }}s', deep: {er: '{{ own }}'}}\n"
+        "  vars_prompt: [{name: size, default: 2}]\n"
+        "  serial: ['{{ size }}', '{{ n[1] }}']\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    read = read_plays([str(tmp_path / "plays/site.yml")])
-    roles = read.value[0]["roles"]
-    assert [*roles] == ["web", "common", "log"]
-    assert roles["web"]["tasks"] == ["Install it", "Start it"]
-    assert "hostvars" in roles["web"]["words"]
-    assert "run_once" in roles["log"]["words"]
-    assert [roles[name]["makes"] for name in roles] == [["found"], ["size"], []]
-    assert ["gone.far.role" in str(warning) for warning in read.warnings] == [True]
-
-
-def test_tags_of_ansible_are_read_in_playbooks_alone(tmp_path: Path) -> None:
-    file = tmp_path / "site.yml"
-    file.write_text("""
-- hosts: web
-  vars:
-    a: !unsafe '{{ b }}'
-    c: !vault |
-      $ANSIBLE;1
-      63
-    d: 1
-    d: 2
-""")
-    read = read_plays([str(file)])
-    assert read.value[0]["play"]["vars"] == {"a": "{{ b }}", "c": "$ANSIBLE;1\n63\n", "d": 2}
-    assert [f"{w}".replace(f"{file}", "") for w in read.warnings] == [
-        ":9: the key 'd' occurs twice, first on line 8: the last holds"
+    made = read(tmp_path, files, variables={"g": "web"})
+    first, last = made.value
+    assert (first["name"], first["hosts"]) == ("site webs webs", ["w1", "w2"])
+    assert [str(one) for one in first["serial"]] == ["2", "50%"]
+    assert (last["name"], last["hosts"]) == ("last", ["d1"])
+    assert [made.locate((i, "hosts")) for i in (0, 1)] == [
+        f"{tmp_path}/a/b/inner.yml:2",
+        f"{tmp_path}/site.yml:3",
     ]
-    file.write_text("- {hosts: web, a: !unsafe b}\n")
-    with pytest.raises(InvalidInput, match="tag '!unsafe'"):
-        documents.read(file)
+    limited = read(tmp_path, {}, variables={"g": "web", "own": "x"}, limit=["w2", "d1"])
+    assert [one["hosts"] for one in limited.value] == [["w2"], ["d1"]]
+    assert limited.value[0]["name"] == "site x x"
+
+
+@pytest.mark.usefixtures("version")
+def test_variables_come_from_where_ansible_takes_them_for_a_play(tmp_path: Path) -> None:
+    """Files named by a play hold over its ``vars``; those of groups are not there for a play."""
+    play = "- {hosts: '{{ t }}', vars: {t: nobody}, vars_files: [more.yml], roles: [part]%s}\n"
+    files = {
+        "site.yml": play % ", serial: '{{ few }}', any_errors_fatal: '{{ fatal }}'",
+        "more.yml": "t: db\nfatal: 'yes'\n",
+        "group_vars/all.yml": "t: web\nfew: 9\n",
+        "roles/part/defaults/main.yml": "few: 1\n",
+    }
+    (play,) = read(tmp_path, files).value
+    assert (play["hosts"], play["serial"], play["any_errors_fatal"]) == (["d1"], [1], True)
+
+
+@pytest.mark.usefixtures("version")
+def test_addresses_of_ipv6_are_hosts(tmp_path: Path) -> None:
+    files = {"site.yml": "- hosts: fe80::1\n- hosts: v6\n- {hosts: 'web[0]:d1'}\n"}
+    made = read(tmp_path, files)
+    assert [play["hosts"] for play in made.value] == [
+        ["fe80::1"],
+        ["fe80::1", "2001:db8::7"],
+        ["w1", "d1"],
+    ]
+
+
+@pytest.mark.usefixtures("version")
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("- hosts: '{{ nope }}'\n", "site.yml:1", "'nope' is undefined"),
+        ("- hosts: '{{ t }}'\n  vars: {t: !unsafe '{{ u }}'}\n", "site.yml:1", "template"),
+        ("- hosts: 'web[9]'\n", "site.yml:1", "subscripted pattern 'web[9]'"),
+        ("- hosts: web\n  strategy: quick\n", "site.yml:1", "no strategy 'quick'"),
+        ("- hosts: web\n  any_errors_fatal: some\n", "site.yml:1", "'some'"),
+        ("- hosts: web\n  max_fail_percentage: most\n", "site.yml:1", "max_fail_percentage"),
+        ("- hosts: web\n- import_playbook: a/../a/b.yml\n", "a/b.yml:1", "imports this one"),
+        ("- hosts: web\n  roles: [gone]\n", "site.yml:2", "'gone' was not found"),
+        ("- hosts: web\n  tasks:\n  - far.off.module: {}\n", "site.yml:3", "'far.off.module'"),
+        (f"- hosts: web\n  roles: [{'x' * 300}]\n", "site.yml", "role"),
+        ("- import_playbook: none.yml\n", "site.yml", "none.yml"),
+        ("- hosts: [web\n", "site.yml:2", "YAML"),
+        ("hosts: web\n", "site.yml:1", "list of plays"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(
+    tmp_path: Path, text: str, place: str, told: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/b.yml").write_text("- import_playbook: ../site.yml\n")
+    with pytest.raises(InvalidInput) as refused:
+        read(tmp_path, {"site.yml": text})
+    mistake = refused.value.mistakes[-1]
+    assert (mistake.place or "").startswith(f"{tmp_path}/{place}")
+    assert told in mistake.text
+    assert "Traceback" not in str(refused.value)
+
+
+def test_mistakes_of_all_plays_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(tmp_path, {"site.yml": "- hosts: '{{ a }}'\n- hosts: web\n- hosts: '{{ b }}'\n"})
+    assert [mistake.place for mistake in refused.value.mistakes] == [
+        f"{tmp_path}/site.yml:1",
+        f"{tmp_path}/site.yml:3",
+    ]
+
+
+@pytest.mark.usefixtures("version")
+def test_tags_choose_the_tasks_and_nothing_runs(tmp_path: Path) -> None:
+    touch = f"file: {{path: {tmp_path}/ran, state: touch}}"
+    files = {
+        "site.yml": f"- hosts: web\n  gather_facts: false\n  pre_tasks:\n  - {touch}\n"
+        f"    tags: [always]\n  - {{name: late, {touch}, tags: [b]}}\n  roles: [part]\n"
+        "  handlers: [{name: again, debug: {}}]\n",
+        "roles/part/tasks/main.yml": f"- name: one\n  {touch}\n- import_tasks: two.yml\n"
+        "  tags: [a]\n",
+        "roles/part/tasks/two.yml": "- block: [{name: two, debug: {}}]\n",
+    }
+    (play,) = read(tmp_path, files).value
+    assert play["tasks"] == ["file", "late", "part : one", "part : two"]
+    assert play["handlers"] == ["again"]
+    (play,) = read(tmp_path, {}, tags="a").value
+    assert play["tasks"] == ["file", "part : two"]
+    (play,) = read(tmp_path, {}, skip_tags=["a", "always"]).value
+    assert play["tasks"] == ["late", "part : one"]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.usefixtures("version")
+def test_words_are_found_in_whatever_a_play_includes(tmp_path: Path) -> None:
+    files = {
+        "site.yml": "- hosts: web\n  tasks:\n  - import_tasks: tasks/a.yml\n"
+        "  - include_tasks: tasks/b.yml\n  - template: {src: c.j2, dest: /x}\n"
+        "- {hosts: db, roles: [web]}\n"
+        "- hosts: web\n  gather_facts: false\n  tasks:\n"
+        "  - debug: {msg: '{{ one }} {{ two }} {{ ansible_os_family }}'}\n",
+        "tasks/a.yml": "- {debug: {}, run_once: true}\n",
+        "tasks/b.yml": "- group_by: {key: x}\n- set_fact:\n    one: 1\n    two: 2\n",
+        "templates/c.j2": "{{ hostvars }}",
+        "roles/web/meta/main.yml": "dependencies: [common]\n",
+        "roles/web/tasks/main.yml": "- include_role: {name: log}\n"
+        "- include_role: {name: '{{ any }}'}\n- include_role: {name: gone.far.role}\n",
+        "roles/common/tasks/main.yml": "- {shell: x, register: found}\n",
+        "roles/log/templates/log.j2": "{{ ansible_play_hosts }}",
+    }
+    made = read(tmp_path, files)
+    first, second, third = made.value
+    assert first["words"] == ["group_by", "hostvars", "one", "run_once", "two"]
+    assert first["makes"] == ["one", "two"]
+    assert second["words"] == ["ansible_play_hosts", "found"]
+    assert second["makes"] == ["found"]
+    assert (third["words"], third["lacks_facts"]) == (["one", "two"], True)
+    assert "lacks_facts" not in second
+    told = [str(w) for w in made.warnings if "role" in str(w)]
+    assert [word in one for one, word in zip(told, ["{{ any }}", "gone.far"], strict=True)] == [
+        True,
+        True,
+    ]
+
+
+def test_a_secret_is_not_read_and_a_list_of_hosts_has_no_limit(tmp_path: Path) -> None:
+    files = {"site.yml": "- {hosts: all, name: '{{ word }}'}\n"}
+    limit = [f"w{i}" for i in range(1, 3)] + ["d1"]
+    made = read(tmp_path, files, variables={"word": {"secret": "env WORD"}}, limit=limit)
+    assert made.value[0]["name"] == "secret:env:WORD"
+    assert made.value[0]["hosts"] == ["w1", "w2", "d1"]
