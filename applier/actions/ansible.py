@@ -33,35 +33,33 @@ CALLBACKS = Path(__file__).with_name("ansible_callbacks")
 _HOST = {
     **schemas.RESOURCE,
     "title": "the name of a host",
-    "pattern": r"^[^\s,:;!&~@*?\[\](){}/\\-][^\s,:;!&*?\[\](){}/\\]*$",
+    "pattern": r"^[^\s,;!&~@*?\[\](){}/\\-][^\s,;!&*?\[\](){}/\\]*$",
 }
 _TAGS = {"type": "array", "items": schemas.TEXT, "minItems": 1}
 _WHAT = ("playbook", "role", "module")
 #: Writes the files that Ansible reads into the folder of the job, where its output is, and starts
 #: it. They are removed with the job. No other user can read them, nor the variables from which they
-#: come; what Ansible runs does not inherit these.
+#: come, each with a piece of a file; what Ansible runs does not inherit these.
 _START = r"""
 folder=$(readlink "/proc/$$/fd/1") && folder=${folder%/*} || exit 126
-put() { (umask 077 && printf %s "$2" >"$folder/$1") || exit 126; }
-if [ -n "$ACTIONPLAN_VARIABLES" ]; then
-	put variables.yml "$ACTIONPLAN_VARIABLES"
-	set -- "$@" --extra-vars "@$folder/variables.yml"
-fi
-if [ -n "$ACTIONPLAN_INVENTORY" ]; then
-	put hosts.json "$ACTIONPLAN_INVENTORY"
-	set -- "$@" --inventory "$folder/hosts.json"
-fi
-if [ -n "$ACTIONPLAN_VAULT" ]; then
-	put vault "$ACTIONPLAN_VAULT"
-	set -- "$@" --vault-password-file "$folder/vault"
-fi
-if [ -n "$ACTIONPLAN_PLAYBOOK" ]; then
-	put playbook.yml "$ACTIONPLAN_PLAYBOOK"
-	set -- "$@" "$folder/playbook.yml"
-fi
-unset ACTIONPLAN_VARIABLES ACTIONPLAN_INVENTORY ACTIONPLAN_VAULT ACTIONPLAN_PLAYBOOK
+put() {
+	number=0
+	while eval "piece=\$ACTIONPLAN_$1_$number" && [ -n "$piece" ]; do
+		(umask 077 && printf %s "$piece" >>"$folder/$2") || exit 126
+		unset "ACTIONPLAN_$1_$number"
+		number=$((number + 1))
+	done
+	[ $number != 0 ]
+}
+! put VARIABLES variables.yml || set -- "$@" --extra-vars "@$folder/variables.yml"
+! put HOSTS limit || set -- "$@" --limit "@$folder/limit"
+! put INVENTORY hosts.json || set -- "$@" --inventory "$folder/hosts.json"
+! put VAULT vault || set -- "$@" --vault-password-file "$folder/vault"
+! put PLAYBOOK playbook.yml || set -- "$@" "$folder/playbook.yml"
 exec "$@"
 """
+#: The most characters of a piece; Linux takes 128 KiB in one variable, in UTF-8.
+_PIECE = 30_000
 
 
 class Ansible(nodes.NodeCommand):
@@ -107,7 +105,10 @@ class Ansible(nodes.NodeCommand):
             "tags": _TAGS,
             "skip_tags": _TAGS,
             "variables": {"type": "object", "description": "extra variables"},
-            "become": {"type": "boolean", "description": "become root on the hosts"},
+            "become": {
+                "type": "boolean",
+                "description": "as another user, by default root, where the playbook does not say",
+            },
             "forks": {**ranges.COUNT_OF_ONE_OR_MORE, "description": "how many hosts at once"},
             "vault_password": {
                 **schemas.TEXT,
@@ -205,18 +206,16 @@ class Ansible(nodes.NodeCommand):
         )
         told.close()
         if ended.why is None and told.hosts is not None:
-            if ended.code == 0:
-                return told.hosts
             if failed := failures(told.hosts):
                 raise ActionFailed(failed)
+            if ended.code == 0:
+                return told.hosts
         raise nodes.failure(name, ended._replace(last_line=told.last_line))
 
     def _arguments(self) -> list[str]:
         given = self.parameters
-        hosts = given.get("hosts") or ([given["node"]] if given.get("node") else [])
         values = [
             *(("inventory", path) for path in listed(given.get("inventory"))),
-            *(("limit", ",".join(hosts)) for _ in hosts[:1]),
             *(("tags", tag) for tag in given.get("tags", ())),
             *(("skip-tags", tag) for tag in given.get("skip_tags", ())),
             *(("forks", number) for number in listed(given.get("forks"))),
@@ -228,16 +227,24 @@ class Ansible(nodes.NodeCommand):
     def _environment(self) -> dict[str, str]:
         given = self.parameters
         folders = [str(CALLBACKS), *listed(os.environ.get("ANSIBLE_CALLBACK_PLUGINS"))]
+        files = {
+            "VARIABLES": _yaml(given["variables"]) if given.get("variables") else "",
+            "HOSTS": "\n".join(given.get("hosts") or listed(given.get("node"))),
+            "INVENTORY": "" if given.get("inventory") else self._inventory(),
+            "VAULT": str(given.get("vault_password", "")),
+            "PLAYBOOK": self._playbook(),
+        }
         return {
             "ANSIBLE_CALLBACK_PLUGINS": os.pathsep.join(folders),
             "ANSIBLE_STDOUT_CALLBACK": "actionplan",
             "ANSIBLE_NOCOLOR": "1",
             "ACTIONPLAN_PLAY": str(given.get("play", "")),
             "ACTIONPLAN_SHOWS_OUTPUT": given.get("module", ""),
-            "ACTIONPLAN_VARIABLES": _yaml(given["variables"]) if given.get("variables") else "",
-            "ACTIONPLAN_VAULT": str(given.get("vault_password", "")),
-            "ACTIONPLAN_PLAYBOOK": self._playbook(),
-            "ACTIONPLAN_INVENTORY": "" if given.get("inventory") else self._inventory(),
+            **{
+                f"ACTIONPLAN_{name}_{first // _PIECE}": text[first : first + _PIECE]
+                for name, text in files.items()
+                for first in range(0, len(text), _PIECE)
+            },
         }
 
     def _playbook(self) -> str:
@@ -275,8 +282,9 @@ class Ansible(nodes.NodeCommand):
         files = [path for name in self.PATHS for path in listed(self.parameters.get(name))]
         if not files:
             return None
-        folders = Path(files[0]).parents
-        return str(next((one for one in folders if (one / "ansible.cfg").is_file()), folders[0]))
+        from planner.documents import inventory  # whoever lists the types reads no documents
+
+        return inventory.settings_folder(files[0])
 
 
 def _yaml(value: Any) -> str:

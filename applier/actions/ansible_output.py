@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from applier.actions.parameters import one_line
@@ -13,6 +14,8 @@ from planner.plan.states import Outcome
 
 #: Begins the last line, with how the hosts ended, which is no output.
 _RS = "\x1e"
+#: The most characters that are kept of a line, and of the result of all hosts.
+_LINE, _RESULT = 4096, 64 << 20
 #: The most characters of the failures of all hosts in a message.
 _MESSAGE = 1500
 
@@ -38,7 +41,10 @@ class AnsibleOutput:
     """
 
     def __init__(self, output: Callable[[str], None]) -> None:
-        self._output, self._line = output, ""
+        self._output = output
+        #: The pieces of the line that has begun, and how many more characters of it are kept.
+        self._pieces: list[str] = []
+        self._room = 0
         #: How each host ended that had a task; None before the end.
         self.hosts: Mapping[str, HostResult] | None = None
         #: The last line that tells an error, else the last line.
@@ -46,22 +52,32 @@ class AnsibleOutput:
 
     def __call__(self, piece: str) -> None:
         """Process a piece of output; a line may come in several pieces."""
-        *lines, self._line = (self._line + piece).split("\n")
+        *lines, last = piece.split("\n")
         for line in lines:
-            self._take(f"{line}\n")
+            self._add(f"{line}\n")
+            self.close()
+        self._add(last)
+
+    def _add(self, piece: str) -> None:
+        """Pass a piece of a line on, unless it is the result, and keep the begin of the line."""
+        if not piece:
+            return
+        if not self._pieces:
+            self._room = _RESULT if piece.startswith(_RS) else _LINE
+        if not (self._pieces or [piece])[0].startswith(_RS):
+            self._output(piece)
+        if self._room:
+            self._pieces.append(piece[: self._room])
+            self._room -= len(self._pieces[-1])
 
     def close(self) -> None:
-        """Process the last line, if it has no line feed."""
-        if self._line:
-            self._take(self._line)
-
-    def _take(self, line: str) -> None:
+        """End the line that has begun, if any."""
+        line, self._pieces = "".join(self._pieces), []
         if line.startswith(_RS):
-            found = json.loads(line[1:])
-            self.hosts = {host: HostResult(**ended) for host, ended in found.items()}
-            return
-        self._output(line)
-        if line.strip() and ("ERROR" in line or "ERROR" not in self.last_line):
+            with suppress(ValueError):  # it is not whole if Ansible was killed
+                found = json.loads(line[1:])
+                self.hosts = {host: HostResult(**ended) for host, ended in found.items()}
+        elif line.strip() and ("ERROR" in line or "ERROR" not in self.last_line):
             self.last_line = line.strip()
 
 
@@ -72,7 +88,8 @@ def failures(hosts: Mapping[str, HostResult]) -> str:
         if found.outcome not in (Outcome.OK, Outcome.CHANGED):
             alike.setdefault(found, []).append(host)
     told = [
-        f"{', '.join(shown(names))}: {found.outcome} at {found.task!r}: {found.message}"
+        f"{', '.join(shown(names))}: {found.outcome}{found.task and f' at {found.task!r}'}"
+        f": {found.message}"
         for found, names in alike.items()
     ]
     return one_line("; ".join(told), _MESSAGE)

@@ -7,7 +7,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -245,6 +245,27 @@ def add_playbook(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--limit", metavar="PATTERN", help="only these hosts")
     group.add_argument("--tags", metavar="TAG,...", help="only tasks with one of these tags")
     group.add_argument("--skip-tags", metavar="TAG,...", help="no tasks with one of these tags")
+    group.add_argument(
+        "--variables",
+        metavar="NAME=TEXT|@FILE",
+        action="append",
+        help="as --extra-vars: a variable, or a file with some; may be repeated",
+    )
+    group.add_argument("--become", action="store_true", help="run tasks as another user")
+    group.add_argument("--forks", metavar="N", type=positive, help="how many hosts at once")
+
+
+def _variables(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the variables of ``--variables``, of which the last holds; raises InvalidInput."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        given = opened(text[1:]).value if text.startswith("@") else {name: value}
+        if not isinstance(given, Mapping) or not (sign or text.startswith("@")):
+            wrong = f"{text!r} is neither NAME=TEXT nor @FILE, a file with a mapping"
+            raise InvalidInput([Mistake(wrong, place="--variables")])
+        found |= given
+    return found
 
 
 def document_of(args: argparse.Namespace) -> Document:
@@ -254,9 +275,11 @@ def document_of(args: argparse.Namespace) -> Document:
     """
     from planner.documents import Document
 
-    names = ("inventory", "limit", "tags", "skip_tags")
+    names = ("inventory", "limit", "tags", "skip_tags", "variables", "become", "forks")
     given = {name: getattr(args, name) for name in names if getattr(args, name)}
     if args.from_playbook is not None:
+        if "variables" in given:
+            given["variables"] = _variables(given["variables"])
         name = os.path.splitext(os.path.basename(args.from_playbook))[0]
         value = {"kind": "playbook", "name": name, "playbook": args.from_playbook, **given}
         return Document(value, "--from-playbook")

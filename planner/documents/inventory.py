@@ -106,8 +106,8 @@ def _listed(paths: Sequence[str], limit: str | None, place: str) -> dict[str, An
 
 def settings_folder(path: str) -> str:
     """Return the nearest folder with an ``ansible.cfg`` around a file, else its own folder."""
-    folders = Path(path).absolute().parents
-    return str(next((one for one in folders if (one / "ansible.cfg").is_file()), folders[0]))
+    folders = [str(folder) for folder in Path(path).absolute().parents]
+    return next((one for one in folders if os.path.isfile(f"{one}/ansible.cfg")), folders[0])
 
 
 def run(

@@ -27,13 +27,12 @@ def completed(document: Document, planner: type[Planner[Any]]) -> Document:
 def _with_plays(document: Document, field: str, target: str) -> Document:
     """Add the plays of a playbook, unless they are there already; make names absolute paths."""
     value, folder = dict(document.value), FilePath(document.source or "").parent.resolve()
-    inventories = listed(value.get("inventory"))
-    names = [value.get(field), *inventories]
+    names = [value.get(field), *listed(value.get("inventory"))]
     if target in value or len(names) < 2 or not all(isinstance(n, str) and n for n in names):
         return document
     if mistakes := [
-        Mistake(f"there is no inventory {name!r}: a file, a folder or a script", ("inventory",))
-        for name in inventories
+        Mistake(f"there is no file {name!r}", ("inventory" if i else field,))
+        for i, name in enumerate(names)
         if not os.path.exists(folder / name)
     ]:
         raise InvalidInput(mistakes)

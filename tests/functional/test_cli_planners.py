@@ -194,17 +194,36 @@ def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_c
 
 def test_the_options_of_create_are_the_fields_of_a_document(actionplan):
     (actionplan.folder / "hosts").write_text("[db]\ndb-1\ndb-2\nweb-3\n[web]\nweb-3\n")
-    (actionplan.folder / "site.yml").write_text("- {hosts: all, serial: 1}\n")
-    options = ("--limit", "db:!web-3", "--tags", "a,b", "--skip-tags", "c")
+    text = "- {hosts: '{{ group }}', serial: 1, tasks: [{debug: {}, tags: b}]}\n"
+    (actionplan.folder / "site.yml").write_text(text)
+    (actionplan.folder / "more.yml").write_text("group: nobody\nsizes: [1, 2]\n")
+    options = ["--limit", "db:!web-3", "--tags", "a,b", "--skip-tags", "c", "--become"]
+    options += ["--forks", "3", "--variables", "@more.yml", "--variables", "group=db"]
     words = ("create", "--from-playbook", "site.yml", "--inventory", "hosts", *options)
     made = json.loads(actionplan.good(*words, "-f", "json"))
     given = [action["input_parameters"] for action in made["actions"]]
-    assert [one["hosts"] for one in given] == [["db-1"], ["db-2"]]
-    assert all((one["tags"], one["skip_tags"]) == (["a", "b"], ["c"]) for one in given)
+    assert [one.pop("hosts") for one in given] == [["db-1"], ["db-2"]]
+    assert given[0] == {
+        "playbook": f"{actionplan.folder}/site.yml",
+        "inventory": [f"{actionplan.folder}/hosts"],
+        "play": 0,
+        "tags": ["a", "b"],
+        "skip_tags": ["c"],
+        "become": True,
+        "forks": 3,
+        "variables": {"group": "db", "sizes": [1, 2]},
+    }
     assert (made["name"], made["planner"]) == ("site", "playbook")
+    refused = actionplan(*words[:5], "--variables", "group")
+    assert "'group' is neither NAME=TEXT nor @FILE" in refused.err
     refused = actionplan("create", "site.yml", "--tags", "a")
     assert refused.err == (
         "Refused: --tags: it goes with --from-playbook; a document says it itself\n"
     )
+    refused = actionplan("create", "--from-playbook", "x" * 300, "--inventory", "a,b,")
+    assert [line.split()[:2] for line in refused.err.splitlines()[1:]] == [
+        ["--from-playbook:", "playbook:"],
+        ["--from-playbook:", "inventory:"],
+    ]
     refused = actionplan(*words[:3])
     assert refused.err == "Refused: --from-playbook: the field 'inventory' is missing\n"

@@ -40,7 +40,9 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._only, self._is_begun = None, False
+        self._only, self._has_hosts = None, False
+        #: The hosts of ``--limit`` that no play has had yet; None before the first play.
+        self._missing: dict[str, None] | None = None
         #: By host: the last task that failed, and why; the tasks that check mode does not look at.
         self._failed: dict[str, tuple[str, str]] = {}
         self._unchecked: dict[str, list[str]] = {}
@@ -58,12 +60,16 @@ class CallbackModule(CallbackBase):
         """Refuse a play that was not asked for, and hosts that are not in the inventory."""
         if os.environ.get(ONLY_PLAY) and play._uuid != getattr(self._only, "_uuid", None):
             sys.exit("ERROR! this version of Ansible does not let a callback choose a play")
-        if not self._is_begun:
-            inventory = play.get_variable_manager()._inventory
-            names = (context.CLIARGS.get("subset") or "").split(",")
-            if unknown := [name for name in names if name and inventory.get_host(name) is None]:
+        inventory = play.get_variable_manager()._inventory
+        if self._missing is None:
+            self._missing = dict.fromkeys(filter(None, inventory._subset or ()))
+            if unknown := [name for name in self._missing if inventory.get_host(name) is None]:
                 sys.exit(f"ERROR! not in the inventory: {', '.join(unknown)}")
-        self._is_begun = True
+        for host in inventory.get_hosts(play.hosts, ignore_restrictions=True):
+            self._missing.pop(host.get_name(), None)
+            self._has_hosts = True
+        if self._only is not None and self._missing:
+            sys.exit(f"ERROR! the play is not for {', '.join(self._missing)}: nothing ran")
         self._say(f"PLAY {play.get_name().strip()}")
 
     def v2_playbook_on_no_hosts_matched(self) -> None:
@@ -88,11 +94,11 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Print and note why a task failed."""
-        self._note("failed, ignored" if ignore_errors else "failed", result)
+        self._note("failed", result, ignore_errors)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Print and note why a host was not reached."""
-        self._note("unreachable", result)
+        self._note("unreachable", result, _of(result, "task").ignore_unreachable is True)
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """Print that a task is skipped; note one that check mode does not look at."""
@@ -112,8 +118,11 @@ class CallbackModule(CallbackBase):
                 self._say(self._get_diff(one["diff"]).rstrip())
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Print how each host ended that had a task."""
-        ended = {}
+        """Print how each host ended that had a task; no play for it is a failure."""
+        if not self._has_hosts:
+            sys.exit("ERROR! nothing ran: no play is for a host of the inventory")
+        why = "no play of the playbook is for it"
+        ended = {h: {"outcome": "failed", "task": "", "message": why} for h in self._missing or ()}
         for host in stats.processed:
             counts = stats.summarize(host)
             kinds = (("failures", "failed"), ("unreachable", "unreachable"), ("changed", "changed"))
@@ -124,10 +133,11 @@ class CallbackModule(CallbackBase):
             ended[host] = {"outcome": outcome, "task": task, "message": why}
         sys.stdout.write(f"{RS}{json.dumps(ended)}\n")
 
-    def _note(self, what: str, result: Any) -> None:
+    def _note(self, what: str, result: Any, is_ignored: bool) -> None:
         task, why = _of(result, "task").get_name().strip(), _reason(_of(result, "result"))
-        self._failed[_of(result, "host").get_name()] = (task, why)
-        self._tell(what, result, why)
+        if not is_ignored:
+            self._failed[_of(result, "host").get_name()] = (task, why)
+        self._tell(f"{what}, ignored" if is_ignored else what, result, why)
 
     def _tell(self, what: str, result: Any, why: str = "") -> None:
         self._say(f"  {what}: {_of(result, 'host').get_name()}{why and f': {why}'}")

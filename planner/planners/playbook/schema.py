@@ -64,7 +64,11 @@ SCHEMA: dict[str, Any] = {
             **ranges.BY_NAME,
             "description": "As --extra-vars: over all others.",
         },
-        "become": {"type": "boolean", "description": "Whether tasks run as another user."},
+        "become": {
+            "type": "boolean",
+            "description": "Run tasks as another user, root by default, where the playbook does "
+            "not say, as --become.",
+        },
         "forks": {
             **ranges.COUNT_OF_ONE_OR_MORE,
             "description": "On how many hosts at once; as Ansible is configured where left out.",

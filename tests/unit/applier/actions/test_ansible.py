@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from applier.actions.ansible import Ansible
+from applier.actions.ansible_output import AnsibleOutput, failures
 from applier.errors import ActionFailed
 from planner import make_plan
 from planner.documents import inventory
@@ -57,6 +58,7 @@ def test_what_it_says_and_touches(given, words, nodes, is_simulated):
         {"playbook": "/a", "hosts": ["a"]},
         {"playbook": "/a", "inventory": "/i", "hosts": ["web*"]},
         {"playbook": "/a", "inventory": "/i", "hosts": ["!a"]},
+        {"playbook": "/a", "inventory": "/i", "hosts": ["@a"]},
         {"playbook": "/a", "inventory": []},
         {"module": "a b"},
         {"module": "a", "become": "yes"},
@@ -88,3 +90,30 @@ def test_what_is_missing_is_said_before_it_runs(context, monkeypatch, tmp_path):
     monkeypatch.setattr(inventory, "program", lambda _: None)
     with pytest.raises(ActionFailed, match="needs the extra 'ansible'"):
         Ansible(given, context).precheck()
+
+
+def test_a_long_line_is_passed_on_and_little_of_it_is_kept():
+    printed: list[str] = []
+    told = AnsibleOutput(printed.append)
+    for _ in range(100_000):
+        told("x" * 100)
+    assert len(printed) == 100_000
+    told("\nERROR! no\nlast\n")
+    assert told.last_line == "ERROR! no"
+    told("y" * 10_000)
+    told.close()
+    assert len("".join(printed)) == 10_000_000 + 16 + 10_000
+
+
+def test_a_result_in_pieces_is_read_and_half_a_one_is_none():
+    told = AnsibleOutput(lambda _: None)
+    told("\x1e")
+    for sign in '{"a": {"outcome": "failed", "task": "", "message": "m"}}':
+        told(sign)
+    told.close()
+    assert told.hosts is not None
+    assert failures(told.hosts) == "a: failed: m"
+    told = AnsibleOutput(lambda _: None)
+    told('\x1e{"a": {"outc')
+    told.close()
+    assert told.hosts is None

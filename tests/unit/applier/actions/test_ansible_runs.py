@@ -205,6 +205,56 @@ def test_tags_choose_tasks_and_a_role_is_looked_for_where_it_is(run, hosts):
     assert (Path(role) / "c").read_text() == "x"
 
 
+TWO_PLAYS = """\
+- {hosts: "a:e", gather_facts: false, tasks: [{debug: {}}]}
+- {hosts: "c:fe80::1", gather_facts: false, tasks: [{debug: {}}]}
+- {hosts: nobody, gather_facts: false, tasks: [{debug: {}}]}
+"""
+
+
+@pytest.mark.usefixtures("version")
+def test_a_host_for_which_nothing_runs_is_no_success(run, hosts):
+    given = {"playbook": run.file("site.yml", TWO_PLAYS), "inventory": hosts}
+    assert run(**given, play=0, hosts=["a", "e"]) is Outcome.OK
+    with pytest.raises(ActionFailed, match="the play is not for b, c: nothing ran"):
+        run(**given, play=0, hosts=["b", "a", "c"])
+    assert "TASK" not in run.output
+    with pytest.raises(ActionFailed, match="the play is not for a: nothing ran"):
+        run(**given, play=2, hosts=["a"])
+    with pytest.raises(ActionFailed, match="b, c: failed: no play of the playbook is for it"):
+        run(**given, hosts=["b", "a", "c"])
+    assert "ok: a\n" in run.output
+    with pytest.raises(ActionFailed, match="nothing ran: no play is for a host"):
+        run(**given, play=2)
+
+
+@pytest.mark.usefixtures("version")
+def test_why_a_host_failed_is_not_what_was_ignored_after_it(run, hosts):
+    task = "{name: %s, command: sh -c 'echo %s >&2; exit 3'%s}"
+    broken, late = task % ("break", "broken", ""), task % ("late", "x", ", ignore_errors: true")
+    text = (
+        f"- hosts: a\n  gather_facts: false\n  tasks: [{{block: [{broken}], always: [{late}]}}]\n"
+    )
+    with pytest.raises(ActionFailed, match=r"a: failed at 'break': .*broken"):
+        run(playbook=run.file("site.yml", text), inventory=hosts)
+    assert "failed, ignored: a" in run.output
+
+
+@pytest.mark.usefixtures("version")
+def test_many_hosts_addresses_and_large_variables_reach_it(run):
+    """Linux takes no argument, and no variable of the environment, of more than 128 KiB."""
+    names = ["fe80::1", "::1", *(f"{'x' * 60}-{i}" for i in range(3000))]
+    lines = "\n".join(f"{name} {LOCAL}" for name in names)
+    inventory = run.file("hosts.ini", f"{lines}\n")
+    text = "- {hosts: all, gather_facts: false, tasks: [{debug: {}, run_once: true}]}\n"
+    assert run(playbook=run.file("all.yml", text), inventory=inventory, hosts=names) is Outcome.OK
+    word = "ü\n" * 100_000
+    copy = {"content": "{{ word }}", "dest": f"{run.folder}/word"}
+    given = {"inventory": inventory, "hosts": names[:1], "variables": {"word": word}}
+    assert run(module="copy", arguments=copy, **given) is Outcome.CHANGED
+    assert (run.folder / "word").read_text() == word
+
+
 @pytest.mark.usefixtures("version")
 def test_secrets_reach_ansible_and_nobody_else(run, hosts):
     """Neither processes nor files that others can read show them; no template is made of them."""
@@ -232,7 +282,7 @@ def test_secrets_reach_ansible_and_nobody_else(run, hosts):
     seen = (run.folder / "seen").read_text()
     assert "ansible-playbook" in seen
     assert "ACTIONPLAN_JOB=" in seen
-    assert not re.search("swordfish|opensesame|ACTIONPLAN_VARIABLES=", seen + run.output)
+    assert not re.search("swordfish|opensesame|ACTIONPLAN_VARIABLES", seen + run.output)
     modes = (run.folder / "modes").read_text()
     assert re.findall(r"(\S+) .* (?:vault|variables\.yml)\n", modes) == ["-rw-------"] * 2
     assert stat.S_IMODE((run.folder / "jobs").stat().st_mode) == 0o700
