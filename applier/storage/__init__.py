@@ -2,9 +2,10 @@
 """The record in a database: :class:`applier.storage.sql.SqlStore`.
 
 Its methods are in ``plans``, ``plan_changes``, ``pages``, ``runs``, ``worker_jobs`` and others.
-``transitions`` and ``references`` decide which calls are refused. ``state_changes`` writes changes
-of state, ``rows`` and ``event_rows`` convert between objects and rows. ``statements`` and the
-modules ``*_statements`` define the SQL statements, ``dialects`` adapts them to a kind of database.
+``transitions`` decides which calls are refused. ``state_changes`` writes changes of state, ``rows``
+and ``event_rows`` convert between objects and rows. The SQL is in ``plans.sql``, ``events.sql`` and
+``workers.sql``, which ``statements`` reads; ``list_statements`` makes that of lists; ``dialects``
+adapts both to a kind of database.
 ``database`` opens the database and repeats transactions, ``transactions`` runs one. ``connection``
 parses URLs and opens connections. ``schema`` has the tables, ``schema_version`` upgrades them.
 ``refusals`` classifies the errors of drivers. ``damage`` finds invalid values.

@@ -21,21 +21,6 @@ from applier.store import TIMES, PlanSummary
 from planner.errors import short
 from planner.plan.states import ActionState, PlanState
 
-#: Delete all rows of a plan but those of its events, which are deleted when they are old. Rows that
-#: refer to others come first.
-ALL_OF_A_PLAN = (
-    "DELETE FROM actionplan_worker_job WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_reservation WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_approval WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_history WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_answer WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_request WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_attempt WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_action_state WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_action WHERE plan = :plan_uuid",
-    "DELETE FROM actionplan_plan WHERE uuid = :plan_uuid",
-)
-
 
 def listed(
     database: Database, wanted: Mapping[str, Any], limit: int | None, after: str | None
@@ -156,7 +141,7 @@ def remove(database: Database, uuid: str, history: HistoryEntry | None) -> None:
     if not problems(database.read, uuid):
         raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
     with database.write() as transaction:
-        for statement in ALL_OF_A_PLAN:
+        for statement in statements.ALL_OF_A_PLAN:
             transaction.write(statement, {"plan_uuid": uuid})
         if history is not None:
             note(transaction, uuid, history, at=history.at)

@@ -13,69 +13,18 @@ from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
 from applier.storage.database import Database
 from applier.storage.dialects import Row, UnreadableValue
-from applier.storage.event_rows import RUNNING, SUBSCRIPTIONS, needed_from, subscription_of
+from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.kept_events import waiting
-from applier.storage.schema import insert_into, words
 from applier.storage.state_changes import take_turn, write_history
-from applier.storage.statements import WAITING
 from applier.storage.transactions import Transaction
 from applier.store.entries import NO_PLAN, Heartbeat, Outbox, StoreFigures, WorkerFigures
 from applier.store.runs import MOST, Sample, node_of, size_of
-from planner.plan.states import PlanState
 
-#: The states of plans whose actions are counted: those that were started and have not ended.
-UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
 #: The most rows of actions or jobs that are counted, and the most claimants, services or workers
 #: that are listed.
 MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 
-#: Reads at most one row: it only finds out whether the table of plans can be read.
-PING = "SELECT number FROM actionplan_plan LIMIT 1"
-PLANS = "SELECT state, count(*) AS number FROM actionplan_plan GROUP BY state"
-#: The number of actions of the plans under way, by type and state; without an order, so that
-#: nothing is sorted.
-ACTIONS = f"""
-    SELECT action_type, state, count(*) AS number
-    FROM (
-        SELECT s.action_type, s.state
-        FROM actionplan_plan AS p JOIN actionplan_action_state AS s ON s.plan = p.uuid
-        WHERE p.state IN {words(UNDER_WAY)}
-        LIMIT :most) AS counted
-    GROUP BY action_type, state"""
-#: The plan that has waited longest for an applier.
-OLDEST_PENDING = f"SELECT updated_at, created_at {WAITING} LIMIT 1"
-CLAIMANTS = f"""
-    SELECT uuid, claimant_host AS host, heartbeat_at FROM actionplan_plan
-    WHERE state IN {words(RUNNING)} AND claim IS NOT NULL
-    ORDER BY number DESC
-    LIMIT :most"""
-SERVICES = """
-    SELECT uuid, host, heartbeat_at, plans FROM actionplan_service
-    ORDER BY heartbeat_at DESC
-    LIMIT :most"""
-#: The workers on other machines, latest report first.
-WORKERS = """
-    SELECT name, host, running, places, draining, heard_at, now_plus(0) AS now
-    FROM actionplan_worker
-    ORDER BY heard_at DESC
-    LIMIT :most"""
-#: The number of their jobs by state. A job has a row while its action is ONGOING.
-JOBS = """
-    SELECT state, count(*) AS number
-    FROM (SELECT state FROM actionplan_worker_job LIMIT :most) AS counted
-    GROUP BY state"""
-#: The first event from a number on.
-OLDEST_EVENT = "SELECT at FROM actionplan_event WHERE number >= :first ORDER BY number LIMIT 1"
-DEAD = "SELECT subscription, count(*) AS number FROM actionplan_dead_event GROUP BY subscription"
 
-IMPORTED = """
-    SELECT seconds, size, node FROM actionplan_duration
-    WHERE action_type = :of_type
-    ORDER BY number
-    LIMIT :most"""
-IMPORTED_TYPES = "SELECT DISTINCT action_type FROM actionplan_duration ORDER BY action_type"
-FORGET = "DELETE FROM actionplan_duration WHERE action_type = :of_type"
-INSERT = insert_into("actionplan_duration", without=("number",))
 #: A time after the end of every attempt.
 _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -96,7 +45,9 @@ class RecordFigures:
                 for name in action_types:
                     asked = {"action_type": name, "before": before or _EVER, "most": most}
                     took[name] = _samples(_readable(transaction, asked))
-                    imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
+                    imported = transaction.read(
+                        statements.IMPORTED, {"of_type": name, "most": most}
+                    )
                     sound = (r for r in imported if not [*damage.of_row("actionplan_duration", r)])
                     took[name] += [Sample(**row, imported=True) for row in sound]
             return {name: samples[:most] for name, samples in took.items()}
@@ -120,9 +71,9 @@ class RecordFigures:
         def write(transaction: Transaction) -> None:
             take_turn(transaction)  # of two imports at once, the second waits for the first
             for name in samples:
-                transaction.write(FORGET, {"of_type": name})
+                transaction.write(statements.FORGET_DURATIONS, {"of_type": name})
             if rows:
-                transaction.write(INSERT, *rows)
+                transaction.write(statements.INSERT_DURATION, *rows)
             write_history(transaction, NO_PLAN, history)
 
         self._database.writing(write, lost_too=False)
@@ -131,13 +82,17 @@ class RecordFigures:
         """List the action types of which durations were imported."""
 
         return self._database.reading(
-            lambda transaction: [row["action_type"] for row in transaction.read(IMPORTED_TYPES)]
+            lambda transaction: [
+                row["action_type"] for row in transaction.read(statements.IMPORTED_TYPES)
+            ]
         )
 
     def ping(self) -> None:
         """Return if the store answers a query, else raise StoreError without long retries."""
 
-        self._database.reading(lambda transaction: transaction.read(PING), lost_too=False)
+        self._database.reading(
+            lambda transaction: transaction.read(statements.PING), lost_too=False
+        )
 
     def figures(self) -> StoreFigures:
         """Count plans, actions, events and jobs, and list the heartbeats.
@@ -146,14 +101,14 @@ class RecordFigures:
         """
 
         def read(transaction: Transaction) -> StoreFigures:
-            states = transaction.read(PLANS)
-            actions = transaction.read(ACTIONS, {"most": MOST_ACTIONS})
-            oldest = transaction.read(OLDEST_PENDING)
-            claimants = transaction.read(CLAIMANTS, {"most": MOST_HEARTBEATS})
-            reported = transaction.read(SERVICES, {"most": MOST_HEARTBEATS})
+            states = transaction.read(statements.PLANS_BY_STATE)
+            actions = transaction.read(statements.ACTIONS_BY_TYPE, {"most": MOST_ACTIONS})
+            oldest = transaction.read(statements.OLDEST_PENDING)
+            claimants = transaction.read(statements.CLAIMANTS, {"most": MOST_HEARTBEATS})
+            reported = transaction.read(statements.SERVICE_BEATS, {"most": MOST_HEARTBEATS})
             outboxes = list(_outboxes(transaction))
-            registered = transaction.read(WORKERS, {"most": MOST_HEARTBEATS})
-            jobs = transaction.read(JOBS, {"most": MOST_ACTIONS})
+            registered = transaction.read(statements.WORKER_FIGURES, {"most": MOST_HEARTBEATS})
+            jobs = transaction.read(statements.JOBS_BY_STATE, {"most": MOST_ACTIONS})
             return StoreFigures(
                 plans={row["state"]: row["number"] for row in states},
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
@@ -171,11 +126,13 @@ class RecordFigures:
 
 def _outboxes(transaction: Transaction) -> Iterator[Outbox]:
     """Yield the outbox of each receiver; ``waiting`` includes events of joins, never delivered."""
-    receivers = map(subscription_of, transaction.read(SUBSCRIPTIONS))
-    dead = {row["subscription"]: row["number"] for row in transaction.read(DEAD)}
+    receivers = map(subscription_of, transaction.read(statements.SUBSCRIPTIONS))
+    dead = {
+        row["subscription"]: row["number"] for row in transaction.read(statements.DEAD_BY_RECEIVER)
+    }
     for receiver in receivers:
         if receiver.until is None:
-            oldest = transaction.read(OLDEST_EVENT, {"first": needed_from(receiver)})
+            oldest = transaction.read(statements.OLDEST_EVENT, {"first": needed_from(receiver)})
             yield Outbox(
                 subscription=receiver.name,
                 waiting=waiting(transaction, receiver),

@@ -11,26 +11,13 @@ from applier.storage import rows, statements, transitions
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row
 from applier.storage.refusals import Duplicate
-from applier.storage.schema import insert_into
-from applier.storage.state_changes import insert_answer, note
+from applier.storage.state_changes import change_waiting, insert_answer, note
 from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.entries import NO_PLAN, Answer, GivenApprovals
 from planner.schemas import ranges
 
 _EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
 _ENTRIES = Kind("actionplan_history", rows.history_of, "entry {number} of the history")
-
-_READ = 'SELECT * FROM actionplan_answer WHERE "key" = :of_key'
-_KEEP = """
-    UPDATE actionplan_answer SET answer = :text
-    WHERE "key" = :of_key AND request_id = :by"""
-_APPROVALS_OF_PLAN = "SELECT * FROM actionplan_approval WHERE plan = :plan_uuid ORDER BY number"
-_IMPORTERS = """
-    SELECT who, number FROM actionplan_history WHERE plan = :plan_uuid AND verb = 'import'"""
-#: Remove an earlier approval of the same content by the same person.
-_FORGET_APPROVAL = """
-    DELETE FROM actionplan_approval WHERE plan = :plan_uuid AND who = :by AND content = :about"""
-_INSERT_APPROVAL = insert_into("actionplan_approval", without=("number",))
 
 
 class Histories:
@@ -87,7 +74,7 @@ class Histories:
         """Return the change with a key; None if there is none."""
 
         def read(transaction: Transaction) -> Answer | None:
-            found = transaction.read_typed("actionplan_answer", _READ, {"of_key": key})
+            found = transaction.read_typed("actionplan_answer", statements.ANSWER, {"of_key": key})
             return _answer(**found[0]) if found else None
 
         return self._database.reading(read)
@@ -103,7 +90,7 @@ class Histories:
             try:
                 with self._database.write() as transaction:
                     kept = {"of_key": once.key, "by": request_id, "text": text}
-                    if not transaction.write(_KEEP, kept):
+                    if not transaction.write(statements.KEEP_ANSWER, kept):
                         insert_answer(transaction, {**once._asdict(), **row})
             except Duplicate:
                 return False
@@ -119,25 +106,17 @@ class Histories:
         A second approval of the same content by the same person replaces the first. Raises
         PlanConflict for a plan that is claimed, superseded or removed; PlanNotFound.
         """
-        states = transitions.UNCLAIMED_PLAN
         row = _approval_row(uuid, approval)
         same = {"plan_uuid": uuid, "by": row["who"], "about": row["content"]}
 
-        def approve(name: str) -> None:
-            hold = {"plan_uuid": uuid, "now": approval.at, "write": name}
-            with self._database.write() as transaction:
-                held = transaction.write(statements.HOLD_STATE[states], hold)
-                if held:
-                    transaction.write(_FORGET_APPROVAL, same)
-                    transaction.write(_INSERT_APPROVAL, row)
-                    note(transaction, uuid, history, approval, at=approval.at)
-            if not held:
-                head = self._database.head(uuid)
-                if head["last_write"] != name:
-                    raise transitions.not_waiting(uuid, head["state"], states)
+        def approve(transaction: Transaction) -> None:
+            transaction.write(statements.FORGET_APPROVAL, same)
+            transaction.write(statements.INSERT_APPROVAL, row)
+            note(transaction, uuid, history, approval, at=approval.at)
 
-        with self._database.named(uuid, "approve", approval.who, approval.content) as name:
-            self._database.tried(lambda: approve(name))
+        key = ("approve", approval.who, approval.content)
+        states = transitions.UNCLAIMED_PLAN
+        change_waiting(self._database, uuid, approve, *key, states=states, now=approval.at)
 
     def approvals(self, uuid: str) -> GivenApprovals:
         """Return the approvals of a plan, including void ones; raises PlanNotFound.
@@ -148,8 +127,8 @@ class Histories:
 
         def read(found: Rows) -> GivenApprovals:
             creator = plan_row(found.transaction, uuid)["creator"]
-            given = found.of(_APPROVALS, _APPROVALS_OF_PLAN, where)
-            importers = frozenset(found.of(_IMPORTING_USERS, _IMPORTERS, where))
+            given = found.of(_APPROVALS, statements.APPROVALS, where)
+            importers = frozenset(found.of(_IMPORTING_USERS, statements.IMPORTERS, where))
             return GivenApprovals(creator, given, importers)
 
         return self._database.listed(read)

@@ -39,16 +39,16 @@ class KeptEvents:
 
         def subscribe(transaction: Transaction) -> None:
             # Rows of plans are locked before the counters, as by every writer.
-            transaction.write(event_rows.PUBLISH, {"new_publishes": 1})
-            transaction.write(event_rows.LOCK_NUMBERS, {})
-            found = transaction.read(event_rows.UNTIL, {"named": name})
+            transaction.write(statements.PUBLISH, {"new_publishes": 1})
+            transaction.write(statements.LOCK_EVENT_NUMBERS, {})
+            found = transaction.read(statements.UNTIL, {"named": name})
             if found and found[0]["until"] is not None and found[0]["until"] < now:
-                transaction.write(event_rows.UNSUBSCRIBE, {"named": name})
+                transaction.write(statements.UNSUBSCRIBE, {"named": name})
                 found = []
             if not found:
                 self._insert(transaction, name, now, until)
             else:
-                transaction.write(event_rows.PROLONG, {"named": name, "new_until": until})
+                transaction.write(statements.PROLONG, {"named": name, "new_until": until})
 
         self._database.writing(subscribe)
 
@@ -59,12 +59,12 @@ class KeptEvents:
 
         If it is the only one at ``now``, all earlier events are deleted.
         """
-        newest = transaction.read(event_rows.NUMBERS)[0]["events"]
+        newest = transaction.read(statements.EVENT_NUMBERS)[0]["events"]
         if not is_subscribed(transaction, now):
-            transaction.write(event_rows.DELETE_EVENTS, {"last": newest})
-            transaction.write(event_rows.NOTE_DELETED, {"last": newest})
+            transaction.write(statements.DELETE_EVENTS, {"last": newest})
+            transaction.write(statements.EVENTS_DELETED, {"last": newest})
         new = Subscription(name=name, until=until, delivered=newest)
-        transaction.write(event_rows.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
+        transaction.write(statements.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
 
     def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """Remove a subscription with its dead events; return False if there is none.
@@ -73,8 +73,8 @@ class KeptEvents:
         """
 
         def remove(transaction: Transaction) -> bool:
-            transaction.write(event_rows.DELETE_ALL_DEAD, {"named": name})
-            was_there = bool(transaction.write(event_rows.UNSUBSCRIBE, {"named": name}))
+            transaction.write(statements.DELETE_ALL_DEAD, {"named": name})
+            was_there = bool(transaction.write(statements.UNSUBSCRIBE, {"named": name}))
             if was_there and history is not None:
                 write_history(transaction, NO_PLAN, history)
             return was_there
@@ -85,7 +85,7 @@ class KeptEvents:
         """List the subscriptions by name."""
 
         return self._database.listed(
-            lambda found: found.of(_SUBSCRIPTIONS, event_rows.SUBSCRIPTIONS, {})
+            lambda found: found.of(_SUBSCRIPTIONS, statements.SUBSCRIPTIONS, {})
         )
 
     def events_waiting(self, subscription: Subscription) -> int:
@@ -101,11 +101,11 @@ class KeptEvents:
 
         Events of joins are left out.
         """
-        statement = event_rows.EVENTS if plan is None else event_rows.EVENTS_OF_PLAN
+        statement = statements.EVENTS if plan is None else statements.EVENTS_OF_PLAN
         asked = {"after": after, "most": limit, "plan_uuid": plan}
 
         def read(found: Rows) -> EventPage:
-            [counts] = found.transaction.read(event_rows.NUMBERS)
+            [counts] = found.transaction.read(statements.EVENT_NUMBERS)
             there = counts["events"] > max(after, counts["events_deleted"])
             events = found.of(EVENTS, statement, asked) if there else []
             numbers = [event["number"] for event in events]
@@ -121,7 +121,7 @@ class KeptEvents:
 
     def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
         """List the latest ``limit`` events, of one plan or of all, oldest first, without joins."""
-        statement = event_rows.LATEST if plan is None else event_rows.LATEST_OF_PLAN
+        statement = statements.LATEST_EVENTS if plan is None else statements.LATEST_EVENTS_OF_PLAN
         asked = {"most": limit, "plan_uuid": plan}
 
         return self._database.listed(lambda found: found.of(EVENTS, statement, asked)[::-1])
@@ -136,7 +136,7 @@ class KeptEvents:
         change = {"named": name, "new_holder": holder, "seen": seen.beats if seen else -1}
 
         def hold(transaction: Transaction) -> Subscription | None:
-            held = transaction.write(event_rows.HOLD, change)
+            held = transaction.write(statements.HOLD_SUBSCRIPTION, change)
             return _found(transaction, name) if held else None
 
         return self._database.writing(hold)
@@ -146,7 +146,7 @@ class KeptEvents:
 
         self._database.writing(
             lambda transaction: transaction.write(
-                event_rows.RELEASE, {"named": name, "held_by": holder}
+                statements.RELEASE_SUBSCRIPTION, {"named": name, "held_by": holder}
             )
         )
 
@@ -158,13 +158,13 @@ class KeptEvents:
         change = event_rows.delivery_values(delivered)
 
         def write(transaction: Transaction) -> bool:
-            if not transaction.write(event_rows.DELIVERED, change):
+            if not transaction.write(statements.DELIVERED, change):
                 return False
             for event in dead:
                 row = event_rows.dead_row(event)
                 again = {"named": row["subscription"], "dead_number": row["number"]}
-                transaction.write(event_rows.DELETE_DEAD, again)
-                transaction.write(event_rows.INSERT_DEAD, row)
+                transaction.write(statements.DELETE_DEAD, again)
+                transaction.write(statements.INSERT_DEAD, row)
             return True
 
         return self._database.writing(write)
@@ -173,7 +173,9 @@ class KeptEvents:
         """List the dead events, latest last; with a limit, only that many of the latest."""
         asked = {"most": statements.ALL if limit is None else limit}
 
-        return self._database.listed(lambda found: found.of(_DEAD, event_rows.DEAD, asked)[::-1])
+        return self._database.listed(
+            lambda found: found.of(_DEAD, statements.DEAD_EVENTS, asked)[::-1]
+        )
 
     def delete_events(self, *, before: datetime, now: datetime) -> int:
         """Delete the events before a time that were delivered to every receiver.
@@ -184,32 +186,32 @@ class KeptEvents:
 
         def delete(transaction: Transaction) -> int:
             if not is_subscribed(transaction, now):
-                transaction.write(event_rows.PUBLISH, {"new_publishes": 0})
-            found = map(event_rows.subscription_of, transaction.read(event_rows.SUBSCRIPTIONS))
+                transaction.write(statements.PUBLISH, {"new_publishes": 0})
+            found = map(event_rows.subscription_of, transaction.read(statements.SUBSCRIPTIONS))
             needed = [event_rows.needed_from(s) for s in found if s.until is None]
-            [counts] = transaction.read(event_rows.NUMBERS)
-            since = transaction.read(event_rows.FIRST_SINCE, {"before": before})
+            [counts] = transaction.read(statements.EVENT_NUMBERS)
+            since = transaction.read(statements.FIRST_EVENT_SINCE, {"before": before})
             kept_from = since[0]["number"] if since else counts["events"] + 1
             last = {"last": min([kept_from, *needed]) - 1}
             if last["last"] <= counts["events_deleted"]:
                 return 0
-            transaction.write(event_rows.NOTE_DELETED, last)
-            return transaction.write(event_rows.DELETE_EVENTS, last)
+            transaction.write(statements.EVENTS_DELETED, last)
+            return transaction.write(statements.DELETE_EVENTS, last)
 
         return self._database.writing(delete)
 
 
 def _found(transaction: Transaction, name: str) -> Subscription | None:
-    found = transaction.read(event_rows.SUBSCRIPTION, {"named": name})
+    found = transaction.read(statements.SUBSCRIPTION, {"named": name})
     return event_rows.subscription_of(found[0]) if found else None
 
 
 def waiting(transaction: Transaction, subscription: Subscription) -> int:
     """Return how many events a receiver has not got: new ones, and those of plans held back."""
-    [counts] = transaction.read(event_rows.NUMBERS)
+    [counts] = transaction.read(statements.EVENT_NUMBERS)
     number: int = counts["events"] - subscription.delivered
     for plan, trouble in subscription.held_back.items():
         held = {"plan_uuid": plan, "first": trouble.number, "last": subscription.delivered}
-        [of_plan] = transaction.read(event_rows.NUMBER_OF_PLAN, held)
+        [of_plan] = transaction.read(statements.EVENTS_BETWEEN, held)
         number += of_plan["number"]
     return number

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
-from applier.storage import damaged_plans, page_statements, rows, statements
+from applier.storage import damaged_plans, list_statements, rows, statements
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import Damaged
@@ -53,12 +53,12 @@ class Pages:
         def whole() -> list[PlanHead]:
             self._require_plan(page.marker)
             with self._database.read() as transaction:
-                statement = page_statements.plans_page(*chosen, keys_only=False)
+                statement = list_statements.plans_page(*chosen, keys_only=False)
                 return [rows.head_of(row) for row in transaction.read(statement, asked)]
 
         def one_by_one() -> list[PlanHead]:
             with self._database.read() as transaction:
-                statement = page_statements.plans_page(*chosen, keys_only=True)
+                statement = list_statements.plans_page(*chosen, keys_only=True)
                 keys = transaction.read_unconverted(statement, asked)
             return [self._head(row) for row in keys]
 
@@ -76,7 +76,7 @@ class Pages:
         def found() -> PlanHead:
             with self._database.read() as transaction:
                 where = {"plan_uuid": uuid}
-                keys = transaction.read_unconverted(page_statements.PLAN_KEYS, where)
+                keys = transaction.read_unconverted(statements.PLAN_KEYS, where)
             if not keys or keys[0]["state"] == PlanState.DELETED:
                 raise PlanNotFound(uuid)
             return self._head(keys[0])
@@ -125,7 +125,7 @@ class Pages:
         ``plan``, of any plan.
         """
         wanted = _given(plan=plan, audit=audit, action_state=state, action_type=action_type)
-        statement = page_statements.actions_page(
+        statement = list_statements.actions_page(
             ActionKey(page.key), page.descending, page.marker is not None, tuple(wanted)
         )
 
@@ -150,7 +150,7 @@ class Pages:
         def found() -> PlannedAction:
             where = {"action_uuid": uuid, "plan_uuid": self._holder(uuid, None)["plan"]}
             with self._database.read() as transaction:
-                return _the_only(rows.planned_of(transaction.read(page_statements.ACTION, where)))
+                return _the_only(rows.planned_of(transaction.read(list_statements.ACTION, where)))
 
         return self._database.tried(found)
 
@@ -159,7 +159,7 @@ class Pages:
             return
         with self._database.read() as transaction:
             where = {"plan_uuid": uuid}
-            if not transaction.read_unconverted(page_statements.PLAN_KEYS, where):
+            if not transaction.read_unconverted(statements.PLAN_KEYS, where):
                 raise PlanNotFound(uuid)
 
     def _holder(self, uuid: str, plan: str | None) -> Row:
@@ -167,7 +167,7 @@ class Pages:
 
         Only ``plan`` counts if it is not None. Raises ActionNotFound.
         """
-        statement = page_statements.HOLDERS if plan is None else page_statements.HOLDER
+        statement = list_statements.HOLDERS if plan is None else list_statements.HOLDER
         where = _given(action_uuid=uuid, plan_uuid=plan)
         with self._database.read() as transaction:
             found = transaction.read_unconverted(statement, where)
@@ -178,7 +178,7 @@ class Pages:
     def _head(self, keys: Row) -> PlanHead:
         def read() -> PlanHead:
             with self._database.read() as transaction:
-                found = transaction.read(page_statements.PLAN, {"plan_uuid": keys["uuid"]})
+                found = transaction.read(statements.LEFT_PLAN, {"plan_uuid": keys["uuid"]})
             return _the_only(list(map(rows.head_of, found)))
 
         damaged = partial(PlanHead, uuid=keys["uuid"], state=_state(keys["state"]))

@@ -13,8 +13,8 @@ from applier.errors import ActionNotFound, PlanConflict
 from applier.storage import damaged_plans, rows, statements, transitions
 from applier.storage.database import Database
 from applier.storage.dialects import Row
-from applier.storage.state_changes import Change, Move, action_row, writes_of
-from applier.storage.statements import AGAIN, writes
+from applier.storage.state_changes import Move, action_row, settle, writes_of
+from applier.storage.statements import writes
 from applier.storage.transactions import Transaction, Unexpected
 from planner.errors import short
 from planner.plan.states import ActionState, PlanState, Who, check
@@ -56,7 +56,7 @@ class PlanChanges:
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
 
-        def allowed(head: Row) -> None:
+        def decide(head: Row) -> PlanState:
             claimant = rows.claimant_of(head)
             if seen is not None:
                 transitions.require_seen(uuid, head["state"], claimant, seen)
@@ -64,6 +64,7 @@ class PlanChanges:
             if head["state"] == PlanState.DELETED:
                 raise transitions.not_moved(uuid, new)
             transitions.require_free(uuid, head["state"], claimant, seen)
+            return new
 
         def members(transaction: Transaction) -> Sequence[Report]:
             try:
@@ -79,7 +80,7 @@ class PlanChanges:
                 transaction.write(statements.CANCEL, change)
             return [*reports, *left]
 
-        Move(uuid, new, now, message, history=history).make(self._database, allowed, members)
+        Move(uuid, now, decide, message, members, history).make(self._database, new)
 
     def start_plan(
         self,
@@ -99,13 +100,13 @@ class PlanChanges:
         """
         new = PlanState.PENDING
 
-        def allowed(head: Row) -> None:
+        def decide(head: Row) -> PlanState:
             if head["state"] != new or head["start_at"] == start_at:
                 check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
             transitions.require_free(uuid, head["state"], rows.claimant_of(head), None)
+            return new
 
-        move = Move(uuid, new, now, None, history=history, start_at=start_at)
-        move.make(self._database, allowed)
+        Move(uuid, now, decide, history=history, start_at=start_at).make(self._database, new)
 
     def resume_plan(
         self,
@@ -141,18 +142,20 @@ class PlanChanges:
                 state = ActionState(found[action])
                 check("action", action, state, ActionState.PENDING, Who.OPERATOR)
             values = {"plan_uuid": uuid, "new_message": None}
-            transaction.write_all(writes(AGAIN, wanted, values, at_once=self._database.at_once))
+            transaction.write_all(
+                writes(statements.AGAIN, wanted, values, at_once=self._database.at_once)
+            )
             return [
                 Report(uuid=action, old=ActionState(found[action]), state=ActionState.PENDING)
                 for action in wanted
             ]
 
-        def allowed(head: Row) -> None:
+        def decide(head: Row) -> PlanState:
             transitions.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
             transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
+            return PlanState.PENDING
 
-        move = Move(uuid, PlanState.PENDING, now, message, history=history)
-        move.make(self._database, allowed, members, key=wanted)
+        Move(uuid, now, decide, message, members, history).make(self._database, "resume", wanted)
 
     def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
         """Delete a damaged plan, with everything that belongs to it except its events.
@@ -175,8 +178,16 @@ class PlanChanges:
 
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
         """
-        change = Change(plan, action, ActionState.SKIPPED, now, message, history)
-        change.make(self._database, transitions.WAITING_PLAN)
+        settle(
+            self._database,
+            plan,
+            action,
+            ActionState.SKIPPED,
+            states=transitions.WAITING_PLAN,
+            now=now,
+            message=message,
+            history=history,
+        )
 
     def reword_skip(self, plan: str, action: str, *, message: str) -> None:
         """Replace the message of a SKIPPED action.
@@ -213,8 +224,17 @@ class PlanChanges:
         InvalidTransition for an action in another state or another ``new``; ActionNotFound.
         """
         transitions.require_settling(action, new)
-        change = Change(plan, action, new, now, message, history, undoes)
-        change.make(self._database, transitions.UNCLAIMED_PLAN)
+        settle(
+            self._database,
+            plan,
+            action,
+            new,
+            states=transitions.UNCLAIMED_PLAN,
+            now=now,
+            message=message,
+            history=history,
+            undoes=undoes,
+        )
 
 
 def _left_open(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
@@ -16,7 +16,6 @@ from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import (
     damaged_plans,
     list_statements,
-    page_statements,
     rows,
     schema,
     statements,
@@ -26,7 +25,6 @@ from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_rows import Entered
 from applier.storage.refusals import Duplicate
-from applier.storage.schema import insert_into
 from applier.storage.state_changes import note, write_history
 from applier.storage.transactions import Transaction
 from applier.store import PlanFilters, PlanSummary, given
@@ -38,7 +36,6 @@ from planner.safe_text import TOO_DEEP, compact_json, is_too_deep
 
 #: How many actions are inserted by one call while a plan is saved.
 _AT_ONCE = 1000
-_INSERT_ATTEMPT = insert_into("actionplan_attempt", without=("id",))
 
 
 class Plans:
@@ -53,28 +50,13 @@ class Plans:
         Raises PlanConflict if a plan of this uuid is saved already, InvalidPlan if two of its
         actions have the same uuid.
         """
-        _require_distinct(plan)
-        overview, waves = self._overview_of_new(plan)
         creator = history.who if history else None
-        head = rows.plan_row(plan, creator=creator) | {"overview": overview}
-
         entered = Entered(plan.state, plan.status_message)
 
-        def save() -> None:
-            members = rows.action_rows(plan, waves)
-            try:
-                with self._database.write() as transaction:
-                    transaction.write(statements.INSERT_PLAN, head)
-                    while some := tuple(islice(members, _AT_ONCE)):
-                        transaction.write(statements.INSERT_ACTION, *some)
-                        transaction.write(statements.INSERT_STATE, *some)
-                    note(transaction, plan.uuid, history, entered, at=_made_at(plan, history))
-            except Duplicate:
-                state = self._database.head(plan.uuid)["state"]
-                text = f"plan {plan.uuid} is already in the record, {state}"
-                raise PlanConflict(plan.uuid, state, text) from None
+        def add(transaction: Transaction) -> None:
+            note(transaction, plan.uuid, history, entered, at=_made_at(plan, history))
 
-        self._database.tried(save, lost_too=False)
+        self._insert_plan(plan, creator, add)
 
     def import_plan(self, archive: PlanArchive, *, history: HistoryEntry) -> None:
         """Save a plan of another record with its attempts, history and requests, all or nothing.
@@ -84,37 +66,53 @@ class Plans:
         is saved already, InvalidPlan if two of its actions have the same uuid.
         """
         plan = archive.plan
-        _require_distinct(plan)
         creator = next((one.who for one in archive.history), history.who)
-        overview, waves = self._overview_of_new(plan)
-        head = rows.plan_row(plan, creator=creator)
-        head |= {"overview": overview, "requests": len(archive.requests)}
         asked = [
             rows.request_row(plan.uuid, number, request, request.created_at or history.at)
             for number, request in enumerate(archive.requests, 1)
         ]
 
-        def save() -> None:
-            members, tried = rows.action_rows(plan, waves), _attempt_rows(archive)
+        def add(transaction: Transaction) -> None:
+            _write_many(transaction, _attempt_rows(archive), statements.INSERT_ATTEMPT)
+            for row in asked:
+                transaction.write(statements.INSERT_REQUEST, row)
+            for entry in archive.history:
+                write_history(transaction, plan.uuid, entry)
+            note(transaction, plan.uuid, history, at=history.at)
+
+        self._insert_plan(plan, creator, add, requests=len(asked))
+
+    def _insert_plan(
+        self,
+        plan: ActionPlan,
+        creator: str | None,
+        add: Callable[[Transaction], None],
+        requests: int = 0,
+    ) -> None:
+        """Insert a plan that has a number of requests, and what ``add`` writes with it.
+
+        Raises PlanConflict if a plan of this uuid is saved already, InvalidPlan if two of its
+        actions have the same uuid.
+        """
+        _require_distinct(plan)
+        overview, waves = self._overview_of_new(plan)
+        head = {**rows.plan_row(plan, creator=creator), "overview": overview, "requests": requests}
+
+        def insert() -> None:
+            members = rows.action_rows(plan, waves)
             try:
                 with self._database.write() as transaction:
                     transaction.write(statements.INSERT_PLAN, head)
-                    while some := tuple(islice(members, _AT_ONCE)):
-                        transaction.write(statements.INSERT_ACTION, *some)
-                        transaction.write(statements.INSERT_STATE, *some)
-                    while some := tuple(islice(tried, _AT_ONCE)):
-                        transaction.write(_INSERT_ATTEMPT, *some)
-                    for row in asked:
-                        transaction.write(statements.INSERT_REQUEST, row)
-                    for entry in archive.history:
-                        write_history(transaction, plan.uuid, entry)
-                    note(transaction, plan.uuid, history, at=history.at)
+                    _write_many(
+                        transaction, members, statements.INSERT_ACTION, statements.INSERT_STATE
+                    )
+                    add(transaction)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 text = f"plan {plan.uuid} is already in the record, {state}"
                 raise PlanConflict(plan.uuid, state, text) from None
 
-        self._database.tried(save, lost_too=False)
+        self._database.tried(insert, lost_too=False)
 
     def load_plan(self, uuid: str) -> ActionPlan:
         """See :meth:`applier.store.runs.RunStore.load_plan`."""
@@ -200,7 +198,7 @@ class Plans:
         def listed() -> list[PlanSummary]:
             with self._database.read() as transaction:
                 if is_rest and not transaction.read_unconverted(
-                    page_statements.PLAN_KEYS, {"plan_uuid": after}
+                    statements.PLAN_KEYS, {"plan_uuid": after}
                 ):
                     raise PlanNotFound(str(after))
                 statement = list_statements.newest(chosen, is_rest=is_rest)
@@ -235,6 +233,13 @@ class Plans:
         return self._database.reading(
             lambda transaction: [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
         )
+
+
+def _write_many(transaction: Transaction, members: Iterator[Row], *inserts: str) -> None:
+    """Insert rows into a table, or their parts into several, by many at once."""
+    while some := tuple(islice(members, _AT_ONCE)):
+        for insert in inserts:
+            transaction.write(insert, *some)
 
 
 def _searched(wanted: Mapping[str, Any]) -> dict[str, Any]:

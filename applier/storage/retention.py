@@ -5,40 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.notifications.schema import ACTION_STATE
-from applier.storage import event_rows, rows, statements, transitions
-from applier.storage.damaged_plans import ALL_OF_A_PLAN
+from applier.storage import rows, statements
 from applier.storage.damaged_rows import SoundRows
 from applier.storage.database import Database
 from applier.storage.dialects import Row
 from applier.storage.kept_events import EVENTS
-from applier.storage.schema import words
 from applier.storage.state_changes import Move, write_history
 from applier.storage.transactions import Transaction
 from applier.store.entries import NO_PLAN, EndedPlan
 from planner.errors import short
-from planner.plan.states import ENDED_PLAN, PlanState, Who, check
+from planner.plan.states import PlanState, Who, check
 from planner.safe_text import compact_json
-
-#: An unclaimed plan ended before the time ``before``. A plan without times counts as ended before
-#: all others.
-_ENDED = f"""state IN {words(sorted(ENDED_PLAN))} AND claim IS NULL
-        AND :before > coalesce(updated_at, created_at, '1000-01-01 00:00:00.000000')"""
-_LIST = f"""
-    SELECT number, uuid,
-        (SELECT count(*) FROM actionplan_action_state AS s WHERE s.plan = p.uuid) AS actions
-    FROM actionplan_plan AS p
-    WHERE {_ENDED} AND number > :after
-    ORDER BY number
-    LIMIT :most"""
-#: Lock the row of a plan that ended before a time. Of two transactions that purge it at once, one
-#: finds the row.
-_HOLD = f"""
-    UPDATE actionplan_plan SET last_write = :write WHERE uuid = :plan_uuid AND {_ENDED}"""
 
 
 class Retention:
@@ -54,17 +35,7 @@ class Retention:
         Raises PlanNotFound. Raises PlanConflict for a plan that is not DELETED.
         """
 
-        def undelete(name: str) -> PlanState:
-            head = self._database.head(uuid)
-            if head["last_write"] == name:
-                return PlanState(head["state"])
-            new = _state_before(head)
-            move = Move(uuid, new, now, None, history=history)
-            move.write(self._database, name, partial(_require_before, new))
-            return new
-
-        with self._database.named(uuid, "undelete") as name:
-            return self._database.tried(partial(undelete, name))
+        return Move(uuid, now, _state_before, history=history).make(self._database, "undelete")
 
     def ended_plans(
         self, before: datetime, *, after: int = 0, limit: int | None = None
@@ -77,7 +48,9 @@ class Retention:
         asked["most"] = statements.ALL if limit is None else limit
 
         return self._database.reading(
-            lambda transaction: [EndedPlan(**row) for row in transaction.read(_LIST, asked)]
+            lambda transaction: [
+                EndedPlan(**row) for row in transaction.read(statements.ENDED_PLANS, asked)
+            ]
         )
 
     def purge_plans(
@@ -101,7 +74,7 @@ class Retention:
                 transaction.write(statements.FORGET_ANSWERS, {"of_none": NO_PLAN, "before": before})
                 for uuid in uuids:
                     where = {"plan_uuid": uuid, "before": before, "write": NO_PLAN}
-                    if transaction.write(_HOLD, where):
+                    if transaction.write(statements.HOLD_ENDED, where):
                         complete_events(transaction, uuid)
                         held.append({"plan_uuid": uuid})
                         gone.append(uuid)
@@ -111,19 +84,13 @@ class Retention:
                     ):
                         gone.append(uuid)
                 if held:
-                    for statement in ALL_OF_A_PLAN:
+                    for statement in statements.ALL_OF_A_PLAN:
                         transaction.write(statement, *held)
                     if history is not None:
                         write_history(transaction, NO_PLAN, history)
             return gone
 
         return self._database.tried(purge)
-
-
-def _require_before(new: PlanState, head: Row) -> None:
-    """Raise PlanConflict unless ``new`` is the state of a removed plan before its removal."""
-    if _state_before(head) is not new:
-        raise transitions.changed_meanwhile(head["uuid"], PlanState.DELETED, head["state"])
 
 
 @rows.reading
@@ -145,7 +112,7 @@ def complete_events(transaction: Transaction, plan: str) -> None:
     """
     asked = {"after": 0, "most": statements.ALL, "plan_uuid": plan}
     rows = SoundRows(transaction)
-    found = rows.of(EVENTS, event_rows.EVENTS_OF_PLAN, asked)
+    found = rows.of(EVENTS, statements.EVENTS_OF_PLAN, asked)
     if not (found or rows.damaged):
         return
     told = [
@@ -154,5 +121,5 @@ def complete_events(transaction: Transaction, plan: str) -> None:
         if event["type"] == ACTION_STATE
     ]
     if told:
-        transaction.write(event_rows.SET_DATA, *told)
-    transaction.write(event_rows.DELETE_OF_JOINS, {"plan_uuid": plan})
+        transaction.write(statements.SET_EVENT_DATA, *told)
+    transaction.write(statements.DELETE_EVENTS_OF_JOINS, {"plan_uuid": plan})

@@ -60,7 +60,7 @@ def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
     head |= {"places": _encode(place_rules.to_dict(plan.places)) if plan.places else None}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
     head |= {"digest": plan.digest, "creator": line(creator)}
-    head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "requests": 0}
+    head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state)}
     doubtful = any(action.state is ActionState.UNKNOWN for action in plan.actions)
     head |= {"approvals": plan.guards.approvals, "doubtful": int(doubtful)}
     return head

@@ -154,15 +154,16 @@ class Runs:
     ) -> None:
         """See :meth:`applier.store.runs.RunStore.move_claimed`."""
 
-        def allowed(head: Row) -> None:
+        def decide(head: Row) -> PlanState:
             if head["claim"] != claim:
                 raise transitions.lost_claim(uuid, head["state"])
             check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
             if read is not None and head["requests"] > read:
                 text = f"plan {short(uuid)} has a request that its claimant has not read"
                 raise RequestsUnread(uuid, head["state"], text)
+            return new
 
-        Move(uuid, new, now, message, read, history).make(self._database, allowed, key=claim)
+        Move(uuid, now, decide, message, history=history).make(self._database, new, claim)
         if transitions.ends_claim(new):
             self._publishing.discard(uuid)
 

@@ -25,7 +25,6 @@ from applier.storage.retention import Retention
 from applier.storage.runs import Runs
 from applier.storage.state_changes import write_history
 from applier.storage.transactions import Kind, Transaction
-from applier.storage.worker_job_statements import DRAIN, DRAINING
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
 from applier.store.entries import NO_PLAN
@@ -122,9 +121,9 @@ class SqlStore(
         which = {"by_worker": rows.line(name)}
 
         def drain(transaction: Transaction) -> bool:
-            if transaction.write(DRAIN, which) and history is not None:
+            if transaction.write(statements.DRAIN_WORKER, which) and history is not None:
                 write_history(transaction, NO_PLAN, history)
-            return bool(transaction.read(DRAINING, which))
+            return bool(transaction.read(statements.WORKER_DRAINING, which))
 
         return self._database.writing(drain)
 

@@ -7,7 +7,7 @@ plan's row in the same transaction, so that a repeated write is recognised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -19,17 +19,7 @@ from applier.storage import event_rows, rows, statements, transitions
 from applier.storage.database import Database, plan_row
 from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_rows import Entered, Fact
-from applier.storage.statements import (
-    AGAIN,
-    DOUBT,
-    DROP_ATTEMPT,
-    END,
-    KEEP_ATTEMPT,
-    REOPEN,
-    START,
-    UNDONE,
-    writes,
-)
+from applier.storage.statements import writes
 from applier.storage.transactions import Transaction, Write
 from applier.storage.worker_jobs import job_writes
 from applier.store.entries import NO_PLAN
@@ -49,136 +39,123 @@ _written = attrgetter(
 class Move(NamedTuple):
     """A change of the state of a plan, with its actions, queues and reservations.
 
-    It is one transaction.
+    It is one transaction. ``decide`` gets the row of the plan, which no other writer changes
+    meanwhile, and returns the new state, or raises an error to refuse the change. ``members``
+    changes the actions in that transaction, and returns what has become of them.
     """
 
     plan: str
-    new: PlanState
     now: datetime
-    message: str | None
-    #: The number of requests that the plan must have; None for any.
-    read: int | None = None
+    decide: Callable[[Row], PlanState]
+    message: str | None = None
+    members: Callable[[Transaction], Sequence[Report]] = lambda _: ()
     history: HistoryEntry | None = None
     #: When the plan starts at the earliest, if it becomes PENDING.
     start_at: datetime | None = None
 
-    def make(
-        self,
-        database: Database,
-        allowed: Callable[[Row], None],
-        members: Callable[[Transaction], Sequence[Report]] = lambda _: (),
-        key: object = None,
-    ) -> None:
-        """Make the change once, also if it has to be tried again.
+    def make(self, database: Database, *key: object) -> PlanState:
+        """Make the change once, also if it has to be tried again; return the new state.
 
-        ``allowed`` checks the row of the plan and raises an error to refuse the change.
-        ``members`` changes the actions in the transaction of the change, and returns what has
-        become of them. ``key`` tells the change from others to the same state. Raises PlanConflict
-        if somebody else has changed the plan after its row was read, PlanNotFound.
+        ``key`` tells the change from others of the plan. Raises PlanNotFound.
         """
-        with database.named(self.plan, self.new, self.message, self.start_at, key) as name:
-            database.tried(lambda: self.write(database, name, allowed, members))
+        with database.named(self.plan, self.message, self.start_at, *key) as name:
+            return database.writing(lambda transaction: self._write(transaction, name))
 
-    def write(
-        self,
-        database: Database,
-        name: str,
-        allowed: Callable[[Row], None],
-        members: Callable[[Transaction], Sequence[Report]] = lambda _: (),
-    ) -> None:
-        """Make the change under a name, unless an earlier try of that name has made it."""
-        head = database.head(self.plan)
-        if head["last_write"] == name:
-            return
-        allowed(head)
-        held = {"plan_uuid": self.plan, "old_state": head["state"], "held": head["claim"] or ""}
-        with database.write() as transaction:
-            moved = transaction.write(statements.MOVE, {**held, **self._values(head, name)})
-            if moved:
-                reports = members(transaction)
-                self._queue(transaction)
-                entered = Entered(self.new, self.message)
-                note(transaction, self.plan, self.history, *reports, entered, at=self.now)
-        if not moved:
-            found = database.head(self.plan)
-            if found["last_write"] != name:
-                allowed(found)
-                raise transitions.changed_meanwhile(self.plan, head["state"], found["state"])
-
-    def _values(self, head: Row, name: str) -> rows.Changes:
-        is_deleted = self.new is PlanState.DELETED
-        return {
-            "new_state": str(self.new),
-            "deleted_from": head["state"] if is_deleted else None,
-            "new_claim": None if transitions.ends_claim(self.new) else head["claim"],
+    def _write(self, transaction: Transaction, name: str) -> PlanState:
+        is_new = transaction.write(statements.HOLD, {"plan_uuid": self.plan, "write": name})
+        head = plan_row(transaction, self.plan)
+        if not is_new:  # an earlier try has made it
+            return PlanState(head["state"])
+        new = self.decide(head)
+        change = {
+            "plan_uuid": self.plan,
+            "new_state": str(new),
+            "deleted_from": head["state"] if new is PlanState.DELETED else None,
+            "new_claim": None if transitions.ends_claim(new) else head["claim"],
             "new_message": rows.storable(self.message),
             "now": self.now,
             "start_at": self.start_at,
-            "write": name,
-            "read": self.read,
         }
+        transaction.write(statements.MOVE, change)
+        reports = self.members(transaction)
+        self._queue(transaction, new)
+        entered = Entered(new, self.message)
+        note(transaction, self.plan, self.history, *reports, entered, at=self.now)
+        return new
 
-    def _queue(self, transaction: Transaction) -> None:
+    def _queue(self, transaction: Transaction, new: PlanState) -> None:
         row = {"plan_uuid": self.plan}
-        if transitions.ends_claim(self.new):
+        if transitions.ends_claim(new):
             give_back(transaction, self.plan)
-        if self.new in _OVER:
+        if new in _OVER:
             transaction.write(statements.REMOVE_JOBS, row)
-        if self.new is PlanState.PENDING:
+        if new is PlanState.PENDING:
             transaction.write(statements.QUEUE, {**row, "new_number": take_turn(transaction)})
 
 
-class Change(NamedTuple):
-    """A change of the state of an action by an operator, in a plan that nobody runs."""
+def change_waiting(
+    database: Database,
+    plan: str,
+    change: Callable[[Transaction], None],
+    *key: object,
+    states: Collection[PlanState],
+    now: datetime,
+) -> None:
+    """Call ``change`` in a transaction, once, also if it has to be tried again.
 
-    plan: str
-    action: str
-    new: ActionState
-    now: datetime
-    message: str
-    history: HistoryEntry | None = None
-    #: The action of another plan that the action reverts.
-    undoes: ActionOf | None = None
+    ``key`` tells the change from others of the plan. Raises PlanConflict for a plan that is in none
+    of ``states``, PlanNotFound.
+    """
 
-    def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
-        """Make the change once, also if it has to be tried again.
+    def write(transaction: Transaction) -> None:
+        if not transaction.write(statements.HOLD, {"plan_uuid": plan, "write": name}):
+            plan_row(transaction, plan)
+            return  # an earlier try has made it
+        transitions.require_waiting(plan, plan_row(transaction, plan)["state"], states)
+        transaction.write(statements.TOUCH, {"plan_uuid": plan, "now": now})
+        change(transaction)
 
-        Raises PlanConflict if the plan is in none of ``states``, InvalidTransition, PlanNotFound,
-        ActionNotFound.
-        """
-        with database.named(self.plan, self.action, self.new, self.message) as name:
-            database.tried(lambda: self._write(database, name, states))
+    with database.named(plan, *key) as name:
+        database.writing(write)
 
-    def _write(self, database: Database, name: str, states: tuple[PlanState, ...]) -> None:
-        hold = {"plan_uuid": self.plan, "now": self.now, "write": name}
-        with database.write() as transaction:
-            held = transaction.write(statements.HOLD_STATE[states], hold)
-            if held:
-                report = self._settle(transaction, database.at_once)
-                note(transaction, self.plan, self.history, report, at=self.now)
-                # After its event, which takes the state before from the row.
-                transaction.write_all(_undone(self.plan, [report], database.at_once))
-        if not held:
-            head = database.head(self.plan)
-            if head["last_write"] != name:
-                raise transitions.not_waiting(self.plan, head["state"], states)
 
-    def _settle(self, transaction: Transaction, at_once: int) -> Report:
-        old = ActionState(action_row(transaction, self.plan, self.action)["state"])
-        check("action", self.action, old, self.new, Who.OPERATOR)
-        outcome = transitions.SETTLED.get(self.new)
+def settle(
+    database: Database,
+    plan: str,
+    action: str,
+    new: ActionState,
+    *,
+    states: Collection[PlanState],
+    now: datetime,
+    message: str,
+    history: HistoryEntry | None = None,
+    undoes: ActionOf | None = None,
+) -> None:
+    """Change the state of an action for an operator, in a plan that nobody runs, once.
+
+    ``undoes`` is the action of another plan that the action reverts. Raises as
+    :func:`change_waiting`, and InvalidTransition, ActionNotFound.
+    """
+
+    def write(transaction: Transaction) -> None:
+        old = ActionState(action_row(transaction, plan, action)["state"])
+        check("action", action, old, new, Who.OPERATOR)
         report = Report(
-            uuid=self.action,
+            uuid=action,
             old=old,
-            state=self.new,
-            outcome=outcome,
+            state=new,
+            outcome=transitions.SETTLED.get(new),
             state_reason=StateReason.OPERATOR,
-            message=self.message,
-            undoes=self.undoes,
+            message=message,
+            undoes=undoes,
         )
-        values = {"plan_uuid": self.plan, "now": self.now, **rows.report_values(report)}
-        transaction.write_all(writes(END, [self.action], values, at_once=at_once))
-        return report
+        values = {"plan_uuid": plan, "now": now, **rows.report_values(report)}
+        transaction.write_all(writes(statements.END, [action], values))
+        note(transaction, plan, history, report, at=now)
+        # After its event, which takes the state before from the row.
+        transaction.write_all(_undone(plan, [report]))
+
+    change_waiting(database, plan, write, action, new, message, states=states, now=now)
 
 
 def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int) -> Iterator[Write]:
@@ -191,29 +168,33 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
         first, uuids = alike[0], [report.uuid for report in alike]
         values = {"plan_uuid": plan, "now": now, **rows.report_values(first)}
         if first.old is ActionState.UNKNOWN and first.state is ActionState.ONGOING:
-            yield from writes(REOPEN, uuids, values, at_once=at_once)
-            yield from writes(DROP_ATTEMPT, uuids, values, at_once=at_once, checked=False)
+            yield from writes(statements.REOPEN, uuids, values, at_once=at_once)
+            yield from writes(
+                statements.DROP_ATTEMPT, uuids, values, at_once=at_once, checked=False
+            )
             continue
         starts = first.state is ActionState.ONGOING
-        yield from writes(START if starts else END, uuids, values, at_once=at_once)
+        yield from writes(
+            statements.START if starts else statements.END, uuids, values, at_once=at_once
+        )
         if first.old is ActionState.ONGOING:
-            yield from writes(KEEP_ATTEMPT, uuids, values, at_once=at_once)
+            yield from writes(statements.KEEP_ATTEMPT, uuids, values, at_once=at_once)
         if first.state is ActionState.UNKNOWN:
-            yield Write(DOUBT, {"plan_uuid": plan}, None)
+            yield Write(statements.DOUBT, {"plan_uuid": plan}, None)
         if first.state is ActionState.PENDING:
-            yield from writes(AGAIN, uuids, values, at_once=at_once)
+            yield from writes(statements.AGAIN, uuids, values, at_once=at_once)
     for report in reports:
         if report.job is not None:
             yield from job_writes(plan, report, report.job)
-    yield from _undone(plan, reports, at_once)
+    yield from _undone(plan, reports)
 
 
-def _undone(plan: str, reports: Sequence[Report], at_once: int) -> Iterator[Write]:
+def _undone(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
     """Yield the writes for the actions of other plans that the actions of reports have reverted."""
     for report in reports:
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
-            yield from writes(UNDONE, [undone.uuid], values, at_once=at_once, checked=False)
+            yield from writes(statements.UNDONE, [undone.uuid], values, checked=False)
 
 
 def take_turn(transaction: Transaction) -> int:

@@ -63,11 +63,19 @@ class IdleConnections:
         """
         if self._process != os.getpid():
             self._leave_to_parent()
-        try:
-            return self._begun(self._taken() or self._opened(), statement)
-        except ConnectionLost:
-            # The idle connections broke, for example because the server was restarted.
-            self._close_idle()
+        connection = None
+        while connection is None and self._idle:
+            with suppress(IndexError):  # another thread took the last one
+                connection = self._idle.pop()
+            if connection and time.monotonic() - connection.opened > LONGEST_S:
+                self._close(connection)
+                connection = None
+        if connection is not None:
+            try:
+                return self._begun(connection, statement)
+            except ConnectionLost:
+                # The idle connections broke, for example because the server was restarted.
+                self._close_idle()
         return self._begun(self._opened(), statement)
 
     def commit(self, connection: Connection) -> None:
@@ -98,17 +106,6 @@ class IdleConnections:
         """Close the idle connections now, and the others when their transactions end."""
         self._closed = True
         self._close_idle()
-
-    def _taken(self) -> Connection | None:
-        """Return an idle connection that is not too old, or None; close those that are too old."""
-        while True:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                return None
-            if time.monotonic() - connection.opened < LONGEST_S:
-                return connection
-            self._close(connection)
 
     def _opened(self) -> Connection:
         try:

@@ -7,7 +7,7 @@ state is in :mod:`planner.plan.states`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime
 from types import EllipsisType
 
@@ -22,6 +22,10 @@ from planner.plan.states import ActionState, Outcome, PlanState, StateReason, Wh
 WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
 #: The states of plans that nobody runs: operators may settle actions.
 UNCLAIMED_PLAN = (*WAITING_PLAN, PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
+#: The states of plans that somebody runs.
+RUNNING_PLAN = (PlanState.ONGOING, PlanState.CANCELLING)
+#: The states of plans that were started and have not ended.
+UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
 #: By the state that an operator moves a plan to: the new states of its open actions, by their old
 #: states. If an action was running when its applier died, it is unknown whether it did its work.
 LEFT_OPEN = {
@@ -89,12 +93,6 @@ def undone(rollback: str, report: Report) -> Report | None:
     return Report(uuid=report.undoes.action, old=ActionState.SUCCEEDED, state=new, message=message)
 
 
-def changed_meanwhile(uuid: str, old: str, state: str) -> PlanConflict:
-    """Return the refusal of a change to a plan that somebody else changed after it was read."""
-    text = f"plan {short(uuid)} was {old} and is {state} now: somebody else changed it"
-    return PlanConflict(uuid, state, text)
-
-
 def row_changed(uuid: str, state: str, action: str, old: str, found: str) -> PlanConflict:
     """Return the refusal of a report on an action that is not in the state ``old``."""
     text = f"action {action} of plan {uuid} is {found}, not {old} as its report says"
@@ -156,11 +154,12 @@ def not_claimed(uuid: str, state: str) -> PlanConflict:
     return PlanConflict(uuid, state, text)
 
 
-def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanConflict:
-    """Return the refusal of an operator's change to an action of a plan in another state."""
-    states = ", ".join(accepted)
-    text = f"plan {short(uuid)} is {state}: such changes of actions need one of the states {states}"
-    return PlanConflict(uuid, state, text)
+def require_waiting(uuid: str, state: str, accepted: Collection[PlanState]) -> None:
+    """Raise PlanConflict for a change by an operator in a plan that is in none of these states."""
+    if state not in accepted:
+        states = ", ".join(accepted)
+        text = f"plan {short(uuid)} is {state}: such changes of actions need one of the states"
+        raise PlanConflict(uuid, state, f"{text} {states}")
 
 
 def require_claim(plan: Row) -> None:

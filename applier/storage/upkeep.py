@@ -41,12 +41,6 @@ _SINGLE = (
 )
 #: Stands for the time of an event, which is checked as a column.
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
-#: The attempts of a plan; of their texts, which may be long, only the first character.
-_ATTEMPTS = """
-    SELECT id, plan, action, number, started_at, ended_at, state, outcome, measures, worker,
-        left_in, substr(message, 1, 1) AS message, substr(output, 1, 1) AS output
-    FROM actionplan_attempt
-    WHERE plan = :plan_uuid"""
 
 
 def _without(table: str, whole: str, **keys: str) -> str:
@@ -203,7 +197,7 @@ def _of_plan(begin: Begin, uuid: str) -> Iterator[str]:
         return
     try:
         with begin() as transaction:
-            found = transaction.read_unconverted(_ATTEMPTS, {"plan_uuid": uuid})
+            found = transaction.read_unconverted(statements.SHORT_ATTEMPTS, {"plan_uuid": uuid})
     except Damaged as error:
         yield f"its attempts cannot be read: {error.__cause__}"
         return

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from applier.contracts import JobOffer, Report
-from applier.storage import rows, schema
-from applier.storage import worker_job_statements as statements
+from applier.storage import rows, schema, statements
 from applier.storage.database import Database
 from applier.storage.dialects import Row
 from applier.storage.transactions import Kind, Rows, Transaction, Write
@@ -41,7 +40,7 @@ class WorkerJobs:
     def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
         """List the jobs of a plan that are in one of ``states``; all jobs if there are none."""
         over = bool(states) and set(states) <= set(OVER)
-        statement = statements.OVER_OF_PLAN if over else statements.OF_PLAN
+        statement = statements.JOBS_OVER if over else statements.JOBS_OF_PLAN
 
         def read(found: Rows) -> list[WorkerJob]:
             jobs = found.of(_JOBS, statement, {"plan_uuid": plan})
@@ -58,10 +57,10 @@ class WorkerJobs:
 
         def look() -> list[WorkerJob]:
             with self._database.read() as transaction:
-                found = transaction.read(statements.OLD, which)
+                found = transaction.read(statements.UNSENT_JOBS, which)
             if found:
                 with self._database.write() as transaction:
-                    transaction.write(statements.SENT, *(_key(_key_of(row)) for row in found))
+                    transaction.write(statements.JOB_SENT, *(_key(_key_of(row)) for row in found))
             return [_job(row) for row in found]
 
         return self._database.tried(look)
@@ -72,7 +71,7 @@ class WorkerJobs:
         A TODO job also becomes CANCELLED. A LOST one gets the reason for the worker that verifies
         it. Jobs in other states, and unknown ones, are left as they are.
         """
-        self._write(statements.STOP, *({**_key(key), "why": str(why)} for key in sorted(keys)))
+        self._write(statements.STOP_JOB, *({**_key(key), "why": str(why)} for key in sorted(keys)))
 
     def fence_jobs(self, plan: str) -> None:
         """Make the jobs of a plan LOST whose leases ran out."""
@@ -80,10 +79,10 @@ class WorkerJobs:
         def fence() -> None:
             # Usually there is none, and reading locks no rows.
             with self._database.read() as transaction:
-                found = transaction.read(statements.OUT_OF_LEASE, {"plan_uuid": plan})
+                found = transaction.read(statements.JOBS_OUT_OF_LEASE, {"plan_uuid": plan})
             if found:
                 with self._database.write() as transaction:
-                    transaction.write(statements.FENCE, *(_key(_key_of(row)) for row in found))
+                    transaction.write(statements.FENCE_JOB, *(_key(_key_of(row)) for row in found))
 
         self._database.tried(fence)
 
@@ -92,7 +91,7 @@ class WorkerJobs:
 
         A TODO job with the task FIND can be changed to VERIFY.
         """
-        return self._write(statements.VERIFY, {**_key(key), "to_do": str(task)}) > 0
+        return self._write(statements.VERIFY_JOB, {**_key(key), "to_do": str(task)}) > 0
 
     def jobs_to_find(self, worker: str, queues: Collection[str]) -> dict[AttemptKey, str]:
         """Return the TODO jobs with the task FIND, of these queues, for the machine of a worker.
@@ -101,7 +100,7 @@ class WorkerJobs:
         """
 
         def read(transaction: Transaction) -> dict[AttemptKey, str]:
-            found = transaction.read(statements.TO_FIND, _on_machine_of(worker))
+            found = transaction.read(statements.JOBS_TO_FIND, _on_machine_of(worker))
             return {_key_of(row): row["worker"] for row in found if row["queue"] in queues}
 
         return self._database.reading(read)
@@ -123,9 +122,9 @@ class WorkerJobs:
         }
 
         def take(transaction: Transaction) -> TakenJob | None:
-            if not transaction.write(statements.TAKE, taking):
+            if not transaction.write(statements.TAKE_JOB, taking):
                 return None
-            return _taken(transaction.read(statements.TAKEN, held)[0])
+            return _taken(transaction.read(statements.TAKEN_JOB, held)[0])
 
         return self._database.writing(take)
 
@@ -133,13 +132,13 @@ class WorkerJobs:
         """Renew the leases of jobs that are still held with their tokens."""
         renewed = [{**_key(job.key), "held_token": job.token, "lease_s": lease_s} for job in held]
         if renewed:
-            self._write(statements.RENEW, *renewed)
+            self._write(statements.RENEW_JOB, *renewed)
 
     def held_jobs(self, worker: str) -> list[HeldJob]:
         """List the jobs that a worker was the last to take, including lost and ended ones."""
 
         def read(transaction: Transaction) -> list[HeldJob]:
-            found = transaction.read(statements.HELD, {"by_worker": rows.line(worker)})
+            found = transaction.read(statements.HELD_JOBS, {"by_worker": rows.line(worker)})
             return [HeldJob(_key_of(row), row["token"], _stop(row)) for row in found]
 
         return self._database.reading(read)
@@ -163,15 +162,15 @@ class WorkerJobs:
         which = {"by_worker": row["name"]}
 
         def report(transaction: Transaction) -> bool:
-            transaction.write(statements.HEARD, heard)
-            [known] = transaction.read(statements.DRAINING, which) or [_NEW]
+            transaction.write(statements.WORKER_HEARD, heard)
+            [known] = transaction.read(statements.WORKER_DRAINING, which) or [_NEW]
             drains = bool(known["draining"]) or worker.draining
             if known is _NEW or drains != bool(known["draining"]):
                 # The row is replaced, because the database account of a worker may insert and
                 # delete its row, but not update this column.
                 transaction.write(statements.FORGET_WORKER, which)
                 own = {"draining": int(drains), "started": known["started_at"]}
-                transaction.write(statements.REGISTER, {**row, **own})
+                transaction.write(statements.REGISTER_WORKER, {**row, **own})
             return drains
 
         return self._database.writing(report)
@@ -192,7 +191,9 @@ class WorkerJobs:
         """
 
         return self._database.reading(
-            lambda transaction: _served(transaction.read(statements.SERVED, {"silent_s": SILENT_S}))
+            lambda transaction: _served(
+                transaction.read(statements.SERVED_QUEUES, {"silent_s": SILENT_S})
+            )
         )
 
     def _write(self, statement: str, *changes: Mapping[str, Any]) -> int:
@@ -209,10 +210,10 @@ def job_writes(plan: str, report: Report, offer: JobOffer) -> Iterator[Write]:
     key = _key(AttemptKey(plan, report.uuid, offer.attempt))
     if report.starts:
         row = {**key, "to_queue": rows.line(offer.queue), "of_type": offer.action_type}
-        yield Write(statements.OFFER, {**row, "json": json.dumps(offer.payload)}, 1)
+        yield Write(statements.OFFER_JOB, {**row, "json": json.dumps(offer.payload)}, 1)
     elif report.old is ActionState.ONGOING:
         yield Write(statements.KEEP_WORKER, key, None)
-        yield Write(statements.REMOVE, key, None)
+        yield Write(statements.REMOVE_JOB, key, None)
 
 
 def _key(key: AttemptKey) -> dict[str, Any]:

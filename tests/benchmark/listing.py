@@ -41,7 +41,10 @@ def filled(folder: str, number: int) -> SqlStore:
     """Make a record with so many actions."""
     store = SqlStore(f"sqlite:///{folder}/{number}.sqlite")
     plan = new_plan(*map(str, range(OF_A_PLAN)))
-    head, members = rows.plan_row(plan) | {"overview": None}, list(rows.action_rows(plan))
+    head, members = (
+        rows.plan_row(plan) | {"overview": None, "requests": 0},
+        list(rows.action_rows(plan)),
+    )
     for first in range(0, number // OF_A_PLAN, 1000):
         uuids = [f"plan-{i}" for i in range(first, min(first + 1000, number // OF_A_PLAN))]
         with store._database.write() as transaction:

@@ -19,7 +19,7 @@ import world
 
 from applier.actions import markers
 from applier.contracts import ActionPlugin, StopSignal, Verified
-from applier.storage import worker_job_statements
+from applier.storage import statements
 from planner.plan.states import Outcome
 
 
@@ -51,10 +51,10 @@ class Work(ActionPlugin):
 
 def requeue() -> None:
     """Offer a job again whose lease ran out, to be run once more."""
-    fence = worker_job_statements.FENCE
+    fence = statements.FENCE_JOB
     offered = fence.replace("state = 'lost'", "state = 'todo', task = 'act'")
     assert offered != fence
-    worker_job_statements.FENCE = offered
+    vars(statements)["FENCE_JOB"] = offered
 
 
 def twice() -> None:

@@ -10,13 +10,14 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from importlib import import_module
 from itertools import combinations, product
+from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
 from test_stores import SERVERS
 
 import applier.storage
-from applier.storage import list_statements, page_statements, schema_version, statements
+from applier.storage import list_statements, schema_version, statements
 from applier.storage.connection import Connector, parse
 from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Compiled
 from applier.store import PlanFilters
@@ -41,15 +42,19 @@ def of_module(name: str) -> Iterator[tuple[str, str]]:
         found = value if type(value) is tuple else (value,)
         found = tuple(value.values()) if isinstance(value, dict) else found
         for one in found:
-            if isinstance(one, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE) ", one):
+            found = isinstance(one, str) and re.match(
+                r"(SELECT|INSERT|UPDATE|DELETE)\b", one.strip()
+            )
+            if found and "THESE" not in one:
                 yield f"{name}.{key}", one
 
 
 def of_functions() -> Iterator[tuple[str, str]]:
     """Yield those that depend on filters, orders or a number of actions."""
-    for name, make in vars(statements).items():
-        if name.isupper() and callable(make):
-            yield from ((f"{name}({number})", make(number)) for number in (1, 2, 50))
+    for name, text in statements.read(statements.SQL, statements.LISTS).items():
+        if "THESE" in text:
+            about = ((f"{name}({n})", statements.about(text, n)) for n in (1, 2, 50))
+            yield from about
     filters = tuple(PlanFilters.__annotations__)
     lists = (list_statements.newest, list_statements.counts, list_statements.number)
     for make, some in product(lists, (*((one,) for one in filters), (), filters)):
@@ -58,11 +63,11 @@ def of_functions() -> Iterator[tuple[str, str]]:
             yield f"{make.__name__}({some}, rest)", make(some, is_rest=True)
     filters = ("audit", "strategy", "state", "plan")
     subsets = [some for number in range(4) for some in combinations(filters, number)]
-    both, plans_page = (True, False), page_statements.plans_page
+    both, plans_page = (True, False), list_statements.plans_page
     for make, keys, more in (
         (partial(plans_page, keys_only=True), PlanKey, "keys of plans"),
         (partial(plans_page, keys_only=False), PlanKey, "plans"),
-        (page_statements.actions_page, ActionKey, "actions"),
+        (list_statements.actions_page, ActionKey, "actions"),
     ):
         for key, down, marked in product(keys, both, both):
             for some in subsets if key == next(iter(keys)) else ((), filters):
@@ -100,6 +105,19 @@ def test_the_statements_are_found():
     constants = [name for name in STATEMENTS if name.startswith("applier")]
     assert len(constants) > 90
     assert len(STATEMENTS) > 400
+
+
+def test_every_statement_of_the_files_is_used_and_no_other():
+    folder = Path(statements.__file__).parent
+    used = {
+        name
+        for file in folder.glob("*.py")
+        for name in re.findall(r"\bstatements\.([A-Z_]+)\b", file.read_text("utf-8"))
+    }
+    known = statements.read(statements.SQL, statements.LISTS)
+    fragments = {name for name in known if f"{{{name}}}" in statements.SQL}
+    assert used - vars(statements).keys() == set()
+    assert known.keys() - used - fragments == set()
 
 
 def test_statements_have_no_values_in_their_texts():

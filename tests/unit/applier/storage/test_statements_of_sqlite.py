@@ -27,6 +27,7 @@ from applier.storage.statements import (
     REOPEN,
     START,
     UNDONE,
+    about,
     writes,
 )
 from applier.store import PlanFilters
@@ -41,8 +42,8 @@ def test_uuids_are_cut_into_statements_in_their_order():
     assert named == uuids
     assert all(write.parameters["now"] is NOW for write in made)
     # Made once for each number of actions.
-    assert made[0].statement is made[1].statement is START(50)
-    assert made[2].statement is START(20)
+    assert made[0].statement is made[1].statement is about(START, 50)
+    assert made[2].statement is about(START, 20)
 
 
 def test_reports_that_say_the_same_are_one_statement_and_others_are_not():
@@ -51,11 +52,11 @@ def test_reports_that_say_the_same_are_one_statement_and_others_are_not():
     reports = [succeeds(a), succeeds(b), succeeds(c, output="said"), starts(d), starts(e)]
     made = list(writes_of(plan.uuid, reports, NOW, 50))
     assert [write.statement for write in made] == [
-        END(2),
-        KEEP_ATTEMPT(2),
-        END(1),
-        KEEP_ATTEMPT(1),
-        START(2),
+        about(END, 2),
+        about(KEEP_ATTEMPT, 2),
+        about(END, 1),
+        about(KEEP_ATTEMPT, 1),
+        about(START, 2),
     ]
 
 
@@ -68,23 +69,23 @@ def explained(url, explain, statement, named):
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("statements", [START, END, KEEP_ATTEMPT, AGAIN])
-def test_postgresql_finds_an_action_by_its_key_before_it_has_statistics(postgresql_url, statements):
+@pytest.mark.parametrize("statement", [START, END, KEEP_ATTEMPT, AGAIN])
+def test_postgresql_finds_an_action_by_its_key_before_it_has_statistics(postgresql_url, statement):
     schema_version.upgrade(postgresql_url)
     named = {"plan_uuid": "p", "uuid_0": "a", "old_state": "ONGOING"}
-    lines = explained(postgresql_url, "EXPLAIN", statements(AT_ONCE["postgresql"]), named)
+    lines = explained(postgresql_url, "EXPLAIN", about(statement, AT_ONCE["postgresql"]), named)
     plan = "\n".join(line for (line,) in lines)
     (found,) = [line for line in plan.splitlines() if "Index Cond" in line and "(plan)" in line]
     assert "(uuid)::text = 'a'" in found, plan
 
 
 @pytest.mark.parametrize(
-    "statements", [START, REOPEN, DROP_ATTEMPT, END, AGAIN, UNDONE, KEEP_ATTEMPT]
+    "statement", [START, REOPEN, DROP_ATTEMPT, END, AGAIN, UNDONE, KEEP_ATTEMPT]
 )
-def test_sqlite_reads_no_table_as_a_whole(tmp_path, statements):
+def test_sqlite_reads_no_table_as_a_whole(tmp_path, statement):
     url = f"sqlite:///{tmp_path}/record.sqlite"
     SqlStore(url).close()
-    steps = [step for *_, step in explained(url, "EXPLAIN QUERY PLAN", statements(2), {})]
+    steps = [step for *_, step in explained(url, "EXPLAIN QUERY PLAN", about(statement, 2), {})]
     assert steps
     assert not [step for step in steps if step.startswith("SCAN actionplan")], steps
 
