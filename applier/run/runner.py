@@ -186,7 +186,7 @@ class Runner:
             with_jobs = [a for a in plan.actions if a.uuid in jobs]
             there = {a.uuid for a in with_jobs if is_found_there(a, of_type[a.action_type])}
             ended = self.runs_at.end_jobs(uuid, jobs, there) if self.runs_at else []
-            left = self._interrupted(environment, plan, self.store.last_claimant(uuid))
+            left = self._interrupted(environment, self.store.last_claimant(uuid))
             commands = left.end_commands([a for a in plan.actions if a.uuid not in jobs])
             return [*ended, *commands]
 
@@ -217,14 +217,13 @@ class Runner:
         return self.jobs_of(plan) if doubtful else {}, cut_off
 
     def _interrupted(
-        self, environment: ActionEnvironment, plan: ActionPlan, before: Claimant | None
+        self, environment: ActionEnvironment, before: Claimant | None
     ) -> InterruptedActions:
         return InterruptedActions(
             environment=environment,
             before=before,
             host=self.claimant.host,
             folder=self.claimant.jobs,
-            left_in=left_in(self.store, plan),
         )
 
     def _claimed(self, plan: ActionPlan) -> str:
@@ -264,7 +263,8 @@ class Runner:
         plan, jobs = run.plan, run.jobs
         if not any(action.state in TO_VERIFY for action in plan.actions):
             return Findings()
-        left = self._interrupted(run.environment, plan, run.before)
+        left = self._interrupted(run.environment, run.before)
+        left = replace(left, left_in=left_in(self.store, plan))
         others = [a for a in plan.actions if a.uuid not in jobs]
         found = left.verify(others, self.verify_patience_s)
         for action in plan.actions:

@@ -63,14 +63,14 @@ class IdleConnections:
         """
         if self._process != os.getpid():
             self._leave_to_parent()
-        connection = None
-        while connection is None and self._idle:
-            with suppress(IndexError):  # another thread took the last one
+        while self._idle:
+            try:
                 connection = self._idle.pop()
-            if connection and time.monotonic() - connection.opened > LONGEST_S:
+            except IndexError:
+                break  # another thread took the last one
+            if time.monotonic() - connection.opened > LONGEST_S:
                 self._close(connection)
-                connection = None
-        if connection is not None:
+                continue
             try:
                 return self._begun(connection, statement)
             except ConnectionLost:
@@ -88,7 +88,9 @@ class IdleConnections:
         except BaseException as error:
             self.roll_back(connection, error)
             raise
-        self._keep(connection)
+        self._idle.append(connection)
+        if self._closed:
+            self._close_idle()
 
     def roll_back(self, connection: Connection, error: BaseException) -> None:
         """Roll back the transaction of a connection after an error in it or in its commit.
@@ -130,15 +132,10 @@ class IdleConnections:
                 connection.driver.rollback()
             except self._errors:
                 broken = True
-        if broken:
+        if broken or self._closed:
             self._close(connection)
         else:
-            self._keep(connection)
-
-    def _keep(self, connection: Connection) -> None:
-        self._idle.append(connection)
-        if self._closed:
-            self._close_idle()
+            self._idle.append(connection)
 
     def _close_idle(self) -> None:
         while self._idle:
