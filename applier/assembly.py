@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from applier.machines import OpenMachines
     from applier.run.runner import Pause, Runner
     from applier.scheduling.decisions import Breaker, Holding
-    from applier.scheduling.verdict import TypePolicy
+    from applier.scheduling.failures import TypePolicy
     from applier.storage.sql import SqlStore
     from applier.store import PlanStore, RunStore
     from applier.workers.remote_workers import RemoteRuns

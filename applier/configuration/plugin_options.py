@@ -27,7 +27,7 @@ from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.contracts import ActionPlugin
-    from applier.scheduling.verdict import OnFailure, TypePolicy
+    from applier.scheduling.failures import OnFailure, TypePolicy
     from planner.plan.model import ActionPlan
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class OnFirstUse(Mapping[str, T]):
 
 def policies(conf: cfg.ConfigOpts, types: Collection[str]) -> Mapping[str, TypePolicy]:
     """Return retries, delay, time-out and estimate by type; an access raises ConfigurationError."""
-    from applier.scheduling.verdict import TypePolicy
+    from applier.scheduling.failures import TypePolicy
 
     def policy(name: str) -> TypePolicy:
         return TypePolicy(**read(conf, section_of(ACTIONS, name), OF_EVERY_TYPE))
@@ -231,7 +231,7 @@ def _policy(
     conf: cfg.ConfigOpts, plan: ActionPlan, given: str | None, engine: tuple[str, dict[str, Any]]
 ) -> tuple[OnFailure, str]:
     """Return the effect of a failed action, and where it comes from."""
-    from applier.scheduling.verdict import OnFailure
+    from applier.scheduling.failures import OnFailure
 
     if known := plan.on_failure or given:
         return OnFailure(known), "the plan" if plan.on_failure else "--set"

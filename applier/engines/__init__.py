@@ -16,8 +16,8 @@ from applier.contracts import JobOffer, Report, Request
 from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Halt, Holding
+from applier.scheduling.failures import NO_FAILURE_RULES, FailureRules
 from applier.scheduling.submissions import Concurrency
-from applier.scheduling.verdict import NO_FAILURE_RULES, FailureRules
 from applier.store import Reservation
 from applier.store.worker_jobs import StopReason
 from planner.plan.model import ActionPlan

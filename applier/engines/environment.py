@@ -12,7 +12,7 @@ from applier.contracts import ActionContext, ActionPlugin
 from applier.contracts.clouds import Cloud
 from applier.contracts.machines import AttemptMachines, RunMachines
 from applier.errors import ActionFailed, UnknownActionTypes
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from planner.plan.model import JOIN, Action, ActionPlan
 
 #: The maximum size of an action's kept output, in bytes of UTF-8; the end is kept.

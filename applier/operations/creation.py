@@ -12,7 +12,7 @@ from applier.assembly import Assembly
 from applier.contracts import ActionPlugin
 from applier.errors import ActionFailed, ConfigurationError, OutOfDate
 from applier.operations import Operator, claim
-from applier.scheduling.verdict import OnFailure
+from applier.scheduling.failures import OnFailure
 from planner.errors import InvalidInput, Mistake, PlannerError, accepted
 from planner.guards import SETTABLE, Guards, read_setting
 from planner.making.guarding import NO_DEMANDS, Demands

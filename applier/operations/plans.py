@@ -18,7 +18,7 @@ from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, Unkno
 from applier.guarding import guard
 from applier.operations import Operator, claim, drift, services, start_times
 from applier.run import plan_cloud
-from applier.scheduling.resumption import TO_VERIFY
+from applier.scheduling.verdict import TO_VERIFY
 from applier.wording import count, some
 from planner.plan.guarantees import half_done
 from planner.plan.model import JOIN, ActionPlan

@@ -23,9 +23,9 @@ from applier.run.durations import (
 )
 from applier.run.plan_cloud import name_of
 from applier.scheduling.course import Ranking
+from applier.scheduling.failures import TypePolicy
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.submissions import Concurrency, QueueLimits, queue_limits
-from applier.scheduling.verdict import TypePolicy
 from applier.store import PlanStore
 from applier.wording import count, duration, one_line, some
 from planner.making.registry import ActionTypes

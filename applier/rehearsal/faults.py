@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from applier.scheduling.verdict import TypePolicy, timeout_s
+from applier.scheduling.failures import TypePolicy, timeout_s
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome

@@ -17,8 +17,8 @@ from applier.contracts import Report
 from applier.rehearsal.faults import AttemptEnd
 from applier.scheduling.course import Course
 from applier.scheduling.decisions import Breaker, Halt, HaltReason, fold
+from applier.scheduling.failures import FailureRules, OnFailure
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.plan.model import JOIN, Action, Effect, Touch
 from planner.plan.states import WELL, ActionState, PlanState
 

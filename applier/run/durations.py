@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from applier.store.runs import Sample, node_of, size_of
 from applier.wording import seconds_between
 from planner.plan.model import JOIN, Action, ActionPlan

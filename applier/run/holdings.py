@@ -21,7 +21,7 @@ from applier.configuration.option_types import shown_probe
 from applier.guarding.windows import NodeWork
 from applier.run.durations import CAUTIOUS, PastDurations, estimates
 from applier.scheduling.decisions import Holding
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from applier.store.runs import Sample
 from planner.errors import cut
 from planner.plan.model import Action

@@ -19,7 +19,7 @@ from applier.engines.taskflow_engine import CELERY, TaskFlowEngine
 from applier.engines.tasks import needs_permit, verified
 from applier.errors import ActionFailed, PlanConflict
 from applier.run import liveness
-from applier.scheduling.resumption import TO_VERIFY, decide, going_on, in_doubt, runs_again
+from applier.scheduling.verdict import TO_VERIFY, decide, going_on, in_doubt, runs_again
 from applier.secrets import resolve
 from applier.store.runs import RunStore
 from applier.store.worker_jobs import WorkerJob

@@ -44,9 +44,9 @@ from applier.scheduling.decisions import (
     fold,
     history_entry,
 )
-from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
+from applier.scheduling.failures import FailureRules, OnFailure
 from applier.scheduling.submissions import Concurrency
-from applier.scheduling.verdict import FailureRules, OnFailure
+from applier.scheduling.verdict import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.waiting import resources_of
 from applier.store import RunStore
 from applier.store.runs import Sample

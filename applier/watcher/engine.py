@@ -20,7 +20,7 @@ from applier.errors import ApplierError, PlanConflict
 from applier.run import this_process
 from applier.run.liveness import gone, has_died, is_gone
 from applier.run.runner import Runner
-from applier.scheduling.verdict import OnFailure
+from applier.scheduling.failures import OnFailure
 from applier.watcher import claims, database, endings
 from applier.watcher.actions import WatcherTypes, patience_s
 from applier.watcher.engine_options import ENGINE_OPTIONS

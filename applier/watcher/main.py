@@ -19,7 +19,7 @@ from applier.errors import StoreError
 from applier.watcher.engine_options import SECTION as ENGINE
 
 if TYPE_CHECKING:
-    from applier.scheduling.verdict import TypePolicy
+    from applier.scheduling.failures import TypePolicy
     from applier.store import PlanStore
     from applier.watcher.actions import WatcherTypes
     from planner.making.registry import ActionTypes

@@ -27,7 +27,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from applier.storage.sql import SqlStore
 from applier.storage.transactions import Connection
 from planner.plan.model import JOIN, Action, ActionPlan

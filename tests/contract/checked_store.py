@@ -17,7 +17,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from applier.contracts import Report, Request
-from applier.scheduling.verdict import ActionEnd, OnFailure
+from applier.scheduling.failures import OnFailure
+from applier.scheduling.verdict import ActionEnd
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, WELL, ActionState
 

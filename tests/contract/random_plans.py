@@ -9,7 +9,8 @@ import random
 from collections.abc import Callable, Container, Mapping
 
 from applier.errors import ActionFailed
-from applier.scheduling.verdict import ActionEnd, OnFailure
+from applier.scheduling.failures import OnFailure
+from applier.scheduling.verdict import ActionEnd
 from planner.plan.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.plan.states import WELL, ActionState, Outcome, PlanState
 

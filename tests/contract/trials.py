@@ -17,7 +17,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import workerless
 from applier.errors import ApplierError
 from applier.run.runner import Runner
-from applier.scheduling.verdict import OnFailure
+from applier.scheduling.failures import OnFailure
 from planner.plan.model import ActionPlan
 from planner.plan.states import OPEN, Outcome, PlanState
 

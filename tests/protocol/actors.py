@@ -20,7 +20,7 @@ from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.run.plan_cloud import SIMULATED
 from applier.scheduling.decisions import Decisions
-from applier.scheduling.resumption import TO_VERIFY, decide
+from applier.scheduling.verdict import TO_VERIFY, decide
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from planner.plan.model import ActionPlan

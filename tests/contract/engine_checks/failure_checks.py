@@ -11,7 +11,7 @@ from typing import Any
 
 from applier.contracts import ActionContext, Report, StopSignal
 from applier.errors import AlreadyDone, PlanConflict, StoreError
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from engine_checks.engine_setting import (
     FAMILY,
     PATIENCE_S,

@@ -15,7 +15,7 @@ from applier.configuration.plugin_options import action_options
 from applier.contracts import ActionPlugin, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from planner.errors import BrokenPlugin
 from planner.making import registry
 from planner.plan.model import Action, ActionPlan

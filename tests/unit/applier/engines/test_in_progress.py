@@ -16,7 +16,7 @@ from applier.contracts import ActionPlugin, Request, Verified
 from applier.engines.attempts import ThreadPool
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 

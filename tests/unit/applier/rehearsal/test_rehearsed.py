@@ -15,9 +15,9 @@ from applier.rehearsal.faults import Attempts, chance, concerned, read
 from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
 from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
 from applier.scheduling.course import Course, Ranking
+from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy
 from applier.scheduling.forecast import forecast
 from applier.scheduling.submissions import Concurrency
-from applier.scheduling.verdict import FailureRules, OnFailure, TypePolicy
 from planner.plan.model import Action, Effect, Touch
 from planner.plan.states import OPEN, ActionState, PlanState
 

@@ -13,7 +13,8 @@ from trials import Trial
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
-from applier.scheduling.verdict import ActionEnd, TypePolicy
+from applier.scheduling.failures import TypePolicy
+from applier.scheduling.verdict import ActionEnd
 from planner.plan.model import JOIN
 from planner.plan.states import PlanState
 

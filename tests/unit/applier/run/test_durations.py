@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from applier.run.durations import Durations, PastDurations, estimates
-from applier.scheduling.verdict import TypePolicy
+from applier.scheduling.failures import TypePolicy
 from applier.store.runs import Sample
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState

@@ -21,7 +21,7 @@ from applier.contracts import Claimant, Request, Verified
 from applier.errors import DamagedRecord, GuardRefusal, OtherCloud, StoreError, UnknownActionTypes
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
-from applier.scheduling.resumption import decide
+from applier.scheduling.verdict import decide
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from planner.plan.states import ActionState, PlanState
