@@ -4,9 +4,8 @@
 Its methods are in ``plans``, ``plan_changes``, ``pages``, ``runs``, ``worker_jobs`` and others.
 ``transitions`` decides which calls are refused. ``state_changes`` writes changes of state, ``rows``
 and ``event_rows`` convert between objects and rows. The SQL is in ``plans.sql``, ``events.sql`` and
-``workers.sql``, which ``statements`` reads; ``list_statements`` makes that of lists; ``dialects``
-adapts both to a kind of database.
-``database`` opens the database and repeats transactions, ``transactions`` runs one. ``connection``
-parses URLs and opens connections. ``schema`` has the tables, ``schema_version`` upgrades them.
-``refusals`` classifies the errors of drivers. ``damage`` finds invalid values.
+``workers.sql``, which ``statements`` reads and adapts to a kind of database; ``list_statements``
+makes that of lists. ``database`` opens the database and repeats transactions, ``transactions`` runs
+one. ``connection`` parses URLs and opens connections. ``schema`` has the tables, ``schema_version``
+upgrades them. ``refusals`` classifies the errors of drivers. ``damage`` finds invalid values.
 """

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from applier.errors import StoreError
 from applier.extras import MissingExtra
-from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Dialect
+from applier.storage.schema import MYSQL, POSTGRESQL, SQLITE, Dialect
 
 ACCEPTED = "sqlite:////PATH, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
 #: By kind of database: its dialect, the module of its driver, and the extra that installs that.

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from applier.storage import rows, schema, transitions
-from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.schema import TABLES
+from applier.storage.statements import Row, UnreadableValue
 from applier.store.plans import overview_of
 from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner import guards

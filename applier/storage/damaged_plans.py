@@ -13,9 +13,9 @@ from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
 from applier.storage.database import Database, plan_row
-from applier.storage.dialects import UnreadableValue
 from applier.storage.refusals import Damaged
 from applier.storage.state_changes import note
+from applier.storage.statements import UnreadableValue
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
 from planner.errors import short

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from applier.errors import DamagedRecord, DamagedRow, DamagedRows
 from applier.storage import damage
-from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.schema import MOMENTS, TABLES
+from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Kind, Rows, Transaction
 
 T = TypeVar("T")

@@ -17,9 +17,8 @@ from typing import TypeVar
 
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import refusals, schema_version, statements, transitions
+from applier.storage import refusals, schema_version, statements
 from applier.storage.connection import Connector, SameFile, parse, shown
-from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.refusals import (
     ConnectionLost,
     DatabaseLocked,
@@ -28,7 +27,8 @@ from applier.storage.refusals import (
     sentence,
     translate_errors,
 )
-from applier.storage.statements import AT_ONCE
+from applier.storage.schema import is_interval_s, is_process_id
+from applier.storage.statements import AT_ONCE, Row, UnreadableValue
 from applier.storage.transactions import Rows, Transaction, Transactions
 from applier.storage.unwritable import Unwritable, is_only_unwritable
 
@@ -279,5 +279,18 @@ def plan_row(transaction: Transaction, uuid: str) -> Row:
     found = transaction.read_typed("actionplan_plan", statements.PLAN, {"plan_uuid": uuid})
     if not found:
         raise PlanNotFound(uuid)
-    transitions.require_claim(found[0])
+    require_claim(found[0])
     return found[0]
+
+
+def require_claim(plan: Row) -> None:
+    """Raise UnreadableValue for the row of a plan with a claim that no process has made."""
+    if plan["claim"] is None:
+        return
+    if not is_process_id(plan["claimant_pid"]) or None in (
+        plan["claimant_host"],
+        plan["claimant_user"],
+    ):
+        raise UnreadableValue("its claim does not say which process has made it")
+    if not is_interval_s(plan["heartbeat_interval_s"]):
+        raise UnreadableValue("its claim does not say how often its process writes a heartbeat")

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from applier.contracts import Approval, HistoryEntry, Report
 from applier.notifications import schema
 from applier.storage import statements, transitions
-from applier.storage.dialects import Row
 from applier.storage.rows import reading, storable
-from applier.storage.transactions import Write
+from applier.storage.statements import Row, Write
 from applier.store.entries import DeadEvent, Subscription, Trouble
 from planner.errors import short
 from planner.plan.states import PlanState

@@ -12,10 +12,10 @@ from typing import Any
 from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
 from applier.storage.database import Database
-from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.kept_events import waiting
 from applier.storage.state_changes import take_turn, write_history
+from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction
 from applier.store.entries import NO_PLAN, Heartbeat, Outbox, StoreFigures, WorkerFigures
 from applier.store.runs import MOST, Sample, node_of, size_of

@@ -9,9 +9,9 @@ from typing import Any
 from applier.contracts import Approval, HistoryEntry, Once
 from applier.storage import rows, statements, transitions
 from applier.storage.database import Database, plan_row
-from applier.storage.dialects import Row
 from applier.storage.refusals import Duplicate
 from applier.storage.state_changes import change_waiting, insert_answer, note
+from applier.storage.statements import Row
 from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.entries import NO_PLAN, Answer, GivenApprovals
 from planner.schemas import ranges

@@ -12,9 +12,8 @@ from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.storage import damaged_plans, rows, statements, transitions
 from applier.storage.database import Database
-from applier.storage.dialects import Row
 from applier.storage.state_changes import Move, action_row, settle, writes_of
-from applier.storage.statements import writes
+from applier.storage.statements import Row, writes
 from applier.storage.transactions import Transaction, Unexpected
 from planner.errors import short
 from planner.plan.states import ActionState, PlanState, Who, check

@@ -19,13 +19,12 @@ from applier.storage import (
     rows,
     schema,
     statements,
-    transitions,
 )
-from applier.storage.database import Database, plan_row
-from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.database import Database, plan_row, require_claim
 from applier.storage.event_rows import Entered
 from applier.storage.refusals import Duplicate
 from applier.storage.state_changes import note, write_history
+from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction
 from applier.store import PlanFilters, PlanSummary, given
 from applier.store.entries import PlanArchive
@@ -205,7 +204,7 @@ class Plans:
                 heads = transaction.read_typed("actionplan_plan", statement, asked)
                 counts = transaction.read(list_statements.counts(chosen, is_rest=is_rest), asked)
             for head in heads:
-                transitions.require_claim(head)
+                require_claim(head)
             actions = rows.counts_of(counts)
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 

@@ -12,9 +12,9 @@ from applier.notifications.schema import ACTION_STATE
 from applier.storage import rows, statements
 from applier.storage.damaged_rows import SoundRows
 from applier.storage.database import Database
-from applier.storage.dialects import Row
 from applier.storage.kept_events import EVENTS
 from applier.storage.state_changes import Move, write_history
+from applier.storage.statements import Row
 from applier.storage.transactions import Transaction
 from applier.store.entries import NO_PLAN, EndedPlan
 from planner.errors import short

@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request, RunOptions
-from applier.storage.dialects import Row, UnreadableValue
+from applier.storage.statements import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
 from applier.store.plans import PlanHead, PlannedAction
 from planner import guards, safe_text

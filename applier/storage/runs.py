@@ -11,7 +11,6 @@ from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
 from applier.storage import event_rows, rows, statements, transitions
 from applier.storage.database import Database, plan_row
-from applier.storage.dialects import Row
 from applier.storage.event_rows import Entered
 from applier.storage.state_changes import (
     Move,
@@ -22,7 +21,8 @@ from applier.storage.state_changes import (
     take_turn,
     writes_of,
 )
-from applier.storage.transactions import Kind, Rows, Transaction, Unexpected, Write
+from applier.storage.statements import Row, Write
+from applier.storage.transactions import Kind, Rows, Transaction, Unexpected
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
 from planner.errors import short

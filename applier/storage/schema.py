@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the record, as ``schema.sql`` defines them, and checks of values of columns."""
+"""The tables of the record, by ``schema.sql``, and what differs between the kinds of databases."""
 
 from __future__ import annotations
 
@@ -59,6 +59,121 @@ MOMENTS = {"now", "plan_created_at"} | {
     for name, column in columns.items()
     if column.kind == "moment"
 }
+
+
+class Dialect(NamedTuple):
+    """How one kind of database spells what the statements and ``schema.sql`` leave open.
+
+    ``parameter`` is the place of the value of a name, ``now`` the time by the clock of the database
+    plus ``{}`` seconds, which may be negative.
+    """
+
+    name: str
+    begin_write: str
+    begin_read: str
+    parameter: str
+    now: str
+    #: What stands for the words in braces in ``schema.sql``.
+    types: Mapping[str, str]
+    #: What ends the statement that creates a table.
+    table_options: str
+    #: Selects the name of each table and view, and whether it is a view.
+    tables: str
+    #: Selects the name of each column, and that of its table.
+    columns: str
+    #: Selects the name of each index, and that of its table.
+    indexes: str
+
+    def creation(self) -> list[str]:
+        """Return the statements that make the tables and the row with the last numbers."""
+        text = TEXT
+        for word, spelt in self.types.items():
+            text = text.replace(f"{{{word}}}", spelt)
+        made = [one.strip() for one in text.split(";") if one.strip()]
+        options = f" {self.table_options}"
+        return [f"{one}{options}" if one.startswith("CREATE TABLE") else one for one in made]
+
+
+SQLITE = Dialect(
+    name="sqlite",
+    # IMMEDIATE waits for the write lock at the start, so that no later statement is refused it.
+    begin_write="BEGIN IMMEDIATE",
+    begin_read="BEGIN",
+    parameter="?",
+    # As text, in the form in which times are written.
+    now="strftime('%Y-%m-%d %H:%M:%f000', 'now', ({}) || ' seconds')",
+    types={
+        "counter": "INTEGER NOT NULL PRIMARY KEY",
+        # SQLite has one type of whole numbers; a key of this name is the number of the row.
+        "count": "INTEGER",
+        "moment": "DATETIME",
+        "text": "TEXT",
+        "in_place": "",
+    },
+    table_options="",
+    tables="""
+    SELECT name, type = 'view' AS is_view FROM sqlite_master
+    WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite/_%' ESCAPE '/'""",
+    columns="""
+    SELECT m.name AS table_name, c.name AS name
+    FROM sqlite_master AS m CROSS JOIN pragma_table_info(m.name) AS c""",
+    # The index of a constraint has no name of its own: it stands in the text of the table.
+    indexes="""
+    SELECT tbl_name AS table_name, name FROM sqlite_master WHERE type = 'index'""",
+)
+POSTGRESQL = Dialect(
+    name="postgresql",
+    begin_write="BEGIN",
+    # Two statements read the same snapshot; with the other databases this is the default.
+    begin_read="BEGIN ISOLATION LEVEL REPEATABLE READ",
+    parameter="%({})s",
+    # Not now(), which is the time at which the transaction began.
+    now="((clock_timestamp() AT TIME ZONE 'utc') + ({}) * interval '1 second')",
+    types={
+        "counter": "SERIAL PRIMARY KEY",
+        "count": "BIGINT",
+        "moment": "TIMESTAMP",
+        "text": "TEXT",
+        # A page has room for the next version of its rows.
+        "in_place": "WITH (fillfactor = 70)",
+    },
+    table_options="",
+    tables="""
+    SELECT relname AS name, relkind IN ('v', 'm') AS is_view FROM pg_class
+    WHERE relkind IN ('r', 'p', 'v', 'm') AND relnamespace = current_schema()::regnamespace""",
+    columns="""
+    SELECT table_name, column_name AS name FROM information_schema.columns
+    WHERE table_schema = current_schema()""",
+    indexes="""
+    SELECT tablename AS table_name, indexname AS name FROM pg_indexes
+    WHERE schemaname = current_schema()""",
+)
+MYSQL = Dialect(
+    name="mysql",
+    begin_write="BEGIN",
+    begin_read="BEGIN",
+    parameter="%({})s",
+    now="(utc_timestamp(6) + INTERVAL ({}) SECOND)",
+    types={
+        "counter": "INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY",
+        "count": "BIGINT",
+        # A plain DATETIME has whole seconds, and a plain TEXT holds 64 KiB at most.
+        "moment": "DATETIME(6)",
+        "text": "LONGTEXT",
+        "in_place": "",
+    },
+    table_options="ENGINE = InnoDB CHARSET = utf8mb4 COLLATE = utf8mb4_bin",
+    tables="""
+    SELECT table_name AS name, table_type = 'VIEW' AS is_view FROM information_schema.tables
+    WHERE table_schema = DATABASE()""",
+    columns="""
+    SELECT table_name AS table_name, column_name AS name FROM information_schema.columns
+    WHERE table_schema = DATABASE()""",
+    indexes="""
+    SELECT DISTINCT table_name AS table_name, index_name AS name
+    FROM information_schema.statistics
+    WHERE table_schema = DATABASE()""",
+)
 
 
 @cache

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables of the record: plans, actions, their states and attempts, requests, and more. Words in braces stand for
--- types and options that applier/storage/dialects.py has for each kind of database.
+-- types and options that applier/storage/schema.py has for each kind of database.
 -- All names begin with actionplan_, so that they cannot collide with those of Watcher. Columns have the names of the
 -- fields of planner.plan.model that they hold. Lists and mappings are stored as JSON in text columns, because text is
 -- returned as it was written: the JSON types of servers sort keys, round large integers, or refuse values that others

@@ -14,7 +14,6 @@ from uuid import uuid4
 from applier.contracts import HistoryEntry
 from applier.storage import rows, schema, statements
 from applier.storage.database import Database
-from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
 from applier.storage.kept_events import KeptEvents
@@ -24,6 +23,7 @@ from applier.storage.plans import Plans
 from applier.storage.retention import Retention
 from applier.storage.runs import Runs
 from applier.storage.state_changes import write_history
+from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Kind, Transaction
 from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service

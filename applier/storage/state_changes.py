@@ -17,10 +17,9 @@ from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanChanged
 from applier.storage import event_rows, rows, statements, transitions
 from applier.storage.database import Database, plan_row
-from applier.storage.dialects import Row, UnreadableValue
 from applier.storage.event_rows import Entered, Fact
-from applier.storage.statements import writes
-from applier.storage.transactions import Transaction, Write
+from applier.storage.statements import Row, UnreadableValue, Write, writes
+from applier.storage.transactions import Transaction
 from applier.storage.worker_jobs import job_writes
 from applier.store.entries import NO_PLAN
 from applier.wording import run_options

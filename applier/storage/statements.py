@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statements of the record: those in the files of SQL beside this one, and a few more.
 
-They are SQL for every kind of database; see :mod:`applier.storage.dialects` for what differs.
-Whether a plan may start already is decided by the clock of the database, which all appliers share.
+They are SQL for every kind of database, for which :class:`Compiled` adapts them: times in values
+and columns are converted, texts, numbers and NULL are passed as they are. Whether a plan may start
+already is decided by the clock of the database, which all appliers share.
 
 In ``plans.sql``, ``events.sql`` and ``workers.sql`` a line ``-- NAME`` stands above each statement,
 which is the constant of that name here. ``{NAME}`` in a later one stands for its text, and such a
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from applier.storage.schema import insert_into, words
-from applier.storage.transactions import Write
+from applier.storage.schema import MOMENTS, SQLITE, Dialect, insert_into, types, words
 from applier.storage.transitions import RUNNING_PLAN, UNDER_WAY, UNDOABLE
 from planner.plan.states import ENDED_PLAN
 
@@ -125,6 +127,14 @@ def exactly(text: str | None) -> str:
     return "%" if text is None else re.sub("([/%_])", r"/\1", text)
 
 
+class Write(NamedTuple):
+    """A statement with its parameters; ``changes`` is how many rows it must change, None any."""
+
+    statement: str
+    parameters: Mapping[str, Any]
+    changes: int | None
+
+
 #: The parameters for the uuids of actions; one statement has at most this many actions.
 UUIDS = tuple(f"uuid_{i}" for i in range(50))
 #: How many actions are in one statement, by kind of database. PostgreSQL gets one statement for
@@ -157,3 +167,111 @@ def writes(
         some = uuids[first : first + at_once]
         parameters = {**values, **dict(zip(UUIDS, some, strict=False))}
         yield Write(about(statement, len(some)), parameters, len(some) if checked else None)
+
+
+# Conversions
+
+#: The time by the clock of the database, which all processes share, plus some seconds.
+_NOW = re.compile(r"now_plus\(([^()]*)\)")
+#: A parameter. No text of a statement contains a colon before a letter otherwise.
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_NAME = itemgetter(0)
+#: A row that was read: values by column names.
+Row = Mapping[Any, Any]
+#: The types of most values, which need no conversion.
+_PLAIN = frozenset({str, int, float, type(None)})
+
+
+class UnreadableValue(Exception):
+    """A row has a value that cannot be converted: it is damaged."""
+
+
+@lru_cache(maxsize=8)  # the rows of a commit have the same time
+def _naive(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(tzinfo=None)
+
+
+@lru_cache(maxsize=8)
+def _as_text(at: datetime) -> str:
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def _aware(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC)
+
+
+def _from_text(at: str) -> datetime:
+    return datetime.fromisoformat(at).replace(tzinfo=UTC)
+
+
+class Compiled:
+    """A statement for one kind of database.
+
+    It is SQL with parameters as ``:name``, and with ``now_plus(SECONDS)`` for the time.
+
+    >>> Compiled("SELECT name FROM t WHERE uuid = :uuid AND name LIKE '%'", POSTGRESQL).text
+    "SELECT name FROM t WHERE uuid = %(uuid)s AND name LIKE '%%'"
+    """
+
+    def __init__(self, statement: str, dialect: Dialect) -> None:
+        text = _NOW.sub(dialect.now.replace("{}", r"\1"), statement)
+        if dialect.parameter != "?":
+            text = text.replace("%", "%%")
+        #: The text for the driver.
+        self.text = _PARAMETER.sub(dialect.parameter.replace("{}", r"\1"), text)
+        self._is_file = is_file = dialect is SQLITE
+        #: The names of its parameters, in their order.
+        self.names: list[str] = _PARAMETER.findall(statement)
+        self._to_driver: Callable[[datetime], Any] = _as_text if is_file else _naive
+        self._from_driver: Callable[[Any], datetime] = _from_text if is_file else _aware
+        #: The combinations of types of values that rows may have, as far as rows have had them.
+        self._accepted = set[tuple[type, ...]]()
+
+    def parameters(self, values: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+        """Convert parameters to the form that the driver expects."""
+        convert = self._to_driver
+        if not self._is_file:
+            return {k: convert(v) if isinstance(v, datetime) else v for k, v in values.items()}
+        found = [*map(values.__getitem__, self.names)]
+        if _PLAIN.issuperset(map(type, found)):
+            return found
+        return [convert(v) if isinstance(v, datetime) else v for v in found]
+
+    def unconverted(self, cursor: Any) -> list[Row]:
+        """Return the rows of a cursor as mappings, with values as they are stored."""
+        columns = [*map(_NAME, cursor.description)]
+        return [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
+
+    def rows(self, described: Sequence[Any], found: Iterable[Sequence[Any]]) -> list[Row]:
+        """Return rows as mappings; raises UnreadableValue.
+
+        ``described`` are the columns as drivers describe them: each begins with its name.
+        """
+        columns = [*map(_NAME, described)]
+        moments, convert = MOMENTS.intersection(columns), self._from_driver
+        rows: list[Row] = []
+        for values in found:
+            row = dict(zip(columns, values, strict=True))
+            try:
+                for key in moments:
+                    if row[key] is not None:
+                        row[key] = convert(row[key])
+            except (ValueError, TypeError, AttributeError) as reason:
+                raise UnreadableValue(str(reason)) from reason
+            rows.append(row)
+        return rows
+
+    def typed(
+        self, table: str, described: Sequence[Any], found: Sequence[Sequence[Any]]
+    ) -> list[Row]:
+        """Return rows as :meth:`rows`; raise UnreadableValue also for a value of another type.
+
+        SQLite stores values of any type in any column.
+        """
+        # Few combinations of types occur, and each is checked once.
+        for kinds in {tuple(map(type, values)) for values in found} - self._accepted:
+            for (name, *_), kind in zip(described, kinds, strict=True):
+                if not issubclass(kind, (*types(table).get(name, (object,)), type(None))):
+                    raise UnreadableValue(f"{name} is of another type than its column")
+            self._accepted.add(kinds)
+        return self.rows(described, found)

@@ -15,8 +15,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from applier.errors import DamagedRow
 from applier.storage.connection import Connector
-from applier.storage.dialects import Compiled, Row
 from applier.storage.refusals import ConnectionLost, refusal
+from applier.storage.statements import Compiled, Row, Write
 
 T = TypeVar("T")
 #: The age in seconds from which an idle connection is closed instead of used again: firewalls drop
@@ -163,14 +163,6 @@ _TIMESTAMP = 1114
 
 class Unexpected(Exception):
     """A statement changed fewer or more rows than required; the transaction is rolled back."""
-
-
-class Write(NamedTuple):
-    """A statement with its parameters; ``changes`` is how many rows it must change, None any."""
-
-    statement: str
-    parameters: Mapping[str, Any]
-    changes: int | None
 
 
 class Transaction:

@@ -13,8 +13,6 @@ from types import EllipsisType
 
 from applier.contracts import Claimant, Report
 from applier.errors import PlanConflict
-from applier.storage import schema
-from applier.storage.dialects import Row, UnreadableValue
 from planner.errors import InvalidTransition, short
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason, Who, sources
 
@@ -160,16 +158,3 @@ def require_waiting(uuid: str, state: str, accepted: Collection[PlanState]) -> N
         states = ", ".join(accepted)
         text = f"plan {short(uuid)} is {state}: such changes of actions need one of the states"
         raise PlanConflict(uuid, state, f"{text} {states}")
-
-
-def require_claim(plan: Row) -> None:
-    """Raise UnreadableValue for the row of a plan with a claim that no process has made."""
-    if plan["claim"] is None:
-        return
-    if not schema.is_process_id(plan["claimant_pid"]) or None in (
-        plan["claimant_host"],
-        plan["claimant_user"],
-    ):
-        raise UnreadableValue("its claim does not say which process has made it")
-    if not schema.is_interval_s(plan["heartbeat_interval_s"]):
-        raise UnreadableValue("its claim does not say how often its process writes a heartbeat")

@@ -18,9 +18,9 @@ from uuid import uuid4
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import damage, damaged_plans, event_rows, schema_version, statements
 from applier.storage.connection import Connector, Url, parse, shown
-from applier.storage.dialects import MYSQL, SQLITE, Dialect, Row, UnreadableValue
 from applier.storage.refusals import Damaged, hinted, translate_errors
-from applier.storage.schema import INDEXES, TABLES, VERSION_TABLE
+from applier.storage.schema import INDEXES, MYSQL, SQLITE, TABLES, VERSION_TABLE, Dialect
+from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import readable
 from applier.whole_files import sync_folder

@@ -10,8 +10,8 @@ from typing import Any
 from applier.contracts import JobOffer, Report
 from applier.storage import rows, schema, statements
 from applier.storage.database import Database
-from applier.storage.dialects import Row
-from applier.storage.transactions import Kind, Rows, Transaction, Write
+from applier.storage.statements import Row, Write
+from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.worker_jobs import (
     OVER,
     SILENT_S,

@@ -31,7 +31,7 @@ from applier.storage import schema_version, statements
 from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.storage.state_changes import writes_of
-from applier.storage.transactions import Write
+from applier.storage.statements import Write
 from planner.plan.model import ActionPlan
 
 # The databases of tests are made by a module of the tests.

@@ -19,7 +19,8 @@ from test_stores import SERVERS
 import applier.storage
 from applier.storage import list_statements, schema_version, statements
 from applier.storage.connection import Connector, parse
-from applier.storage.dialects import MYSQL, POSTGRESQL, SQLITE, Compiled
+from applier.storage.schema import MYSQL, POSTGRESQL, SQLITE
+from applier.storage.statements import Compiled
 from applier.store import PlanFilters
 from applier.store.plans import ActionKey, PlanKey
 from applier.store.worker_jobs import JobTask, WorkerJobState

@@ -18,7 +18,7 @@ from scratch_database import run
 
 from applier.contracts import Claimant
 from applier.errors import StoreError
-from applier.storage import dialects, schema_version
+from applier.storage import schema, schema_version
 from applier.storage.connection import Connector, parse
 from applier.storage.schema import TABLES, VERSION_TABLE
 from applier.storage.sql import SqlStore
@@ -96,7 +96,7 @@ def test_the_revisions_that_opening_knows_are_those_of_alembic():
 
 def test_other_tables_are_another_version():
     """Until the first release the tables are edited in place, and a record of before is refused."""
-    made = "\n".join(dialects.POSTGRESQL.creation())
+    made = "\n".join(schema.POSTGRESQL.creation())
     digest = hashlib.sha256(made.encode()).hexdigest()[:8]
     assert schema_version.REVISIONS[-1] == f"0001_{digest}"
 

@@ -15,7 +15,7 @@ from temporary_store import TemporaryStore
 
 from applier.storage import list_statements, schema_version
 from applier.storage.connection import parse
-from applier.storage.dialects import SQLITE, Compiled
+from applier.storage.schema import SQLITE
 from applier.storage.sql import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.storage.statements import (
@@ -27,6 +27,7 @@ from applier.storage.statements import (
     REOPEN,
     START,
     UNDONE,
+    Compiled,
     about,
     writes,
 )
