@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from http.client import HTTPResponse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
 
 import pytest
 from api_client import DOCUMENT, PROGRAM, api_process, configured
@@ -87,6 +92,65 @@ def test_a_request_whose_answer_was_lost_is_sent_again_and_done_once(actionplan,
         made = Client(api.url).create(DOCUMENT)
         assert sent == [201] * client.TRIES
         assert [plan["uuid"] for plan in Client(api.url).plans()] == [made.uuid]
+
+
+@pytest.fixture
+def answers() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[str]]]:
+    """Serve answers in their order, the last one again and again; note what was asked."""
+    given: list[tuple[int, dict[str, str], Any]] = []
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            status, headers, value = given.pop(0) if len(given) > 1 else given[0]
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            for name, text in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, text)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", given, asked
+        finally:
+            server.shutdown()
+
+
+PLAN = {"uuid": "u", "name": "night", "state": "ONGOING", "actions": []}
+
+
+def test_a_change_that_is_being_carried_out_is_asked_for_again_if_the_server_says_so(answers):
+    url, given, asked = answers
+    problem = {"detail": "a request with this key is being carried out"}
+    given += [(409, {"Retry-After": "0"}, problem), (200, {}, PLAN)]
+    Client(url).ask("POST", "/plans/u/start", json={})
+    assert asked == ["/v2/plans/u/start"] * 2
+    given[:] = [(409, {}, {"detail": "it runs already"})]
+    with pytest.raises(ApiError, match="runs already"):
+        Client(url).ask("POST", "/plans/u/start", json={})
+    assert len(asked) == 3
+
+
+def test_whoever_waits_so_long_that_events_were_deleted_goes_on_with_newer_ones(answers):
+    url, given, asked = answers
+    gone = {"detail": "events up to number 7 were deleted"}
+    none: dict[str, Any] = {"items": [], "last": 9, "newest": 9}
+    given += [(200, {}, none), (200, {}, PLAN), *[(410, {}, gone), (200, {}, none)] * 2]
+    given[4:4] = [(200, {}, PLAN)]
+    given += [(200, {}, {**PLAN, "state": "SUCCEEDED"})]
+    seen: list[str] = []
+    plan = Plan(Client(url), PLAN).wait(lambda now: seen.append(now.state))
+    assert (plan.state, seen) == ("SUCCEEDED", ["ONGOING", "ONGOING", "SUCCEEDED"])
+    newest = [path for path in asked if "limit=1&" in path]
+    assert len(newest) == 3
 
 
 def test_an_api_that_is_away_or_is_none_is_a_sentence(actionplan, monkeypatch):
