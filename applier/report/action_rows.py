@@ -11,8 +11,9 @@ from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
 from applier.timeline.waits import NO_WAIT, Observed
 from applier.wording import duration, seconds_between
-from planner.plan.model import JOIN, Action, ActionPlan
+from planner.plan.model import Action, ActionPlan
 from planner.plan.states import OPEN, ActionState
+from planner.render import look
 from planner.render.look import LOOKS
 from planner.render.swimlanes import places_of
 
@@ -82,8 +83,9 @@ def rows(
 
 
 def numbered(plan: ActionPlan) -> list[tuple[int, Action]]:
-    """Return the actions of a plan without joins, each with its number on pages, from 1."""
-    return list(enumerate((a for a in plan.actions if a.action_type != JOIN), 1))
+    """Return the actions of a plan without joins, each with its number, as in pictures."""
+    numbers = look.numbered(plan)
+    return [(numbers[a.uuid], a) for a in plan.actions if a.uuid in numbers]
 
 
 def names_of_resources(plan: ActionPlan) -> dict[str, str]:

@@ -121,12 +121,12 @@ def _now(chart: Chart, scale: Scale, top: float, bottom: float) -> Iterator[str]
 
 
 def _lanes(chart: Chart, scale: Scale, tops: Sequence[float]) -> Iterator[str]:
-    high, numbers = _row_height(chart), numbered(chart.plan)
+    high, numbers, of_types = _row_height(chart), numbered(chart.plan), types(chart.plan)
     for lane, top in zip(chart.lanes, tops, strict=False):
         title = _lane_name(lane.title, (scale.left - _MARGIN - 6) / _BOLD)
         parts = [text("lane-name", _MARGIN, top + high / 2, title, aria_hidden="true")]
         for n, bars in enumerate(lane.rows):
-            parts += _row(chart, bars, scale, top + SPACE / 2 + n * high, numbers)
+            parts += _row(chart, bars, scale, top + SPACE / 2 + n * high, numbers, of_types)
         yield group("lane", lane.title, "\n".join(parts))
 
 
@@ -147,11 +147,16 @@ def _row_height(chart: Chart) -> float:
 
 
 def _row(
-    chart: Chart, bars: Sequence[Bar], scale: Scale, top: float, numbers: Mapping[str, int]
+    chart: Chart,
+    bars: Sequence[Bar],
+    scale: Scale,
+    top: float,
+    numbers: Mapping[str, int],
+    of_types: Mapping[str, str],
 ) -> Iterator[str]:
     """Yield the elements of a row: each bar with its waits, and then the names of the bars."""
     at = top + (PLANNED + 2 if chart.began else 0)
-    before, places, of_types = scale.left, list[Place](), types(chart.plan)
+    before, places = scale.left, list[Place]()
     for bar in bars:
         parts = [*_waits(bar, scale, before, at), *_planned(bar, scale, top)]
         parts += _bar(chart, bar, scale, at)

@@ -199,6 +199,19 @@ def test_a_folded_lane_has_a_bar_for_each_type_in_each_state() -> None:
     assert len(made.bars) == 4
 
 
+def test_a_row_does_not_look_at_all_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time would be that of the actions times the rows."""
+    asked: list[int] = []
+
+    def counted(plan: ActionPlan) -> dict[str, str]:
+        asked.append(len(plan.actions))
+        return {}
+
+    monkeypatch.setattr(svg, "types", counted)
+    svg.render(drawn())
+    assert len(asked) <= 2 < sum(len(lane.rows) for lane in drawn().lanes)
+
+
 def test_lanes_that_are_open_are_those_of_each_node_with_each_action() -> None:
     made = large(100, 10, is_open=True)
     assert [lane.title for lane in made.lanes] == [str(node) for node in range(100)]
