@@ -155,10 +155,10 @@ def watcher():
 @pytest.fixture
 def store(watcher):
     """Return a record without attempts of earlier tests."""
-    from applier.watcher import database, tables
+    from applier.watcher import database
 
     with database.writing() as connection:
-        connection.execute(sa.delete(tables.attempts))
+        connection.execute(sa.delete(database.attempts))
     return Record(watcher)
 
 
