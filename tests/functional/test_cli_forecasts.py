@@ -166,19 +166,3 @@ def test_a_refusal_is_no_difference(two):
     (two.folder / "state").rename(two.folder / "before")
     (two.folder / "state").write_text("in the way", encoding="utf-8")
     assert two("diff", "last", "old.yaml").code == 2
-
-
-def test_create_says_what_differs_from_the_last_plan_of_the_same_name(two):
-    assert "of the same name" not in two.good("create", "old.yaml")
-    assert "same name" not in two.good("create", "new.yaml", "--dry-run")
-    two.good("create", str(EXAMPLE))
-    uuid = two.plans()[1].uuid[:8]
-    assert f"\nSame as plan {uuid} of the same name.\n" in two.good("create", "old.yaml")
-    uuid = two.plans()[0].uuid[:8]
-    out = two.good("create", "new.yaml")
-    new = two.plans()[0].uuid[:8]
-    (line,) = [line for line in out.splitlines() if "of the same name" in line]
-    assert "1 added, 1 removed, 2 changed" in line
-    assert line.endswith(f"actionplan diff {uuid} {new}")
-    ended = two("create", "new.yaml", "-f", "json")
-    assert (ended.code, ended.err, json.loads(ended.out)["name"]) == (0, "", "web")
