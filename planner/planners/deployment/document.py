@@ -33,11 +33,11 @@ from planner.planners.deployment.problem import (
     Relation,
     SerialBlock,
     Task,
+    Told,
 )
 from planner.planners.deployment.schema import ACTION_TYPES, ALIASES, FOREIGN, RUNNABLE, TASK
 from planner.planners.deployment.serial import blocks
 from planner.planners.deployment.task_fields import ParameterChecker, translated
-from planner.planners.deployment.told import Told
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")

@@ -20,19 +20,18 @@ from planner.plan.graph_algorithms import CycleError
 from planner.plan.model import ActionPlan
 from planner.planners.deployment import alternatives, message, role_based, task_links
 from planner.planners.deployment.document import DeploymentReader
-from planner.planners.deployment.node_values import NodeValues
-from planner.planners.deployment.problem import SYNC, Deployment, Task
+from planner.planners.deployment.problem import SYNC, Deployment, Task, Told
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
 from planner.planners.deployment.serial import of as blocks_of
 from planner.planners.deployment.steps import (
     DeploymentBuilder,
     DeploymentStep,
+    NodeValues,
     groups_not_implied,
 )
 from planner.planners.deployment.task_links import Linker
 from planner.planners.deployment.task_placement import Cluster, TaskPlacement
-from planner.planners.deployment.told import Told
 from planner.render.swimlanes import NO_GROUP
 from planner.schemas import ranges
 

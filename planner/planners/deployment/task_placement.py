@@ -15,8 +15,8 @@ from planner.planners.deployment.problem import (
     NodeSelector,
     Relation,
     Task,
+    Told,
 )
-from planner.planners.deployment.told import Told
 
 #: Maps the id of each task to its nodes, in document order, and each node to the position there.
 Places = Mapping[str, Mapping[str, int]]

@@ -10,16 +10,18 @@ from typing import NamedTuple
 
 from planner.errors import Mistake
 from planner.plan.graph_algorithms import CycleError, topological_order
-from planner.planners.rolling_update import causes, definitions, deployments, indices
-from planner.planners.rolling_update.batches import Batch, create_first, in_place
+from planner.planners.rolling_update import causes, definitions, indices
 from planner.planners.rolling_update.members import Member, termination_order
 from planner.planners.rolling_update.roll import (
     CREATE_FIRST,
     IN_PLACE,
     RESIZE,
+    Batch,
     Phase,
     Roll,
     RollSettings,
+    create_first,
+    in_place,
 )
 from planner.planners.rolling_update.template import TYPES, Group
 from planner.planners.rolling_update.update_policy import AT_ONCE, UpdatePolicy
@@ -104,7 +106,7 @@ def _require_fit(roll: Roll, mistakes: list[Mistake], warnings: list[str]) -> No
     name, policy = roll.group.name, roll.group.policy
     value = roll.group.configuration.of(next(iter(roll.keys), None))
     if roll.group.servers is not None:
-        wrong, warning = deployments.not_a_script(value), None
+        wrong, warning = definitions.not_a_script(value), None
     else:
         wrong, warning = definitions.not_an_instance(value)
     if wrong is not None:

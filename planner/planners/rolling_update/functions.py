@@ -20,9 +20,9 @@ from planner.planners.rolling_update.conditions import (
     UNRESOLVED,
     Conditions,
     as_text,
+    placeholder,
     plain_text,
 )
-from planner.planners.rolling_update.hidden_parameters import placeholder
 
 #: The result of Fn::GetAZs: the default zone of Nova.
 ZONES = ("nova",)

@@ -14,7 +14,7 @@ from typing import Any
 from planner.contract import Surroundings
 from planner.plan.model import JOIN, Action, ProposedAction
 from planner.planners.draft import action_of
-from planner.planners.rolling_update import deployments
+from planner.planners.rolling_update.definitions import deployment_command
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
 from planner.planners.rolling_update.template import Group
@@ -104,7 +104,7 @@ class RollBuilder:
             self._proposed(
                 f"{path}/{action.lower()}-{key}",
                 "shell",
-                deployments.command(value, server, key, action),
+                deployment_command(value, server, key, action),
             )
             for key, server, action, value in asked
             if action in value["actions"]

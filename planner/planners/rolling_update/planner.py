@@ -17,11 +17,11 @@ from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.plan.model import ActionPlan, ProposedAction
 from planner.planners.rolling_update import (
     group_change,
-    hidden_parameters,
     members,
     summary,
     template,
 )
+from planner.planners.rolling_update.conditions import hidden_parameters
 from planner.planners.rolling_update.decide import Groups, decide
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
@@ -85,7 +85,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         given = document.get("parameters") or {}
         before = {**given, **(document.get("old_parameters") or {})}
         old_template, new_template = document.get("old") or {}, document.get("new") or {}
-        secret = hidden_parameters.names(old_template, new_template)
+        secret = hidden_parameters(old_template, new_template)
         files = document.get("files") or {}
         earlier = {**files, **(document.get("old_files") or {})}
         old_reader = Resolver(old_template, before, ("old",), secret, earlier)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from planner import ActionPlan, PlannerError
-from planner.planners.rolling_update import batches
 from planner.planners.rolling_update.planner import RollingUpdatePlanner
+from planner.planners.rolling_update.roll import in_place
 from planner.planners.rolling_update.update_policy import LONGEST_PAUSE_S, duration_s
 from planner.testing import plan
 
@@ -61,7 +61,7 @@ def test_batches_are_those_of_heat() -> None:
         target, there, largest, least = (
             case[k] for k in ("target", "capacity", "max_batch_size", "min_in_service")
         )
-        found = batches.in_place(target, there, 0, largest, least)
+        found = in_place(target, there, 0, largest, least)
         assert [[b.size, b.create] for b in found] == case["batches"], case["id"]
 
 
