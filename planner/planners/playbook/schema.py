@@ -26,7 +26,7 @@ _PLAY: dict[str, Any] = {
             "description": "In the order in which Ansible takes them.",
         },
         "is_shuffled": {"type": "boolean", "description": "Whether it asks for any order."},
-        "serial": {"type": "array", "items": {"type": ["integer", "string"]}},
+        "serial": {"type": "array", "items": {**ranges.TEXT, "type": ["integer", "string"]}},
         "strategy": ranges.TEXT,
         "max_fail_percentage": {"type": "number"},
         "any_errors_fatal": {"type": "boolean"},
