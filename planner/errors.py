@@ -138,22 +138,6 @@ class Mistake(NamedTuple):
         return f"{place or inside or 'document'}: {text}"
 
 
-def repeated(what: str, names: Iterable[object], at: Callable[[int], Path]) -> list[Mistake]:
-    """List a mistake for each name that occurs again, with the place of its first; None is no name.
-
-    ``at`` returns the path of the name with that number.
-
-    >>> print(*repeated("uid", ["1", "2", "1"], lambda i: ("nodes", i)))
-    nodes[2]: the uid '1' occurs twice: also at nodes[0]
-    """
-    first: dict[object, int] = {}
-    return [
-        Mistake(f"the {what} {name!r} occurs twice: also at {path_text(at(first[name]))}", at(i))
-        for i, name in enumerate(names)
-        if name is not None and first.setdefault(name, i) != i
-    ]
-
-
 class InvalidInput(PlannerError):
     """All mistakes in a document and in the options given with it, in document order.
 

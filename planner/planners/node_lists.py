@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planner.errors import Mistake, Path, accepted, repeated
+from planner.errors import Mistake, Path, accepted
 from planner.plan.extent import listed
 from planner.schemas import ranges
+from planner.schemas.checking import repeated
 
 #: The fields of ``nodes`` that say where the nodes are, and which of them are chosen.
 FROM: dict[str, Any] = {

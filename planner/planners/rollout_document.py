@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from planner.errors import Mistake, repeated
+from planner.errors import Mistake
 from planner.plan.extent import labelled, listed
 from planner.planners import node_lists, serial_fields
 from planner.planners.node_lists import ListedNode, labels_text, with_role
 from planner.planners.solution_schema import COMMON
 from planner.planners.solution_schema import SCHEMA as SOLUTION
 from planner.schemas import ranges
+from planner.schemas.checking import repeated
 
 _NAME = {
     **ranges.RESOURCE,

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.contract import ActionType, Planner, Surroundings
-from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin, repeated
+from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.plan.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners import document_links, server_groups
 from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
 from planner.schemas import ranges, secrets
+from planner.schemas.checking import repeated
 
 
 class SolutionPlanner(Planner[Solution]):

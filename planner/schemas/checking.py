@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planner.errors import Mistake, Path
+from planner.errors import Mistake, Path, path_text
 from planner.schemas.secrets import has_keyword
 
 Check = Callable[[Any], list[Mistake]]
@@ -142,3 +142,19 @@ def readable(check: Check, value: Any, wrong: Sequence[Mistake]) -> Readable | N
         kept[name] = [i for i in range(len(rest[name])) if (name, i) not in gone]
         rest[name] = [rest[name][i] for i in kept[name]]
     return Readable(rest, kept) if isinstance(rest, Mapping) and not check(rest) else None
+
+
+def repeated(what: str, names: Iterable[object], at: Callable[[int], Path]) -> list[Mistake]:
+    """List a mistake for each name that occurs again, with the place of its first; None is no name.
+
+    ``at`` returns the path of the name with that number.
+
+    >>> print(*repeated("uid", ["1", "2", "1"], lambda i: ("nodes", i)))
+    nodes[2]: the uid '1' occurs twice: also at nodes[0]
+    """
+    first: dict[object, int] = {}
+    return [
+        Mistake(f"the {what} {name!r} occurs twice: also at {path_text(at(first[name]))}", at(i))
+        for i, name in enumerate(names)
+        if name is not None and first.setdefault(name, i) != i
+    ]

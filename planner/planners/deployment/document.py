@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from planner.contract import Surroundings
-from planner.errors import InvalidInput, Mistake, Path, repeated
+from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import ActionPlan
 from planner.planners import node_lists
 from planner.planners.deployment import task_fields
@@ -38,6 +38,7 @@ from planner.planners.deployment.problem import (
 from planner.planners.deployment.schema import ACTION_TYPES, ALIASES, FOREIGN, RUNNABLE, TASK
 from planner.planners.deployment.serial import blocks
 from planner.planners.deployment.task_fields import ParameterChecker, translated
+from planner.schemas.checking import repeated
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")

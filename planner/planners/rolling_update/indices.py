@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
 
-from planner.errors import Mistake, Path, accepted, repeated
+from planner.errors import Mistake, Path, accepted
 from planner.planners.rolling_update.members import Member, index_of
 from planner.planners.rolling_update.template import Group
+from planner.schemas.checking import repeated
 
 #: What follows the name of a group in names that the plan or Heat gave: a hash, the index, a hash.
 _TAIL = r"(?:[0-9a-f]{6}-|[0-9a-z]{12}-)?([0-9]{1,9})(?:-[0-9a-z]{12})?"

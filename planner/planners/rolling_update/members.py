@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from planner.errors import Mistake, Path, repeated
+from planner.errors import Mistake, Path
 from planner.schemas import ranges
+from planner.schemas.checking import repeated
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
