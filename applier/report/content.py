@@ -113,11 +113,7 @@ def report(
         slack=_slack(made.forecast),
         slowest=_slowest(plan, found, made.forecast, planned_s),
         types=list(_types(plan, planned_s)),
-        differences=before.differences
-        if before
-        else differences(parts, store, plan, workers)
-        if store
-        else None,
+        differences=before.differences if before else differences(parts, store, plan, workers),
         approvals=list(approving.lines(parts, plan, zone=None)) if store else [],
         history=entries(plan, history),
         durations=predictions.sentence(durations),
@@ -215,19 +211,19 @@ def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLi
 
 
 def differences(
-    parts: ForecastParts, store: SqlStore, plan: ActionPlan, workers: int
+    parts: ForecastParts, store: SqlStore | None, plan: ActionPlan, workers: int
 ) -> ShownDifferences | None:
     """Return the differences from the plan of the same name that was saved before a plan.
 
-    None if there is no such plan, or it cannot be read. For plans with too many actions, the only
-    line names the command that compares them.
+    None without a store, if there is no such plan, or if it cannot be read. For plans with too
+    many actions, the only line names the command that compares them.
     """
-    last = _last(store, plan)
-    if last is None:
+    last = _last(store, plan) if store else None
+    if store is None or last is None:
         return None
     named = (
         f"{last.uuid[:8]} of {last.created_at.astimezone():%Y-%m-%d %H:%M}"
-        if (last.created_at)
+        if last.created_at
         else last.uuid[:8]
     )
     largest = max(sum(last.actions.values()), len(plan.actions))

@@ -28,7 +28,7 @@ _TOLD = 300
 _MESSAGE = re.compile(r"^(?=\[(?:ERROR|(?:DEPRECATION )?WARNING)\]: |ERROR! )", re.MULTILINE)
 _END = re.compile(r"\n(?=\n|Origin: |to see the full)")
 _PLACE = re.compile(
-    r"(?:Origin: |appears to be in ')(?P<file>/[^\n']*?)(?:': line |:)(?P<line>\d+)"
+    r"(?:Origin: |appears to be in ')(?P<file>/[^\n']*?)(?:': line |:)(?P<line>[0-9]+)"
 )
 
 
@@ -81,7 +81,8 @@ def read_inventory(paths: Sequence[str | Path], limit: str | None = None) -> lis
     InvalidInput.
     """
     place = ", ".join(map(str, paths))
-    listed = _listed([os.fspath(path) for path in paths], limit, place)
+    # Ansible runs in the folder of its settings, which relative paths do not begin in.
+    listed = _listed([os.path.abspath(path) for path in paths], limit, place)
     roles: dict[str, list[str]] = {}
     for group in _groups(listed):
         for host in listed.get(group, {}).get("hosts", ()):

@@ -28,7 +28,7 @@ _PLAY: dict[str, Any] = {
         "is_shuffled": {"type": "boolean", "description": "Whether it asks for any order."},
         "serial": {"type": "array", "items": {**ranges.TEXT, "type": ["integer", "string"]}},
         "strategy": ranges.TEXT,
-        "max_fail_percentage": {"type": "number"},
+        "max_fail_percentage": {"type": "number", "minimum": 0, "maximum": ranges.MOST},
         "any_errors_fatal": {"type": "boolean"},
         "vars_prompt": {**_TEXTS, "description": "Variables that it asks a user for."},
         "tasks": {**_TEXTS, "description": "The names of those that the tags choose."},

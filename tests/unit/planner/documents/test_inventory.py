@@ -64,6 +64,15 @@ def test_groups_are_roles_and_variables_are_labels_in_the_order_of_ansible(
     ]
 
 
+def test_a_relative_path_begins_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fleet").mkdir()
+    (tmp_path / "fleet/hosts.ini").write_text("web-1")
+    monkeypatch.chdir(tmp_path)
+    assert [node["name"] for node in inventory.read_inventory(["fleet/hosts.ini"])] == ["web-1"]
+
+
 def test_folders_scripts_and_values_of_a_vault_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "inventory"
     folder.mkdir()
