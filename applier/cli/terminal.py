@@ -11,8 +11,8 @@ from __future__ import annotations
 import io
 import os
 import select
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TextIO, cast
 
 from planner.safe_text import visible
@@ -71,13 +71,17 @@ class _Patient:
         self.fileno, self.isatty = stream.fileno, stream.isatty
 
     def write(self, text: str) -> int:
-        with self._dropped_at_failure():
+        try:
             self._write(text)
+        except (OSError, ValueError):
+            self._drop()
         return len(text)
 
     def flush(self) -> None:
-        with self._dropped_at_failure():
+        try:
             self._stream.flush()
+        except (OSError, ValueError):
+            self._drop()
 
     def _write(self, text: str) -> None:
         try:
@@ -92,18 +96,14 @@ class _Patient:
             except BlockingIOError:
                 select.select([], [file], [])
 
-    @contextmanager
-    def _dropped_at_failure(self) -> Iterator[None]:
-        """Redirect a stream that lasts to /dev/null if the block fails.
+    def _drop(self) -> None:
+        """Redirect a stream that lasts to /dev/null, so its buffered text causes no later error.
 
-        So its buffered text causes no later error.
+        Any other stream raises the error that is handled.
         """
-        try:
-            yield
-        except (OSError, ValueError):
-            if not self._lasts:
-                raise
-            with suppress(OSError, ValueError):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, self._stream.fileno())
-                os.close(nowhere)
+        if not self._lasts:
+            raise
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)

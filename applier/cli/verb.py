@@ -117,10 +117,15 @@ class VerbParser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words of a verb; exit with a usage error if one of them is not expected."""
-        options = [word for word in args or () if re.match("--?[a-z]", word)]
-        self._unknown = next(
-            (w for w in options if not any(o.startswith(_name(w)) for o in self._known())), None
+        names = {word: _name(word) for word in args or () if re.match("--?[a-z]", word)}
+        known = self._known()
+        # Options may be shortened.
+        unknown = (
+            word
+            for word, name in names.items()
+            if name not in known and not any(option.startswith(name) for option in known)
         )
+        self._unknown = next(unknown, None)
         parsed, left = self.parse_known_args(args, namespace)
         if left:
             self.error(f"{left[0]!r} is one argument too many")

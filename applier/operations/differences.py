@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.operations import lookup
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
+from applier.operations.timelines import from_the_beginning
 from applier.wording import count, duration, one_line, some
 from planner.differences import (
     ChangedAction,
@@ -31,7 +32,6 @@ from planner.guards import NO_GUARDS
 from planner.making.guarding import with_facts_of
 from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action, ActionPlan
-from planner.plan.states import ActionState
 from planner.schemas.secrets import labelled
 
 if TYPE_CHECKING:
@@ -60,16 +60,10 @@ def compared(
     """Compare two plans, and forecast both with the same durations."""
     known, seconds = past_durations(parts), []
     for plan in (old, new):
-        whole = replace(plan, actions=tuple(map(_not_started, plan.actions)))
+        whole = from_the_beginning(plan)
         seconds.append(makespan_s(parts, whole, known.of(whole), max_workers))
     found = difference(old, new)
     return Comparison(old=old, new=new, found=found, old_s=seconds[0], new_s=seconds[1])
-
-
-def _not_started(action: Action) -> Action:
-    if action.state is ActionState.PENDING:
-        return action
-    return replace(action, state=ActionState.PENDING, outcome=None)
 
 
 def counted(found: PlanDifference) -> list[str]:

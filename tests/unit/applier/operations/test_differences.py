@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
-import pytest
+from contextlib import closing
+from dataclasses import replace
 
+import pytest
+from store_checks.running_plans import NOW
+
+from applier import configuration
 from applier.actions.markers import Nop
-from applier.operations.differences import Comparison, lines
+from applier.assembly import Assembly
+from applier.operations.differences import Comparison, compared, lines
 from planner.differences import difference
 from planner.plan.model import Action, ActionPlan
+from planner.plan.states import ActionState
 
 FIRST = [Action(uuid=f"a{i}", name=f"a{i}", action_type="nop") for i in range(2)]
 
@@ -59,3 +66,14 @@ def test_a_long_value_is_cut_around_its_first_difference():
         ]
         (line,) = [line for line in told(*plans) if "message" in line]
         assert line.startswith(f"      parameter message: {shown}")
+
+
+def test_a_plan_that_has_run_is_expected_to_take_as_long_as_its_copy(tmp_path):
+    """The actions that have ended are counted as those of a plan that has not begun."""
+    copy = ActionPlan(uuid="p", planner="weight", actions=tuple(FIRST))
+    ended = replace(FIRST[1], state=ActionState.SUCCEEDED, started_at=NOW, ended_at=NOW)
+    ran = replace(copy, actions=(FIRST[0], ended))
+    (tmp_path / "watcher.conf").write_text("")
+    with closing(Assembly(configuration.load([str(tmp_path / "watcher.conf")]))) as parts:
+        made = compared(parts, ran, copy, max_workers=1)
+    assert (made.old_s, made.new_s) == (2, 2)
