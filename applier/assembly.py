@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from applier.run.runner import Pause, Runner
     from applier.scheduling.decisions import Breaker, Holding
     from applier.scheduling.failures import TypePolicy
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
     from applier.store import PlanStore, RunStore
     from applier.workers.remote_workers import RemoteRuns
     from planner.making.registry import ActionTypes
@@ -73,7 +73,7 @@ class Assembly:
         """The store, opened at the first use; raises StoreError, and the next use tries again."""
         from applier import configuration
         from applier.run import plan_cloud
-        from applier.storage.sql import SqlStore
+        from applier.storage.sql_store import SqlStore
 
         url = configuration.connection(self.conf)
         return SqlStore(url, overview_of=plan_cloud.overview_and_waves)

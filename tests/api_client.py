@@ -25,7 +25,7 @@ from applier.api import routing
 from applier.api.endpoints import Call
 from applier.api.v2.operation import Operation
 from applier.assembly import Assembly
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 _respond = Operation.respond
 

@@ -14,7 +14,7 @@ from temporary_store import empty_record
 from applier.storage import schema_version
 from applier.storage.connection import parse
 from applier.storage.schema import TABLES
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 
 def empty(url: str) -> None:

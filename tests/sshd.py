@@ -19,7 +19,7 @@ import pytest
 from command_line import PATIENCE_S, wait_until
 from programs import find
 
-from applier.machines import following, remote_jobs
+from applier.machines import following, ssh_jobs
 from applier.machines.address import SshSettings
 
 #: sshd of root wants this folder, which is made when a machine starts.
@@ -238,4 +238,4 @@ def hurry(monkeypatch: pytest.MonkeyPatch, is_so: Callable[[], object]) -> None:
     A node then has as long as it needs to answer that it has ended a command.
     """
     monkeypatch.setattr(following, "time", Clock(is_so))
-    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(ssh_jobs, "_ANSWER_S", HOUR_S)

@@ -24,7 +24,7 @@ from scratch_broker import broker_for_tests
 from scratch_database import database_for_tests
 
 from applier.storage import schema_version
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import PlanState
 

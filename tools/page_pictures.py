@@ -24,7 +24,7 @@ from api_client import api_process, configured  # noqa: E402
 from browsers import PICTURES, chromium, look, picture  # noqa: E402
 from command_line import EXAMPLE, CommandLine, wait_until  # noqa: E402
 
-from applier.storage.sql import SqlStore  # noqa: E402
+from applier.storage.sql_store import SqlStore  # noqa: E402
 from planner.plan.model import ActionPlan  # noqa: E402
 from planner.plan.states import ActionState  # noqa: E402
 

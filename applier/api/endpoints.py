@@ -20,7 +20,7 @@ from planner.documents import Document
 from planner.plan.model import Action, ActionPlan
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 @dataclass(frozen=True, kw_only=True)

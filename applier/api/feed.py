@@ -25,7 +25,7 @@ from applier.store.entries import EventPage
 from planner.plan.states import PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 LOG = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from applier.api.server import Server
 from applier.assembly import Assembly
 from applier.backoff import delays_s
 from applier.errors import ConfigurationError, StoreError
-from applier.monitoring import serving
+from applier.monitoring import metrics_server
 from applier.service import log_file
 from applier.service.process import ServiceProcess
 from planner.errors import PlannerError
@@ -116,7 +116,7 @@ class ApiService(ServiceProcess):
 
     def __init__(self, worker_id: int, conf: cfg.ConfigOpts, listener: socket.socket) -> None:
         super().__init__(worker_id, conf)
-        self._of_runs = partial(serving.fetch_metrics, listener)
+        self._of_runs = partial(metrics_server.fetch_metrics, listener)
         self._server: Server | None = None
 
     def work(self, assembly: Assembly) -> None:

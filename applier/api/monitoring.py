@@ -23,7 +23,7 @@ from applier.api.access import BEGAN
 from applier.api.endpoints import Call, Endpoint
 from applier.assembly import Assembly
 from applier.errors import DamagedRecord, StoreError
-from applier.monitoring.record_collector import RecordCollector
+from applier.monitoring.record_metrics import RecordCollector
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")

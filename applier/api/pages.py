@@ -15,15 +15,15 @@ from applier.api.authentication import AGAIN
 from applier.api.endpoints import Call, Endpoint
 from applier.assembly import now
 from applier.report import page
+from applier.report.attention import listed, waits_for
 from applier.report.values import Listed, StateLink
-from applier.report.work import listed, waits_for
 from applier.store import PlanFilters
 from applier.wording import count
 from planner.making import registry
 from planner.plan.states import PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: Browsers let a page load and request only URLs of this server, and show it in no frame.
 POLICY = (

@@ -19,7 +19,7 @@ from applier.api.endpoints import Parts, resources_of
 from applier.api.feed import EventFeed, LivePages
 from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
-from applier.monitoring import serving
+from applier.monitoring import metrics_server
 
 #: Answers with fewer bytes are not compressed.
 LEAST_BYTES = 1000
@@ -47,7 +47,7 @@ def make(
     policy, live = Policy(conf), LivePages(assembly, feed)
     parts = Parts(assembly=assembly, policy=policy, feed=feed, live=live)
     registry = CollectorRegistry()
-    serving.describe_process(registry)
+    metrics_server.describe_process(registry)
     endpoints = (*ENDPOINTS, *monitoring.endpoints(assembly, of_runs, registry))
     public = {endpoint.path for endpoint in endpoints if endpoint.rule is None}
     chosen = strategy or authentication.strategy(conf)

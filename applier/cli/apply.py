@@ -12,8 +12,9 @@ from typing import TextIO
 
 from applier.cli import arguments, foreground
 from applier.cli.arguments import ACCEPT_DRIFT, REASON, YES, add_part, argument, planning
+from applier.cli.exit_codes import OUT_OF_DATE, REFUSED
 from applier.cli.terminal import lasting
-from applier.cli.verb import OUT_OF_DATE, REFUSED, Verb
+from applier.cli.verb import Verb
 from applier.errors import (
     DamagedRecord,
     GuardRefusal,
@@ -22,7 +23,7 @@ from applier.errors import (
     StoreError,
     UnknownActionTypes,
 )
-from applier.operations import claim, creation, drift
+from applier.operations import creation, drift, who_runs
 from applier.operations.creation import SetOptions, read_settings
 from applier.operations.drift import dry_run
 from applier.run.plan_cloud import cloud_of, shown_name
@@ -128,7 +129,7 @@ class Apply(Verb):
     def _look(self, args: argparse.Namespace, settings: SetOptions) -> int:
 
         plan, _ = self._plan(args, settings)
-        stopped = claim.goes_on(self.session.store, plan)
+        stopped = who_runs.goes_on(self.session.store, plan)
         _refuse_what_cannot_run(self, plan, stopped=stopped)
         return show_dry_run(self, plan)
 
@@ -190,7 +191,7 @@ def run_shown(
     from applier.operations import plans
 
     workers = settings.max_workers or verb.session.max_workers
-    stopped = not is_new and claim.goes_on(verb.session.store, plan)
+    stopped = not is_new and who_runs.goes_on(verb.session.store, plan)
     with _before_anything_runs():
         _refuse_what_cannot_run(verb, plan, stopped=stopped)
         if is_new:
@@ -255,12 +256,12 @@ def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan, *, stopped: bool) -> N
     broken, or that was made for another cloud than the configured one.
     """
     session = verb.session
-    if plan.state in claim.RUNNING and not stopped:
-        taken = claim.already_running(session.store, plan.uuid)
+    if plan.state in who_runs.RUNNING and not stopped:
+        taken = who_runs.already_running(session.store, plan.uuid)
         if taken is not None:
             raise taken
     if plan.state in ENDED_PLAN and plan.actions and not stopped:
-        raise claim.wrong_state(plan)
+        raise who_runs.wrong_state(plan)
     needed = {a.action_type for a in plan.actions} - {JOIN}
     known = session.action_types
     unknown = needed - set(known)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from applier.cli.arguments import REASON, YES, Add, argument, format_of, one_of
-from applier.cli.verb import REFUSED, Verb, rendered, write_text
+from applier.cli.exit_codes import REFUSED
+from applier.cli.verb import Verb, rendered, write_text
 from applier.run.plan_cloud import SIMULATED
 from applier.run.this_process import user
 from planner.errors import InvalidInput, Mistake

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from applier.cli.arguments import argument
+from applier.cli.exit_codes import REFUSED
 from applier.cli.plugins import shown as shown_value
 from applier.cli.session import configuration_of, warn
-from applier.cli.verb import REFUSED, ListVerb
+from applier.cli.verb import ListVerb
 from planner.errors import InvalidInput, Mistake, accepted, shown
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from applier.wording import ago
 from planner.errors import short, shortened
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: Printed if there are no subscriptions: how to subscribe, so that events are recorded.
 TO_SUBSCRIBE = (

@@ -15,13 +15,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from applier.assembly import now
+from applier.cli.exit_codes import OF_PLANS, PAUSED, REFUSED
 from applier.cli.reporters.progress_lines import Progress, ProgressLines
 from applier.cli.terminal import lasting, patient
-from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb, refused
+from applier.cli.verb import Verb, refused
 from applier.contracts import Listener, Report
 from applier.engines import recorder
 from applier.errors import DamagedRecord, PlanConflict, StoreError
-from applier.operations import claim
+from applier.operations import who_runs
 from applier.operations.creation import SetOptions
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
@@ -54,12 +55,6 @@ def opened(verb: Verb, path: str) -> Iterator[TextIO]:
             file.close()
 
 
-EXIT_CODES = {
-    PlanState.SUCCEEDED: 0,
-    PlanState.FAILED: FAILED,
-    PlanState.PAUSED: PAUSED,
-    PlanState.CANCELLED: PAUSED,
-}
 #: The logger with warnings about traces that could not be sent.
 _MONITORING_LOG = logging.getLogger("applier.monitoring")
 #: Names of signals in the record.
@@ -135,7 +130,7 @@ def _run(
             with shown:
                 state = runner.run(plan.uuid)
         except (PlanConflict, InvalidTransition) as reason:
-            raise claim.already_running(store, plan.uuid) or reason from reason
+            raise who_runs.already_running(store, plan.uuid) or reason from reason
         except (StoreError, DamagedRecord) as reason:
             if starts.seen and isinstance(reason, DamagedRecord):
                 raise  # it was no write that failed: the end is on record
@@ -146,7 +141,7 @@ def _run(
     except (StoreError, DamagedRecord) as reason:
         ended = f"Plan {plan.uuid[:8]} is {state}, on record"
         verb.note(f"{ended}; its recap cannot be read: {reason}")
-        code = EXIT_CODES.get(state, REFUSED)
+        code = OF_PLANS.get(state, REFUSED)
     if state is PlanState.FAILED:
         _undo(verb, plan, events)
     return code
@@ -185,7 +180,7 @@ def exit_code(plan: ActionPlan) -> int:
     """Return the exit code for a plan that has stopped."""
     if any(a.state is ActionState.UNKNOWN for a in plan.actions):
         return PAUSED
-    return EXIT_CODES.get(plan.state, REFUSED)
+    return OF_PLANS.get(plan.state, REFUSED)
 
 
 def progress_of(

@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 from applier.cli.arguments import argument
-from applier.cli.verb import USAGE, Verb
+from applier.cli.exit_codes import USAGE
+from applier.cli.verb import Verb
 from planner.errors import shortened
 
 #: The column in which the first sentence of each verb begins.

@@ -10,7 +10,7 @@ from typing import Any
 
 from applier.cli.arguments import argument, one_of, positive, state_of, time_or_age
 from applier.cli.verb import ListVerb
-from applier.operations import claim
+from applier.operations import who_runs
 from applier.run.plan_cloud import SIMULATED, name_of, shown_name
 from applier.store import TIMES, PlanFilters, PlanSummary, given
 from applier.wording import count
@@ -118,8 +118,8 @@ class List(ListVerb):
     def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
         """Return the uuids of plans whose process is gone; put a line for each below the table."""
         store = self.session.store
-        running = [p.uuid for p in plans if p.state in claim.RUNNING and p.damage is None]
-        lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
+        running = [p.uuid for p in plans if p.state in who_runs.RUNNING and p.damage is None]
+        lost = [uuid for uuid in running if who_runs.is_gone(store.claimant(uuid))]
         self.below = [f"Continue it: actionplan apply {uuid[:8]}" for uuid in lost]
         return set(lost)
 

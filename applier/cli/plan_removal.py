@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from applier.cli.arguments import PLAN, REASON, YES, age, argument
-from applier.cli.verb import REFUSED, Verb, make_folder, write_text
+from applier.cli.exit_codes import REFUSED
+from applier.cli.verb import Verb, make_folder, write_text
 from applier.contracts import Claimant
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
-from applier.operations import claim
+from applier.operations import who_runs
 from applier.wording import count
 from planner.errors import shown
 
@@ -44,7 +45,7 @@ class DeletePlan(Verb):
         except DamagedRecord as damaged:
             return self._remove(uuid, damaged, asks=not parsed_args.yes)
         removal.require_deletable(store, plan)
-        question = f"Delete {claim.named(plan).replace('Plan', 'plan', 1)}, {plan.state}?"
+        question = f"Delete {who_runs.named(plan).replace('Plan', 'plan', 1)}, {plan.state}?"
         if not parsed_args.yes and not self.agrees(question):
             self.say("Not deleted. To delete it without a question, add --yes.")
             return REFUSED
@@ -64,7 +65,7 @@ class DeletePlan(Verb):
             self.say(mistake)
         claimant = self._claimant(uuid)
         if claimant is not None and not has_died(store, uuid, claimant, tell=self.note):
-            raise PlanConflict(uuid, "running", f"plan {uuid[:8]}: {claim.run_by(claimant)}")
+            raise PlanConflict(uuid, "running", f"plan {uuid[:8]}: {who_runs.run_by(claimant)}")
         text = "Remove it for good? Actions of it that run go on, and nobody follows them."
         if asks and not self.agrees(text):
             self.say("Not removed.")

@@ -15,9 +15,10 @@ from typing import Any
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
+from applier.cli.exit_codes import OUT_OF_DATE, REFUSED, USAGE
 from applier.cli.help import EXAMPLES, FIRST, GROUPS, Complete, Help, no_such_verb
 from applier.cli.session import Session
-from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
+from applier.cli.verb import VerbParser
 from applier.errors import ApplierError, GuardRefusal, OtherCloud, OutOfDate
 from planner.errors import PlannerError, shortened, shown
 from planner.making import registry
@@ -50,8 +51,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-#: The log of :mod:`applier.storage.refusals`, whose import takes long.
-WAITS = "applier.storage.refusals"
+#: The log of :mod:`applier.storage.database_errors`, whose import takes long.
+WAITS = "applier.storage.database_errors"
 
 
 class LogFile(logging.FileHandler):

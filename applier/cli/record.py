@@ -9,7 +9,8 @@ from typing import Any
 
 from applier.cli import arguments
 from applier.cli.arguments import PLAN, argument
-from applier.cli.verb import REFUSED, ListVerb, Verb, rendered
+from applier.cli.exit_codes import REFUSED
+from applier.cli.verb import ListVerb, Verb, rendered
 from applier.wording import count, duration
 
 
@@ -25,10 +26,10 @@ class ExportPlan(Verb):
     ARGUMENTS = (PLAN, argument("--out", metavar="FILE", help="write it to a file"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import archiving
+        from applier.operations import export_import
 
         store = self.session.store
-        exported = archiving.exported(store, store.find_plan(parsed_args.plan))
+        exported = export_import.exported(store, store.find_plan(parsed_args.plan))
         text = rendered(exported, "json")
         self.write(text, parsed_args.out)
         left_out = exported.get("damaged", [])
@@ -50,9 +51,11 @@ class ImportPlan(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import archiving
+        from applier.operations import export_import
 
-        archiving.import_from(self.session.store, arguments.opened(parsed_args.file), self.operator)
+        export_import.import_from(
+            self.session.store, arguments.opened(parsed_args.file), self.operator
+        )
         return 0
 
 

@@ -20,8 +20,9 @@ from applier.cli.arguments import (
     positive,
     time_or_span,
 )
-from applier.cli.verb import REFUSED, Verb
-from applier.operations import approving, claim, plans, services, start_times
+from applier.cli.exit_codes import REFUSED
+from applier.cli.verb import Verb
+from applier.operations import approving, plans, services, start_times, who_runs
 from applier.operations.lookup import find_action
 from applier.run.plan_cloud import cloud_of
 from planner.errors import InvalidInput, Mistake, accepted
@@ -161,7 +162,7 @@ class StartPlan(PlanVerb):
         if at is not None:
             self.say(f"{nobody} reports on this record: one has to run then.")
             return 0
-        self.say(f"{claim.named(plan)} is PENDING. {nobody} reports on this record:")
+        self.say(f"{who_runs.named(plan)} is PENDING. {nobody} reports on this record:")
         self.say(f"run it here with: actionplan apply {plan.uuid[:8]}")
         return 0
 
@@ -232,7 +233,7 @@ class StopPlan(PlanVerb):
         """
         if plan.state in ENDED_PLAN:
             return "cancel"
-        name = f"{claim.named(plan)} is {plan.state}"
+        name = f"{who_runs.named(plan)} is {plan.state}"
         if plan.state is not PlanState.ONGOING:
             return "cancel" if self.agrees(f"{name}. Cancel it?") else None
         question = f"{name}. Pause it (p), cancel it (c), or leave it?"

@@ -22,6 +22,7 @@ from stevedore.extension import Extension
 from applier import whole_files
 from applier.assembly import now
 from applier.cli.arguments import Add
+from applier.cli.exit_codes import REFUSED, USAGE
 from applier.cli.session import Session
 from applier.errors import ConfigurationError
 from applier.operations import Operator
@@ -52,10 +53,10 @@ def shown_plan(session: Session, plan: ActionPlan, form: str) -> str:
     a value is left out. While a process runs the plan, ``limits_now`` has the limits that apply,
     if operators have changed some.
     """
-    from applier.operations import claim, lookup
+    from applier.operations import lookup, who_runs
 
     value = lookup.without(plan, session.action_types).to_dict()
-    changed = claim.holding_now(session.plans, plan)
+    changed = who_runs.holding_now(session.plans, plan)
     now = {"limits_now": {**plan.limits, **changed}} if changed else {}
     return rendered({**value, **now, "digest": plan.digest}, form)
 
@@ -88,8 +89,6 @@ def refused(what: str) -> Iterator[None]:
 
 
 Result = TypeVar("Result")
-#: Exit codes.
-REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
 #: The names in the help of arguments that name files; some may also name a plan.
 _FILES = frozenset({"FILE", "DIR", "OLD", "NEW"})
 #: Bytes that were no characters, as Python keeps them.

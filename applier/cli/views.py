@@ -119,9 +119,9 @@ class Graph(Verb):
         return 0
 
     def _graph(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
-        from planner.render import svg, texts
+        from planner.render import dot_and_mermaid, svg
 
-        render = {"dot": texts.dot, "mermaid": texts.mermaid, "svg": svg.render}
+        render = {"dot": dot_and_mermaid.dot, "mermaid": dot_and_mermaid.mermaid, "svg": svg.render}
         return render[args.format](plan, lambda action: action.uuid in kept)
 
     def _timeline(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from applier.assembly import now
 from applier.cli import foreground
 from applier.cli.arguments import PLAN, argument
-from applier.cli.verb import PAUSED, Verb
+from applier.cli.exit_codes import PAUSED
+from applier.cli.verb import Verb
 from applier.console_scripts import INTERRUPTED
 from applier.contracts import MAX_WORKERS, Report
 from applier.errors import ConfigurationError, PlanConflict
 from applier.extras import MissingExtra
 from applier.notifications import schema
-from applier.operations import claim, services
+from applier.operations import services, who_runs
 from applier.operations.events import read_on
 from applier.operations.services import nobody_present, present
 from applier.run.plan_cloud import cloud_of
@@ -35,7 +36,7 @@ from planner.plan.states import ActionState, PlanState
 
 if TYPE_CHECKING:
     from applier.run.liveness import SilenceWatch
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: The length of the subscription. It is prolonged when less than half of that is left.
 LASTS = timedelta(minutes=5)
@@ -134,7 +135,7 @@ def show_page(verb: Verb, uuid: str) -> int:
 
 #: Seconds between two reads of the record.
 INTERVAL_S = 1.0
-_GOING = (PlanState.PENDING, *claim.RUNNING)
+_GOING = (PlanState.PENDING, *who_runs.RUNNING)
 
 
 class Watch(Verb):
@@ -191,16 +192,16 @@ class Watch(Verb):
         try:
             plan = follow(plan)
         except KeyboardInterrupt:
-            self.say(f"Stopped watching; {claim.named(plan)} continues.")
+            self.say(f"Stopped watching; {who_runs.named(plan)} continues.")
             return INTERRUPTED
         if plan.state in _GOING:
-            self.say(f"{claim.headline(self.session.store, plan) or claim.named(plan)}.")
+            self.say(f"{who_runs.headline(self.session.store, plan) or who_runs.named(plan)}.")
             self.say(f"Nobody runs it any more. Continue it: actionplan apply {plan.uuid[:8]}")
             return PAUSED
         from applier.cli.reporters import recap
         from applier.operations.last_run import last_run, next_steps
 
-        own = claim.of_last_run(self.session.store, plan)
+        own = who_runs.of_last_run(self.session.store, plan)
         workers = own.get(MAX_WORKERS, self.session.max_workers)
         run = last_run(self.session, self.session.store, plan, workers)
         recap.show(plan, run.taken_s, self.app.stdout)
@@ -218,7 +219,7 @@ class Watch(Verb):
         if plan.state not in _GOING:
             return plan
         # The starts of a plan that is PENDING again are those of an earlier run.
-        runs = plan.state in claim.RUNNING
+        runs = plan.state in who_runs.RUNNING
         first = last_run.began(self.session.store, plan) if runs else None
         # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
@@ -265,7 +266,7 @@ class Watch(Verb):
 
         Also False without a claimant: then the run has just ended, and the next read shows that.
         """
-        if plan.state not in claim.RUNNING:
+        if plan.state not in who_runs.RUNNING:
             return False
         claimant = self.session.store.claimant(plan.uuid)
         silence.begin_round()

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from applier.clouds import capacity, operations, simulated_document
-from applier.clouds.operations import CloudOperation
+from applier.clouds import simulated_capacity, simulated_document, simulated_operations
 from applier.clouds.simulated_document import ONGOING, ROOM, World
+from applier.clouds.simulated_operations import CloudOperation
 from applier.clouds.world_file import WorldFile, born
 from applier.contracts import Print, StopSignal, silent
 from applier.contracts.clouds import Cloud
@@ -61,12 +61,12 @@ class SimulatedCloud(Cloud):
     def snapshot(self) -> dict[str, Any]:
         """Return the whole cloud, with the used and free capacity of hosts and pools."""
         world = self._file.read()
-        for name, free in capacity.free_on_hosts(world).items():
+        for name, free in simulated_capacity.free_on_hosts(world).items():
             host = world["hosts"][name]
             host["free"] = free
             host["used"] = {room: host[room] - free[room] for room in ROOM}
         for name, pool in world["pools"].items():
-            pool["free_gb"] = capacity.free_in_pool(world, name)
+            pool["free_gb"] = simulated_capacity.free_in_pool(world, name)
             pool["used_gb"] = pool["size_gb"] - pool["free_gb"]
         return world
 
@@ -93,7 +93,7 @@ class SimulatedCloud(Cloud):
         return instance and {**instance, "task": None}
 
     def instance_named(self, name: str) -> str | None:
-        return operations.named(self._file.read(), name)
+        return simulated_operations.named(self._file.read(), name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
         """Return ``name, size_gb, pool, type, instance, task``."""
@@ -114,7 +114,7 @@ class SimulatedCloud(Cloud):
     def facts(self) -> Mapping[str, Any]:
         """See :meth:`applier.contracts.clouds.Cloud.facts`; a service is up if its host is on."""
         at, world = datetime.now(UTC), self._file.read()
-        free = capacity.free_on_hosts(world)
+        free = simulated_capacity.free_on_hosts(world)
         hosts = world["hosts"]
         return {
             "cloud": self.name,
@@ -138,40 +138,42 @@ class SimulatedCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,
     ) -> str:
-        work = self._do(lambda w: operations.migrate(w, instance_id, destination, live), stop)
+        work = self._do(
+            lambda w: simulated_operations.migrate(w, instance_id, destination, live), stop
+        )
         moved = work.result["instances"][instance_id] or {}
         return str(moved["host"])
 
     def resize(
         self, instance_id: str, flavor: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        self._do(lambda w: operations.resize(w, instance_id, flavor), stop)
+        self._do(lambda w: simulated_operations.resize(w, instance_id, flavor), stop)
 
     def set_instance_status(
         self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
+        self._do(lambda w: simulated_operations.set_instance_status(w, instance_id, status), stop)
 
     def create_instance(
         self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
     ) -> str:
         """Create an instance; return its uuid. Of ``wanted`` only the flavor is used."""
         fresh, flavor = str(uuid.uuid4()), wanted.get("flavor")
-        self._do(lambda w: operations.create_instance(w, fresh, name, flavor), stop)
+        self._do(lambda w: simulated_operations.create_instance(w, fresh, name, flavor), stop)
         return fresh
 
     def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
-        self._do(lambda w: operations.delete_instance(w, instance_id), stop)
+        self._do(lambda w: simulated_operations.delete_instance(w, instance_id), stop)
 
     def set_service_status(
         self, host: str, status: str, reason: str | None, stop: StopSignal, output: Print = silent
     ) -> None:
-        self._do(lambda w: operations.set_service_status(w, host, status, reason), stop)
+        self._do(lambda w: simulated_operations.set_service_status(w, host, status, reason), stop)
 
     def set_host_power(
         self, host: str, power: str, stop: StopSignal, output: Print = silent
     ) -> None:
-        self._do(lambda w: operations.set_host_power(w, host, power), stop)
+        self._do(lambda w: simulated_operations.set_host_power(w, host, power), stop)
 
     def migrate_volume(
         self,
@@ -181,7 +183,9 @@ class SimulatedCloud(Cloud):
         stop: StopSignal,
         output: Print = silent,
     ) -> None:
-        self._do(lambda w: operations.migrate_volume(w, volume_id, pool, volume_type), stop)
+        self._do(
+            lambda w: simulated_operations.migrate_volume(w, volume_id, pool, volume_type), stop
+        )
 
     def _look(self, table: str, key: str) -> Mapping[str, Any] | None:
         entry: Mapping[str, Any] | None = self._file.read()[table].get(key)
@@ -190,8 +194,8 @@ class SimulatedCloud(Cloud):
     def _do(self, begin: Callable[[World], CloudOperation], stop: StopSignal) -> CloudOperation:
         with self._file.changing() as world:
             work = begin(world)
-            operations.refuse_conflicts(world, work)
-            fault = operations.take_fault(world, work)
+            simulated_operations.refuse_conflicts(world, work)
+            fault = simulated_operations.take_fault(world, work)
             entry = _entry(work)
             world["ongoing"].append(entry)
         try:
@@ -203,7 +207,7 @@ class SimulatedCloud(Cloud):
         with self._file.changing() as world:
             if not _release(world, entry):
                 raise ActionFailed(f"{work.what} failed: the cloud was reset meanwhile")
-            operations.commit(world, work)
+            simulated_operations.commit(world, work)
         return work
 
     def _take_time(

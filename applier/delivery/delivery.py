@@ -26,7 +26,7 @@ from applier.run.liveness import MISSED_HEARTBEATS
 from applier.store.entries import EventPage, Subscription, Trouble
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 LOG = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from applier.service.process import ServiceProcess
 from planner.making.configuration_files import place_of
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 LOG = logging.getLogger(__name__)

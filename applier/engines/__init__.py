@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 from applier.contracts import JobOffer, Report, Request
 from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Halt, Holding
 from applier.scheduling.failures import NO_FAILURE_RULES, FailureRules
-from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
 from applier.store.worker_jobs import StopReason
 from planner.plan.model import ActionPlan

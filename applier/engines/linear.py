@@ -21,7 +21,7 @@ from taskflow.types import graph as graphs
 
 from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, Executor, PlanRun, ReservationsChanged
-from applier.engines.attempts import AttemptsInProgress, Threads, Timer, Timers
+from applier.engines.attempts_in_progress import AttemptsInProgress, Threads, Timer, Timers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, HaltReason, Holding
 from applier.scheduling.scheduler import Scheduler

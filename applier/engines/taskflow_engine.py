@@ -83,7 +83,7 @@ class TaskFlowEngine:
         # Imported here, because the import takes long, and the options are also read without a run.
         from taskflow import engines
 
-        from applier.engines.attempts import within_room
+        from applier.engines.attempts_in_progress import within_room
         from applier.engines.linear import PlanFlow
 
         runs_here = run.make_executor is None

@@ -12,8 +12,8 @@ from applier.contracts import Report
 from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.guarding.windows import NodeWork
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.plan.model import Action
 from planner.plan.states import ActionState, Outcome

@@ -74,7 +74,7 @@ class OpenMachines(RunMachines):
             return Local(stop, self._place, jobs)
         known = _parsed(address)
         connections = self._opened()
-        from applier.machines.remote import Remote
+        from applier.machines.ssh_machine import Remote
 
         return Remote(connections, self._ssh, known, stop, jobs)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from applier.assembly import Assembly, now
 from applier.contracts import Request, undone_by
 from applier.errors import PlanConflict
-from applier.operations import Operator, claim
+from applier.operations import Operator, who_runs
 from applier.run import plan_cloud
 from planner.plan.graph import order_graph
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState, StateReason
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: The kinds of edges of the order graph to actions that need what is before them.
@@ -34,7 +34,7 @@ def skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, 
         raise PlanConflict(plan.uuid, plan.state, text)
     for line in consequences(plan, action):
         operator.say(line)
-    claim.retried(store, plan, lambda p: _skip(store, operator, p, action, why))
+    who_runs.retried(store, plan, lambda p: _skip(store, operator, p, action, why))
 
 
 def _skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
@@ -42,13 +42,13 @@ def _skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action,
         request = Request(verb="skip", who=operator.name, why=why, action=action.uuid)
         asked = operator.entry("skip", why, action.uuid)
         store.add_request(plan.uuid, request, now=now(), history=asked)
-        operator.say(claim.request_message(store, plan, f"to skip {action.label}"))
+        operator.say(who_runs.request_message(store, plan, f"to skip {action.label}"))
         operator.say("It is skipped once everything before it has ended, unless it starts first.")
         return
     message = f"skipped by {operator.name}: {why}"
     skipped = operator.entry("skip", why, action.uuid)
     store.skip_action(plan.uuid, action.uuid, now=now(), message=message, history=skipped)
-    operator.say(f"{claim.named(plan)}: {action.label} is SKIPPED.")
+    operator.say(f"{who_runs.named(plan)}: {action.label} is SKIPPED.")
 
 
 def reword_skip(
@@ -59,7 +59,7 @@ def reword_skip(
         text = f"{action.label} is {action.state}, and no operator has skipped it"
         raise PlanConflict(plan.uuid, plan.state, text)
     store.reword_skip(plan.uuid, action.uuid, message=f"skipped by {operator.name}: {why}")
-    operator.say(f"{claim.named(plan)}: {action.label} has another reason.")
+    operator.say(f"{who_runs.named(plan)}: {action.label} has another reason.")
 
 
 def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
@@ -100,7 +100,7 @@ def abort(
     request = Request(verb="abort", who=operator.name, why=why, action=action.uuid)
     asked = operator.entry("abort", why, action.uuid)
     store.add_request(plan.uuid, request, now=now(), history=asked)
-    operator.say(claim.request_message(store, plan, f"to abort {action.label}"))
+    operator.say(who_runs.request_message(store, plan, f"to abort {action.label}"))
 
 
 def force_complete(
@@ -121,7 +121,7 @@ def force_complete(
     assembly.store.add_history(plan.uuid, asked)
     assembly.ask_cloud(lambda cloud: cloud.force_complete(instance))
     what = f"the cloud was asked to complete {action.label} at once"
-    operator.say(f"{claim.named(plan)}: {what}.")
+    operator.say(f"{who_runs.named(plan)}: {what}.")
 
 
 def settle(
@@ -136,7 +136,7 @@ def settle(
 
     Raises PlanConflict for an action in another state, and while somebody runs the plan.
     """
-    taken = claim.already_running(store, plan.uuid)
+    taken = who_runs.already_running(store, plan.uuid)
     if taken:
         raise taken
     known = [ActionState.UNKNOWN]
@@ -156,5 +156,5 @@ def settle(
         undoes=undone_by(action),
         history=is_set,
     )
-    operator.say(f"{claim.named(plan)}: {action.label} is {new}.")
+    operator.say(f"{who_runs.named(plan)}: {action.label} is {new}.")
     operator.say(f"Continue the plan: actionplan apply {plan.uuid[:8]}")

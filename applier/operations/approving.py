@@ -12,7 +12,7 @@ from applier.contracts import Approval
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding import approval as approved
 from applier.guarding.approval import approvable, is_left_out
-from applier.operations import Operator, claim
+from applier.operations import Operator, who_runs
 from applier.wording import one_line, some
 from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, PlanState
@@ -42,16 +42,16 @@ def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) 
     store.approve_plan(plan.uuid, given, history=operator.entry("approve", why))
     left_out = [one_line(a.label) for a in plan.actions if is_left_out(a)]
     without = f", without {some(left_out, _MOST, ', ')}" if left_out else ""
-    operator.say(f"{claim.named(plan)} is approved by {operator.name}{without}.")
+    operator.say(f"{who_runs.named(plan)} is approved by {operator.name}{without}.")
     missing = approved.refusal(plan, demanded, store.approvals(plan.uuid), at)
     if missing and demanded.approvals:
         operator.say(f"It may not run yet: {missing}.")
 
 
 def _require_waiting(assembly: Assembly, plan: ActionPlan) -> None:
-    if plan.state in claim.RUNNING:
+    if plan.state in who_runs.RUNNING:
         text = "it runs already"
-        raise claim.already_running(assembly.store, plan.uuid) or _over(plan, text)
+        raise who_runs.already_running(assembly.store, plan.uuid) or _over(plan, text)
     if plan.state in ENDED_PLAN and plan.state not in _RESUMABLE:
         raise _over(plan, "nothing of it is left to approve")
 

@@ -35,7 +35,7 @@ from planner.plan.model import JOIN, Action, ActionPlan
 from planner.schemas.secrets import labelled
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: A new plan is compared in detail with the last one if neither has more actions than this.
 MOST_COMPARED = 500

@@ -16,7 +16,7 @@ from planner.schemas import checking
 from planner.schemas.ranges import NAME, NAME_OR_NULL, SECONDS
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
     from planner.documents import Document
 
 #: The format of a document with durations.

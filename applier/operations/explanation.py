@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from applier.assembly import Assembly
-from applier.operations import claim, services, start_times
+from applier.operations import services, start_times, who_runs
 from applier.operations.predictions import ForecastParts, past_durations, predicted, sentence
+from applier.scheduling.concurrency import Concurrency, queue_of
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Gates
-from applier.scheduling.submissions import Concurrency, queue_of
 from applier.store import Reservation
 from applier.store.plans import Overview
 from applier.store.worker_jobs import unserved
@@ -188,7 +188,7 @@ def explained(
     start is forecast, with ``wanted_workers`` or as many workers as are configured; for a long plan
     only if ``wanted_workers`` is given.
     """
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
     store = parts.plans
     if action.state is not ActionState.PENDING:
@@ -207,7 +207,7 @@ def explained(
         action = next(a for a in plan.actions if a.uuid == action.uuid)
     window = assembly.waits_for(plan)(action)
     if plan.state in _RUNNING:
-        others, changed = store.held_by_others(plan.uuid), claim.holding_now(store, plan)
+        others, changed = store.held_by_others(plan.uuid), who_runs.holding_now(store, plan)
         waits = waiting(plan, action, others, changed, workers, window)
         return [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
     durations = past_durations(parts).of(plan)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from applier.operations import claim
+from applier.operations import who_runs
 from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.run.durations import NOTHING
 from applier.store import Attempt, RunStore
@@ -19,7 +19,7 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: The maximum number of actions in doubt for which a command is suggested.
@@ -64,7 +64,7 @@ def began(store: SqlStore, plan: ActionPlan) -> datetime | None:
         return claimant.claimed_at
     # An imported plan has no claimant; only its history has its runs.
     entries = reversed(store.history(plan.uuid))
-    return next((entry.at for entry in entries if entry.verb == claim.BEGINS), None)
+    return next((entry.at for entry in entries if entry.verb == who_runs.BEGINS), None)
 
 
 def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:

@@ -16,7 +16,7 @@ from planner.plan.model import JOIN, Action, ActionPlan
 from planner.schemas import secrets
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: The names of at most so many actions are compared with one that there is not.
 _COMPARED = 500

@@ -16,7 +16,7 @@ from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request, RequestVerb
 from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.guarding import guard
-from applier.operations import Operator, claim, drift, services, start_times
+from applier.operations import Operator, drift, services, start_times, who_runs
 from applier.run import plan_cloud
 from applier.scheduling.verdict import TO_VERIFY
 from applier.wording import count, some
@@ -25,7 +25,7 @@ from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ENDED_PLAN, ActionState, PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: The most nodes that a message names.
 _MOST = 10
@@ -50,7 +50,7 @@ def start(
     def start_it(plan: ActionPlan) -> None:
         _start(assembly, operator, plan, accept_drift, at, why)
 
-    claim.retried(assembly.store, plan, start_it)
+    who_runs.retried(assembly.store, plan, start_it)
 
 
 def _start(
@@ -63,7 +63,7 @@ def _start(
 ) -> None:
     is_moved = plan.state is PlanState.PENDING and plan.start_at != at
     if not is_moved and plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
-        raise claim.wrong_state(plan)
+        raise who_runs.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     assembly.require_allowed(plan)
     if plan_cloud.needed_by(plan, assembly.plugins) is not None:
@@ -87,14 +87,14 @@ def pause(
     """
     verb = RequestVerb.PAUSE_NOW if at_once else RequestVerb.PAUSE
     request = Request(verb=verb, who=operator.name, why=why)
-    claim.retried(store, plan, lambda p: _pause(store, operator, p, request))
+    who_runs.retried(store, plan, lambda p: _pause(store, operator, p, request))
 
 
 def _pause(store: SqlStore, operator: Operator, plan: ActionPlan, request: Request) -> None:
     short = plan.uuid[:8]
     if plan.state is PlanState.PAUSED:
         instead = f"Continue it with: actionplan apply {short}"
-        operator.say(f"{claim.named(plan)} is PAUSED already. {instead}")
+        operator.say(f"{who_runs.named(plan)} is PAUSED already. {instead}")
         return
     if plan.state is not PlanState.ONGOING:
         text = f"plan {short} is {plan.state}: only a running plan can be paused"
@@ -103,7 +103,7 @@ def _pause(store: SqlStore, operator: Operator, plan: ActionPlan, request: Reque
         raise PlanConflict(plan.uuid, plan.state, text)
     _say_half_done(operator, plan, request)
     _ask(store, operator, plan, request)
-    operator.say(claim.request_message(store, plan, "to pause it"))
+    operator.say(who_runs.request_message(store, plan, "to pause it"))
 
 
 def _say_half_done(operator: Operator, plan: ActionPlan, request: Request) -> None:
@@ -132,7 +132,7 @@ def cancel(
     """
     verb = RequestVerb.CANCEL_NOW if at_once else RequestVerb.CANCEL
     request = Request(verb=verb, who=operator.name, why=why)
-    claim.retried(assembly.store, plan, lambda p: _cancel(assembly, operator, p, request))
+    who_runs.retried(assembly.store, plan, lambda p: _cancel(assembly, operator, p, request))
 
 
 def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, request: Request) -> None:
@@ -141,17 +141,17 @@ def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, request: R
         text = f"plan {plan.uuid[:8]} is {plan.state}: nothing is left to cancel"
         raise PlanConflict(plan.uuid, plan.state, text)
     claimant = store.claimant(plan.uuid)
-    is_gone = plan.state in claim.RUNNING and claim.is_gone(claimant)
-    if is_gone or plan.state not in claim.RUNNING:
+    is_gone = plan.state in who_runs.RUNNING and who_runs.is_gone(claimant)
+    if is_gone or plan.state not in who_runs.RUNNING:
         _say_half_done(operator, plan, request._replace(verb=RequestVerb.CANCEL_NOW))
         _end(assembly, operator, plan, request, claimant if is_gone else None)
     elif plan.state is PlanState.CANCELLING and not (at_once and half_done(plan)):
         running = "its running actions are awaited"
-        operator.say(f"{claim.named(plan)} is being cancelled already; {running}.")
+        operator.say(f"{who_runs.named(plan)} is being cancelled already; {running}.")
     else:
         _say_half_done(operator, plan, request)
         _ask(store, operator, plan, request)
-        operator.say(claim.request_message(store, plan, "to cancel it"))
+        operator.say(who_runs.request_message(store, plan, "to cancel it"))
 
 
 def _ask(store: SqlStore, operator: Operator, plan: ActionPlan, request: Request) -> None:
@@ -185,7 +185,7 @@ def _end(
         history=operator.entry("cancel", request.why),
     )
     dead = ": the process that ran it is gone" if gone else ""
-    operator.say(f"{claim.named(plan)} is CANCELLED{dead}.")
+    operator.say(f"{who_runs.named(plan)} is CANCELLED{dead}.")
     names = {action.uuid: action.label for action in plan.actions}
     for report in reports:
         operator.say(f"  {names[report.uuid]} is {report.state}: {report.message}")
@@ -215,7 +215,7 @@ def set_limits(
     request = Request(verb="limit", who=operator.name, why=why, limits=limits)
     _ask(assembly.store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
-    operator.say(claim.request_message(assembly.store, plan, f"for {words}"))
+    operator.say(who_runs.request_message(assembly.store, plan, f"for {words}"))
 
 
 def foresee(assembly: Assembly, operator: Operator, plan: ActionPlan) -> Claimant | None:
@@ -248,7 +248,7 @@ def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | 
             operator.say(line)
     else:
         instead = f"Run it: actionplan apply {plan.uuid[:8]}"
-        operator.say(f"{claim.named(plan)} is PENDING. {instead}")
+        operator.say(f"{who_runs.named(plan)} is PENDING. {instead}")
 
 
 def go_on(
@@ -285,7 +285,7 @@ def _require_resumable(assembly: Assembly, plan: ActionPlan) -> None:
     from applier.run import resume as run_resume
 
     if run_resume.is_refused(plan):
-        raise claim.wrong_state(plan)
+        raise who_runs.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     assembly.require_allowed(plan)
 

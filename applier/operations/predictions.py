@@ -22,10 +22,10 @@ from applier.run.durations import (
     estimates,
 )
 from applier.run.plan_cloud import name_of
+from applier.scheduling.concurrency import Concurrency, QueueLimits, queue_limits
 from applier.scheduling.course import Ranking
 from applier.scheduling.failures import TypePolicy
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.submissions import Concurrency, QueueLimits, queue_limits
 from applier.store import PlanStore
 from applier.wording import count, duration, one_line, some
 from planner.making.registry import ActionTypes
@@ -162,7 +162,7 @@ def concurrency_of(parts: ForecastParts, plan: ActionPlan, max_workers: int) -> 
 def _concurrency_and_queues(
     parts: ForecastParts, plan: ActionPlan, max_workers: int
 ) -> tuple[Concurrency, QueueLimits]:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
     # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(parts.action_types)

@@ -18,9 +18,9 @@ from applier.rehearsal.rehearsal_figures import Lowered, OfAction, RehearsalFigu
 from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
 from applier.run.durations import PastDurations
 from applier.run.plan_cloud import name_of
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking
 from applier.scheduling.failures import FailureRules, OnFailure
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import Action, ActionPlan, Touch
 
 #: How often a plan is rehearsed by default.

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
-from applier.operations import Operator, claim
+from applier.operations import Operator, who_runs
 from applier.store.entries import EndedPlan
 from applier.wording import count
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: How many plans, and about how many actions, one transaction deletes.
@@ -27,12 +27,12 @@ PLANS_AT_ONCE, ACTIONS_AT_ONCE = 100, 1000
 def require_deletable(store: SqlStore, plan: ActionPlan) -> None:
     """Raise PlanConflict for a plan that waits, runs, pauses or is DELETED."""
     state, short = plan.state, plan.uuid[:8]
-    if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
-        who = claim.headline(store, plan)
+    if state in (*who_runs.RUNNING, PlanState.PENDING, PlanState.PAUSED):
+        who = who_runs.headline(store, plan)
         text = f"plan {short} is {state}: cancel it first (actionplan stop {short} --cancel)"
         raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
     if state is PlanState.DELETED:
-        raise claim.wrong_state(plan)
+        raise who_runs.wrong_state(plan)
 
 
 def delete(store: SqlStore, operator: Operator, plan: ActionPlan) -> None:
@@ -40,7 +40,7 @@ def delete(store: SqlStore, operator: Operator, plan: ActionPlan) -> None:
     require_deletable(store, plan)
     message, deleted = f"removed by {operator.name}", operator.entry("delete")
     store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
-    operator.say(f"{claim.named(plan)} is DELETED.")
+    operator.say(f"{who_runs.named(plan)} is DELETED.")
     operator.say(f"To bring it back: actionplan undelete {plan.uuid}")
 
 
@@ -48,7 +48,7 @@ def undelete(store: SqlStore, operator: Operator, plan: ActionPlan, why: str | N
     """Restore the state of a removed plan; raises PlanConflict if it is not DELETED."""
     entry = operator.entry("undelete", why)
     state = store.undelete_plan(plan.uuid, now=now(), history=entry)
-    operator.say(f"{claim.named(plan)} is {state} again.")
+    operator.say(f"{who_runs.named(plan)} is {state} again.")
 
 
 #: Is called with the uuid of a plan right before it is deleted; returns whether it may be.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from applier.assembly import now
 from applier.errors import WorkerNotFound
-from applier.operations import Operator, claim
+from applier.operations import Operator, who_runs
 from applier.store import Service
 from applier.store.worker_jobs import (
     AttemptKey,
@@ -23,7 +23,7 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 def present(store: SqlStore, cloud: str | None = None) -> list[Service]:
@@ -49,7 +49,7 @@ def pending_lines(plan: ActionPlan, last: Service, *, is_due: bool = True) -> It
     """
     heard = ago((now() - last.heartbeat_at).total_seconds())
     if is_due:
-        yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
+        yield f"{who_runs.named(plan)} is PENDING, and waits for an applier service."
     yield f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}."
     yield f"Follow it with: actionplan watch {plan.uuid[:8]}"
 
@@ -108,7 +108,7 @@ def waits_in_vain(store: object, plan: ActionPlan) -> str:
 
     Returns an empty text if there are none. Raises StoreError.
     """
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
     runs = any(action.state is ActionState.ONGOING for action in plan.actions)
     if not runs or not isinstance(store, SqlStore):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
-from applier.operations import Operator, claim
+from applier.operations import Operator, who_runs
 from applier.wording import duration
 from planner.errors import InvalidInput, Mistake
 from planner.plan.model import JOIN, ActionPlan
@@ -97,4 +97,4 @@ def lines(plan: ActionPlan) -> Iterator[str]:
         left_s = (plan.start_at - now()).total_seconds()
         soon = f"in {duration(round(left_s))}" if left_s > 0 else "now"
         when = f"{plan.start_at:%Y-%m-%d %H:%M:%S} UTC, {soon}"
-        yield f"{claim.named(plan)} is {plan.state}, and starts at {when}, not before."
+        yield f"{who_runs.named(plan)} is {plan.state}, and starts at {when}, not before."

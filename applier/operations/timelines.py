@@ -11,13 +11,13 @@ from typing import Protocol
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.guarding.open_times import OpenTimes
-from applier.operations import claim
+from applier.operations import who_runs
 from applier.operations.last_run import attempts_of, fresh
 from applier.operations.predictions import ForecastParts, concurrency_of, past_durations
 from applier.run.durations import NOTHING
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking, Timeline
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.waiting import resources_of
 from applier.store import PlanStore
 from applier.timeline.chart import chart
@@ -61,7 +61,7 @@ def timeline(
 
 def _workers(store: PlanStore, plan: ActionPlan) -> dict[str, str]:
     """Return, by uuid of the action, the remote worker that ran it last or runs it now."""
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
     if not isinstance(store, SqlStore):
         return {}
@@ -117,7 +117,7 @@ def observed(
 def _limits(parts: TimelineParts, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
     """Return the limits as operators have changed them, and the resources that other plans hold."""
     changed = {"max_workers": workers, **plan.limits}
-    changed |= claim.of_last_run(parts.plans, plan) if is_stored else {}
+    changed |= who_runs.of_last_run(parts.plans, plan) if is_stored else {}
     workers = changed.pop("max_workers")
     runs = is_stored and plan.state in _RUNNING
     return RunLimits(
@@ -179,7 +179,7 @@ def of_itself(
 
 def of_others(parts: TimelineParts, plan: ActionPlan, found: Times) -> Iterator[Hold]:
     """Yield the times of runs of other plans that work on a resource of this plan."""
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
     wanted, store = set(resources_of(plan.actions)), parts.plans
     if found.began is None or not wanted or not isinstance(store, SqlStore):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from applier.contracts import MAX_WORKERS
 from applier.rehearsal.rehearsed import Rehearsed
-from applier.scheduling.submissions import Concurrency
+from applier.scheduling.concurrency import Concurrency
 from planner.plan.model import JOIN, Action
 from planner.plan.states import WELL, ActionState, PlanState
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from applier.assembly import Assembly
 from applier.contracts import MAX_WORKERS, HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
-from applier.operations import approving, claim, predictions, timelines
+from applier.operations import approving, predictions, timelines, who_runs
 from applier.operations import differences as comparing
 from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
 from applier.operations.predictions import ForecastParts
-from applier.report import heads, inputs, what_if, work
+from applier.report import attention, heads, inputs, what_if
 from applier.report.action_rows import OUTPUT, SLIGHT_S, numbered, rows, spare
 from applier.report.values import (
     CurvePoint,
@@ -38,7 +38,7 @@ from planner.render import svg as graph_svg
 from planner.render.look import mark_of
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: How many of the slowest actions are listed.
@@ -82,7 +82,7 @@ def report(
     store = parts.store if is_stored else None
     history = store.history(plan.uuid) if store else []
     if store is not None:
-        workers = claim.of_last_run(store, plan).get(MAX_WORKERS, workers)
+        workers = who_runs.of_last_run(store, plan).get(MAX_WORKERS, workers)
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
     fresh = timelines.from_the_beginning(plan)
     durations = predictions.past_durations(parts).of(fresh)
@@ -98,7 +98,7 @@ def report(
         mark=mark_of(str(plan.state)),
         summary=heads.summary(plan, found),
         about=heads.about(plan, history),
-        work=work.work(parts, store, plan, found),
+        work=attention.work(parts, store, plan, found),
         is_open=plan.state not in ENDED_PLAN,
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
         warnings=plan.warnings,

@@ -13,7 +13,7 @@ from applier.assembly import Assembly
 from applier.configuration import plugin_options
 from applier.configuration.option_types import shown_probe
 from applier.contracts import HistoryEntry
-from applier.operations.claim import RUNNING
+from applier.operations.who_runs import RUNNING
 from applier.report.action_rows import names_of_resources
 from applier.report.values import Fact
 from applier.run.plan_cloud import cloud_of, shown_name
@@ -35,7 +35,7 @@ from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ActionState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: How many resources of a kind are named.

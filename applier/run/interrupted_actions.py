@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from applier import log_fields
 from applier.contracts import ActionPlugin, Claimant, Report, Verified, silent
 from applier.contracts.machines import AttemptMachines, JobFound
-from applier.engines.attempts import AT_ONCE, answers
+from applier.engines.attempts_in_progress import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import CELERY, TaskFlowEngine
 from applier.engines.tasks import needs_permit, verified
@@ -30,7 +30,7 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, StateReason
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 LOG = logging.getLogger(__name__)
 #: Jobs at workers by the uuids of their actions.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from applier import log_fields
 from applier.contracts import ActionPlugin, silent
-from applier.engines.attempts import AT_ONCE, answers
+from applier.engines.attempts_in_progress import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone
 from applier.secrets import NO_SECRETS, resolve

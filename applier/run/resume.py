@@ -19,7 +19,7 @@ from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState, StateReason
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: Actions in one of these states become PENDING again when their plan is resumed.

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from applier.contracts import REVERT, HistoryEntry
 from applier.errors import ApplierError
-from applier.rollback import PLANNER, rollback
+from applier.rollback_plan import PLANNER, rollback
 from applier.run import plan_cloud
 from planner.errors import PlannerError, short
 from planner.plan.model import Action, ActionPlan

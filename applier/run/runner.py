@@ -26,6 +26,7 @@ from applier.engines.tasks import only_waiting, task_maker, workerless
 from applier.errors import DamagedRecord, GuardRefusal, RequestsUnread, StoreError, sound_part
 from applier.run import plan_cloud
 from applier.run.durations import NOTHING, PastDurations, estimates
+from applier.run.heartbeats_and_requests import Heartbeats, Periodic, RequestReader, can_follow
 from applier.run.interrupted_actions import (
     Findings,
     InterruptedActions,
@@ -33,7 +34,7 @@ from applier.run.interrupted_actions import (
     is_found_there,
     left_in,
 )
-from applier.run.periodic import Heartbeats, Periodic, RequestReader, can_follow
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Ranking
 from applier.scheduling.decisions import (
     FAILURE_BUDGET,
@@ -45,7 +46,6 @@ from applier.scheduling.decisions import (
     history_entry,
 )
 from applier.scheduling.failures import FailureRules, OnFailure
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.waiting import resources_of
 from applier.store import RunStore

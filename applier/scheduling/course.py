@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from applier.contracts import Report
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.plan.model import JOIN, Action
 from planner.plan.place_rules import HeldPlace, PlaceRule

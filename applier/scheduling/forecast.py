@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import ROUNDS, Course, Ranking, Timeline
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action
 from planner.plan.place_rules import HeldPlace
 

@@ -26,7 +26,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from applier.scheduling.submissions import SharedUnit, Submission, Units
+from applier.scheduling.concurrency import SharedUnit, Submission, Units
 
 #: After this many examinations without success, an action becomes the collector.
 PATIENCE = 16

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
+from applier.scheduling.concurrency import SharedUnit
 from applier.scheduling.gates import Gates
-from applier.scheduling.submissions import SharedUnit
 from planner.plan.guarantees import canary_text
 from planner.plan.model import Action
 from planner.plan.place_rules import PlaceRule

@@ -18,10 +18,10 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from applier.contracts import CANCELS, MAX_WORKERS, Report, Request, RequestVerb
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Decisions, Halt, HaltReason, Holding, WaitReason
 from applier.scheduling.failures import NO_FAILURE_RULES, FailureHalts, FailureRules, Retries
 from applier.scheduling.gates import Gates
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import Halting, Verdicts, ending, ends, held_by
 from applier.scheduling.waiting import Countdown, WaitingActions
 from applier.store import Reservation

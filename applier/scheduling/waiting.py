@@ -8,10 +8,10 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import TYPE_CHECKING
 
 from applier.contracts import Report
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import CANARY, Halt, Holding, WaitKind, WaitReason
 from applier.scheduling.gates import Gates
 from applier.scheduling.places import Places
-from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
 from planner.plan.graph import grouped_links, order_graph
 from planner.plan.model import Action

@@ -86,15 +86,15 @@ def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractCont
     if port is None and listener is None:
         return nullcontext()
     try:
-        from applier.monitoring import measured_store, serving
+        from applier.monitoring import metrics_server, run_metrics
     except ImportError:
         LOG.error("%s", MissingExtra("[watcher_applier] metrics_port", "api"))
         return nullcontext()
-    metrics = measured_store.RunMetrics()
-    assembly.measured = lambda store: measured_store.measured(store, metrics)
+    metrics = run_metrics.RunMetrics()
+    assembly.measured = lambda store: run_metrics.measured(store, metrics)
     if listener is not None:
-        serving.serve_metrics(listener, metrics.registry)
-    return nullcontext() if port is None else serving.offered(metrics.registry, port)
+        metrics_server.serve_metrics(listener, metrics.registry)
+    return nullcontext() if port is None else metrics_server.offered(metrics.registry, port)
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
@@ -139,9 +139,9 @@ def _check_api(assembly: Assembly) -> None:
 
 def _listening() -> AbstractContextManager[socket.socket]:
     """Return the context of the socket at which the API asks for the metrics of runs."""
-    from applier.monitoring import serving
+    from applier.monitoring import metrics_server
 
-    return serving.listening()
+    return metrics_server.listening()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -33,7 +33,7 @@ from planner.errors import InvalidTransition, PlannerError
 from planner.plan.states import ENDED_PLAN, PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 LOG = logging.getLogger(__name__)

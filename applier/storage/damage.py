@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from applier.storage import rows, schema, transitions
+from applier.storage import rows, schema, state_refusals
 from applier.storage.schema import TABLES
 from applier.storage.statements import Row, UnreadableValue
 from applier.store.plans import overview_of
@@ -255,7 +255,7 @@ def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
     """Yield the contradictions between the state of a plan, its claim and its actions' states."""
     state = PlanState(head["state"])
     claimed = head["claim"] is not None
-    if claimed is transitions.ends_claim(state):
+    if claimed is state_refusals.ends_claim(state):
         yield f"it is {state}, and {'' if claimed else 'not '}claimed by a process"
     missing = [name for name in _OF_A_CLAIM if head[name] is None]
     if claimed and missing:

@@ -13,7 +13,7 @@ from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
 from applier.storage.database import Database, plan_row
-from applier.storage.refusals import Damaged
+from applier.storage.database_errors import Damaged
 from applier.storage.state_changes import note
 from applier.storage.statements import UnreadableValue
 from applier.storage.transactions import Transaction

@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.storage import refusals, schema_version, statements
+from applier.storage import database_errors, schema_version, statements
 from applier.storage.connection import Connector, SameFile, parse, shown
-from applier.storage.refusals import (
+from applier.storage.database_errors import (
     ConnectionLost,
     DatabaseLocked,
     Deadlock,
@@ -45,7 +45,7 @@ ANSWER_S = 30
 class Database:
     """Begins the transactions of a store; may be used from several threads.
 
-    The parameters are those of :class:`applier.storage.sql.SqlStore`.
+    The parameters are those of :class:`applier.storage.sql_store.SqlStore`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Database:
         self._patience_s, self._new_id = patience_s, new_id
         connector = Connector(
             self._url,
-            busy_timeout_s=min(busy_timeout_s, refusals.SOON_S),
+            busy_timeout_s=min(busy_timeout_s, database_errors.SOON_S),
             answer_s=ANSWER_S,
         )
         self._busy_timeout_s = busy_timeout_s
@@ -234,7 +234,7 @@ class Database:
                 if self._is_stuck(time.monotonic() - began):
                     raise refused
                 if not told:
-                    refusals.tell_wait(sentence(refused, self._url), self._busy_timeout_s)
+                    database_errors.tell_wait(sentence(refused, self._url), self._busy_timeout_s)
                     told = True
             elif not (lost_too and patient):
                 raise refused
@@ -251,9 +251,9 @@ class Database:
         That is so at the end of the busy timeout, after :meth:`close`, and if that process is
         stopped.
         """
-        if waited_s + refusals.SOON_S >= self._busy_timeout_s or self._closed.is_set():
+        if waited_s + database_errors.SOON_S >= self._busy_timeout_s or self._closed.is_set():
             return True
-        holder = refusals.lock_holder(self._url)
+        holder = database_errors.lock_holder(self._url)
         return holder is not None and holder.stopped
 
     @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from applier.contracts import Approval, HistoryEntry, Report
 from applier.notifications import schema
-from applier.storage import statements, transitions
+from applier.storage import state_refusals, statements
 from applier.storage.rows import reading, storable
 from applier.storage.statements import Row, Write
 from applier.store.entries import DeadEvent, Subscription, Trouble
@@ -164,7 +164,7 @@ def _events(plan: str, facts: Iterable[Fact]) -> list[NewEvent]:
                 found.append(NewEvent(schema.PLAN_APPROVED, _storable(schema.approval_data(fact))))
             case Report():
                 found.append(_of_report(fact))
-                if fact.undoes and (undone := transitions.undone(plan, fact)):
+                if fact.undoes and (undone := state_refusals.undone(plan, fact)):
                     found.append(_of_report(undone, undone_in=fact.undoes.plan))
     return found
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from applier.contracts import Approval, HistoryEntry, Once
-from applier.storage import rows, statements, transitions
+from applier.storage import rows, state_refusals, statements
 from applier.storage.database import Database, plan_row
-from applier.storage.refusals import Duplicate
+from applier.storage.database_errors import Duplicate
 from applier.storage.state_changes import change_waiting, insert_answer, note
 from applier.storage.statements import Row
 from applier.storage.transactions import Kind, Rows, Transaction
@@ -115,7 +115,7 @@ class Histories:
             note(transaction, uuid, history, approval, at=approval.at)
 
         key = ("approve", approval.who, approval.content)
-        states = transitions.UNCLAIMED_PLAN
+        states = state_refusals.UNCLAIMED_PLAN
         change_waiting(self._database, uuid, approve, *key, states=states, now=approval.at)
 
     def approvals(self, uuid: str) -> GivenApprovals:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
 from applier.storage import damaged_plans, list_statements, rows, statements
 from applier.storage.database import Database, plan_row
-from applier.storage.refusals import Damaged
+from applier.storage.database_errors import Damaged
 from applier.storage.statements import Row, UnreadableValue
 from applier.store.plans import (
     ActionKey,

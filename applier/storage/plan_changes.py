@@ -10,7 +10,7 @@ from types import EllipsisType
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
-from applier.storage import damaged_plans, rows, statements, transitions
+from applier.storage import damaged_plans, rows, state_refusals, statements
 from applier.storage.database import Database
 from applier.storage.state_changes import Move, action_row, settle, writes_of
 from applier.storage.statements import Row, writes
@@ -58,11 +58,11 @@ class PlanChanges:
         def decide(head: Row) -> PlanState:
             claimant = rows.claimant_of(head)
             if seen is not None:
-                transitions.require_seen(uuid, head["state"], claimant, seen)
+                state_refusals.require_seen(uuid, head["state"], claimant, seen)
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
             if head["state"] == PlanState.DELETED:
-                raise transitions.not_moved(uuid, new)
-            transitions.require_free(uuid, head["state"], claimant, seen)
+                raise state_refusals.not_moved(uuid, new)
+            state_refusals.require_free(uuid, head["state"], claimant, seen)
             return new
 
         def members(transaction: Transaction) -> Sequence[Report]:
@@ -102,7 +102,7 @@ class PlanChanges:
         def decide(head: Row) -> PlanState:
             if head["state"] != new or head["start_at"] == start_at:
                 check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
-            transitions.require_free(uuid, head["state"], rows.claimant_of(head), None)
+            state_refusals.require_free(uuid, head["state"], rows.claimant_of(head), None)
             return new
 
         Move(uuid, now, decide, history=history, start_at=start_at).make(self._database, new)
@@ -150,8 +150,8 @@ class PlanChanges:
             ]
 
         def decide(head: Row) -> PlanState:
-            transitions.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
-            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
+            state_refusals.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+            state_refusals.require_resumable(uuid, PlanState(head["state"]), wanted)
             return PlanState.PENDING
 
         Move(uuid, now, decide, message, members, history).make(self._database, "resume", wanted)
@@ -182,7 +182,7 @@ class PlanChanges:
             plan,
             action,
             ActionState.SKIPPED,
-            states=transitions.WAITING_PLAN,
+            states=state_refusals.WAITING_PLAN,
             now=now,
             message=message,
             history=history,
@@ -222,13 +222,13 @@ class PlanChanges:
         REVERT_FAILED. Raises PlanConflict for a plan that is claimed, superseded or removed;
         InvalidTransition for an action in another state or another ``new``; ActionNotFound.
         """
-        transitions.require_settling(action, new)
+        state_refusals.require_settling(action, new)
         settle(
             self._database,
             plan,
             action,
             new,
-            states=transitions.UNCLAIMED_PLAN,
+            states=state_refusals.UNCLAIMED_PLAN,
             now=now,
             message=message,
             history=history,
@@ -243,7 +243,7 @@ def _left_open(
 
     Those of actions that were running are ``given_up``: they may still be at work.
     """
-    left_open = transitions.LEFT_OPEN.get(new)
+    left_open = state_refusals.LEFT_OPEN.get(new)
     if left_open is None:
         return []
     found = transaction.read(statements.STATES, {"plan_uuid": uuid})

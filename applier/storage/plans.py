@@ -21,8 +21,8 @@ from applier.storage import (
     statements,
 )
 from applier.storage.database import Database, plan_row, require_claim
+from applier.storage.database_errors import Duplicate
 from applier.storage.event_rows import Entered
-from applier.storage.refusals import Duplicate
 from applier.storage.state_changes import note, write_history
 from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction

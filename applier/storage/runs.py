@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
-from applier.storage import event_rows, rows, statements, transitions
+from applier.storage import event_rows, rows, state_refusals, statements
 from applier.storage.database import Database, plan_row
 from applier.storage.event_rows import Entered
 from applier.storage.state_changes import (
@@ -21,9 +21,9 @@ from applier.storage.state_changes import (
     take_turn,
     writes_of,
 )
+from applier.storage.state_refusals import row_changed
 from applier.storage.statements import Row, Write
 from applier.storage.transactions import Kind, Rows, Transaction, Unexpected
-from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
 from planner.errors import short
 from planner.plan.model import ActionPlan
@@ -61,7 +61,7 @@ class Runs:
                 head = self._database.head(uuid)
                 # The claim is ours if an earlier try was written, but its answer was lost.
                 if head["claim"] != token:
-                    raise transitions.cannot_claim(uuid, head["state"], head["start_at"])
+                    raise state_refusals.cannot_claim(uuid, head["state"], head["start_at"])
 
         entered = Entered(PlanState.ONGOING, None)
         with self._database.named(uuid, "claim", claimant) as token:
@@ -88,7 +88,7 @@ class Runs:
                 held = {"plan_uuid": uuid, "held": claim, "now": now}
                 lives = transaction.write(statements.BEAT, held)
             if not lives:
-                raise transitions.lost_claim(uuid, self._database.head(uuid)["state"])
+                raise state_refusals.lost_claim(uuid, self._database.head(uuid)["state"])
 
         self._database.tried(beat)
 
@@ -127,7 +127,7 @@ class Runs:
             if head["last_write"] == name:
                 return True
             if head["claim"] != claim:
-                raise transitions.lost_claim(uuid, head["state"])
+                raise state_refusals.lost_claim(uuid, head["state"])
             if head["publishes"] and uuid not in self._publishing:
                 self._publishing.add(uuid)
                 return False
@@ -156,7 +156,7 @@ class Runs:
 
         def decide(head: Row) -> PlanState:
             if head["claim"] != claim:
-                raise transitions.lost_claim(uuid, head["state"])
+                raise state_refusals.lost_claim(uuid, head["state"])
             check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
             if read is not None and head["requests"] > read:
                 text = f"plan {short(uuid)} has a request that its claimant has not read"
@@ -164,7 +164,7 @@ class Runs:
             return new
 
         Move(uuid, now, decide, message, history=history).make(self._database, new, claim)
-        if transitions.ends_claim(new):
+        if state_refusals.ends_claim(new):
             self._publishing.discard(uuid)
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
@@ -186,7 +186,7 @@ class Runs:
                     turn = {"plan_uuid": uuid, "new_number": number}
                     transaction.write(statements.QUEUE_RESERVED, turn)
             if not held:
-                raise transitions.lost_claim(uuid, self._database.head(uuid)["state"])
+                raise state_refusals.lost_claim(uuid, self._database.head(uuid)["state"])
 
         self._database.tried(reserve)
 
@@ -221,7 +221,7 @@ class Runs:
                     transaction.write(statements.INSERT_REQUEST, row)
                     note(transaction, plan, history, at=now)
                     return
-            raise transitions.not_claimed(plan, self._database.head(plan)["state"])
+            raise state_refusals.not_claimed(plan, self._database.head(plan)["state"])
 
         self._database.tried(add, lost_too=False)
 

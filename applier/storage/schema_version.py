@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from applier.errors import DamagedRecord, StoreError
-from applier.storage import refusals
+from applier.storage import database_errors
 from applier.storage.connection import Connector, Url, parse, shown
-from applier.storage.refusals import DatabaseLocked, hinted, refusal, sentence, translate_errors
+from applier.storage.database_errors import (
+    DatabaseLocked,
+    hinted,
+    refusal,
+    sentence,
+    translate_errors,
+)
 from applier.storage.schema import TABLES, VERSION_TABLE
 from applier.storage.transactions import Transaction, Transactions
 
@@ -53,7 +59,7 @@ def upgrade(connection: str) -> None:
     Raises StoreError, also while a plan runs: its applier works with the tables as they are.
     """
     url = parse(connection)
-    connector = Connector(url, busy_timeout_s=refusals.SOON_S)
+    connector = Connector(url, busy_timeout_s=database_errors.SOON_S)
     with translate_errors(url), alone(url), closing(Transactions(connector)) as transactions:
         if url.kind == "sqlite":
             create_file(connector)
@@ -228,14 +234,14 @@ def _lock(handle: int, folder: Path, url: Url) -> None:
             waited_s = time.monotonic() - began
         else:
             return
-        if waited_s - looked_s >= refusals.SOON_S:
-            holder = refusals.folder_holder(folder)
+        if waited_s - looked_s >= database_errors.SOON_S:
+            holder = database_errors.folder_holder(folder)
             who = holder or "another process holds the lock"
             text = f"{shown(url)}: the folder {folder} is locked; {who}"
             if waited_s >= LONGEST_S or (holder and holder.stopped):
                 raise StoreError(text)
             if not looked_s:
-                refusals.tell_wait(text, LONGEST_S)
+                database_errors.tell_wait(text, LONGEST_S)
             looked_s = waited_s
         _NEVER.wait(0.01)
 
@@ -253,11 +259,11 @@ def _writing(transactions: Transactions) -> Iterator[Transaction]:
             try:
                 transaction = stack.enter_context(transactions.write())
             except DatabaseLocked as error:
-                holder = refusals.lock_holder(url)
+                holder = database_errors.lock_holder(url)
                 if time.monotonic() - began >= LONGEST_S or (holder and holder.stopped):
                     raise
                 if not told:
-                    refusals.tell_wait(sentence(error, url), LONGEST_S)
+                    database_errors.tell_wait(sentence(error, url), LONGEST_S)
                     told = True
                 _NEVER.wait(0.01)
             else:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanChanged
-from applier.storage import event_rows, rows, statements, transitions
+from applier.storage import event_rows, rows, state_refusals, statements
 from applier.storage.database import Database, plan_row
 from applier.storage.event_rows import Entered, Fact
 from applier.storage.statements import Row, UnreadableValue, Write, writes
@@ -70,7 +70,7 @@ class Move(NamedTuple):
             "plan_uuid": self.plan,
             "new_state": str(new),
             "deleted_from": head["state"] if new is PlanState.DELETED else None,
-            "new_claim": None if transitions.ends_claim(new) else head["claim"],
+            "new_claim": None if state_refusals.ends_claim(new) else head["claim"],
             "new_message": rows.storable(self.message),
             "now": self.now,
             "start_at": self.start_at,
@@ -84,7 +84,7 @@ class Move(NamedTuple):
 
     def _queue(self, transaction: Transaction, new: PlanState) -> None:
         row = {"plan_uuid": self.plan}
-        if transitions.ends_claim(new):
+        if state_refusals.ends_claim(new):
             give_back(transaction, self.plan)
         if new in _OVER:
             transaction.write(statements.REMOVE_JOBS, row)
@@ -110,7 +110,7 @@ def change_waiting(
         if not transaction.write(statements.HOLD, {"plan_uuid": plan, "write": name}):
             plan_row(transaction, plan)
             return  # an earlier try has made it
-        transitions.require_waiting(plan, plan_row(transaction, plan)["state"], states)
+        state_refusals.require_waiting(plan, plan_row(transaction, plan)["state"], states)
         transaction.write(statements.TOUCH, {"plan_uuid": plan, "now": now})
         change(transaction)
 
@@ -143,7 +143,7 @@ def settle(
             uuid=action,
             old=old,
             state=new,
-            outcome=transitions.SETTLED.get(new),
+            outcome=state_refusals.SETTLED.get(new),
             state_reason=StateReason.OPERATOR,
             message=message,
             undoes=undoes,
@@ -191,7 +191,7 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
 def _undone(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
     """Yield the writes for the actions of other plans that the actions of reports have reverted."""
     for report in reports:
-        if report.undoes and (undone := transitions.undone(plan, report)):
+        if report.undoes and (undone := state_refusals.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
             yield from writes(statements.UNDONE, [undone.uuid], values, checked=False)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from applier.storage.schema import MOMENTS, SQLITE, Dialect, insert_into, types, words
-from applier.storage.transitions import RUNNING_PLAN, UNDER_WAY, UNDOABLE
+from applier.storage.state_refusals import RUNNING_PLAN, UNDER_WAY, UNDOABLE
 from planner.plan.states import ENDED_PLAN
 
 #: The lists of states in statements, by the words that stand for them.

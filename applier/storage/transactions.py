@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from applier.errors import DamagedRow
 from applier.storage.connection import Connector
-from applier.storage.refusals import ConnectionLost, refusal
+from applier.storage.database_errors import ConnectionLost, refusal
 from applier.storage.statements import Compiled, Row, Write
 
 T = TypeVar("T")
@@ -339,7 +339,7 @@ class Rows:
 class Transactions:
     """Makes transactions in a database; may be used from several threads.
 
-    Errors of the driver are raised as :class:`applier.storage.refusals.Refused`.
+    Errors of the driver are raised as :class:`applier.storage.database_errors.Refused`.
     """
 
     def __init__(self, connector: Connector) -> None:

@@ -14,9 +14,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from applier.errors import StoreError
-from applier.storage import refusals, schema_version
+from applier.storage import database_errors, schema_version
 from applier.storage.connection import Connector, Url
-from applier.storage.refusals import Refused, sentence
+from applier.storage.database_errors import Refused, sentence
 from applier.storage.transactions import Transaction, Transactions
 
 _NO_WRITING = r"disk I/O error|disk is full|unable to open|readonly"
@@ -70,7 +70,7 @@ def readable(url: Url) -> Connector:
     Raises StoreError for a SQLite file that cannot be written and has a log with changes, and
     Refused for one that cannot be read.
     """
-    connector = Connector(url, busy_timeout_s=refusals.SOON_S)
+    connector = Connector(url, busy_timeout_s=database_errors.SOON_S)
     if url.kind != "sqlite":
         return connector
     try:

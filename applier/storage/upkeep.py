@@ -18,7 +18,7 @@ from uuid import uuid4
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import damage, damaged_plans, event_rows, schema_version, statements
 from applier.storage.connection import Connector, Url, parse, shown
-from applier.storage.refusals import Damaged, hinted, translate_errors
+from applier.storage.database_errors import Damaged, hinted, translate_errors
 from applier.storage.schema import INDEXES, MYSQL, SQLITE, TABLES, VERSION_TABLE, Dialect
 from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction, Transactions

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The values that a record holds, and the part of it that runs of plans use, :class:`RunStore`.
 
-:class:`applier.storage.sql.SqlStore` is the record.
+:class:`applier.storage.sql_store.SqlStore` is the record.
 """
 
 from __future__ import annotations

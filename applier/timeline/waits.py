@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.gates import Gates
-from applier.scheduling.submissions import Concurrency
 from applier.timeline.holds import Holds
 from applier.timeline.times import Times
 from applier.timeline.values import Hold, Reason, TimeSpan, Wait

@@ -20,7 +20,7 @@ from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.run.liveness import is_gone
 from applier.run.this_process import this_host
-from applier.storage.transitions import lost_claim
+from applier.storage.state_refusals import lost_claim
 from applier.watcher import database
 from applier.watcher.database import ACTIONS, naive, plan_row, runs
 from applier.watcher.states import stopped_action, stopped_plan, word

@@ -18,7 +18,7 @@ from applier.errors import ActionFailed, ActionNotFound, PlanConflict
 from applier.run.interrupted_actions import InterruptedActions
 from applier.run.resume import DEATHS
 from applier.run.this_process import this_host
-from applier.storage.transitions import SETTLED, require_settling
+from applier.storage.state_refusals import SETTLED, require_settling
 from applier.watcher import claims, database
 from applier.watcher.actions import WatcherTypes, patience_s
 from applier.watcher.database import (

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from applier.contracts import ActionPlugin, Claimant, HistoryEntry, Report, Request, RequestVerb
 from applier.errors import ActionNotFound, ApplierError, RequestsUnread
-from applier.storage.transitions import ends_claim
+from applier.storage.state_refusals import ends_claim
 from applier.store import Attempt, PlanStore, Reservation, RunStore
 from applier.store.plans import before_last, beginnings, choose
 from applier.store.runs import MOST, Sample

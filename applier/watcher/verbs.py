@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from applier.assembly import now
-from applier.cli import plan_verbs, simulate, steering
+from applier.cli import show, simulate, steering
 from applier.cli.arguments import ALL, PLAN, argument, defaults, format_of, one_of
 from applier.cli.verb import Verb
 from applier.errors import ApplierError, PlanConflict, StoreError
-from applier.operations import claim
+from applier.operations import who_runs
 from applier.run import liveness, this_process
 from applier.watcher import claims, database, endings
 from applier.watcher.main import WatcherSession
@@ -37,14 +37,14 @@ class OnWatcher(Verb):
         return session
 
 
-class WatcherShow(plan_verbs.ShowPlan):
+class WatcherShow(show.ShowPlan):
     """Show a plan of Watcher wave by wave, or the whole plan as JSON or YAML"""
 
     EXAMPLES = ("show last", "show last --all", "show 7f3a91c2", "show 7f3a91c2 -f json")
     ARGUMENTS = (PLAN, ALL, defaults(node=None), format_of("message"))
 
     def about(self, plan: ActionPlan) -> Iterable[str]:
-        return claim.claimant_lines(self.session.plans, plan, self.session.record, now())
+        return who_runs.claimant_lines(self.session.plans, plan, self.session.record, now())
 
 
 class WatcherSimulate(simulate.Simulate):

@@ -28,7 +28,7 @@ from applier.workers.payloads import process_of, report_of
 from planner.plan.states import ActionState, Outcome, StateReason
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 class JobDelivery(Protocol):

@@ -16,7 +16,7 @@ from applier import log_fields
 from applier.backoff import delays_s
 from applier.contracts import Claimant, Report
 from applier.contracts.machines import AttemptMachines
-from applier.engines.attempts import start_abort
+from applier.engines.attempts_in_progress import start_abort
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
@@ -29,7 +29,7 @@ from planner.errors import short
 from planner.plan.states import ActionState, Outcome
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 LOG = logging.getLogger(__name__)

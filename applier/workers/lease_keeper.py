@@ -14,7 +14,7 @@ from applier.store.worker_jobs import REPORT_S, AttemptKey, HeldJob, StopReason,
 from applier.workers.job_runner import LOST_AT, JobRunner
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 LOG = logging.getLogger(__name__)

@@ -29,11 +29,11 @@ from oslo_log import log
 from applier import configuration
 from applier.assembly import Assembly
 from applier.backoff import opened
-from applier.engines.attempts import within_room
+from applier.engines.attempts_in_progress import within_room
 from applier.errors import ConfigurationError
 from applier.run.this_process import this_host, user
 from applier.service import log_file
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.worker_jobs import Worker
 from applier.wording import one_line
 from applier.workers import workers_section

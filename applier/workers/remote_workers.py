@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from applier.contracts import JobOffer, Report
 from applier.engines import Executor, MakeExecutor
-from applier.engines.attempts import Threads
+from applier.engines.attempts_in_progress import Threads
 from applier.run.interrupted_actions import is_found_there
-from applier.scheduling.submissions import QueueLimits, queue_limits, queue_of
+from applier.scheduling.concurrency import QueueLimits, queue_limits, queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob
 from applier.workers.follower import JobDelivery, JobFollower, offer_of
 from applier.workers.payloads import payload_of
@@ -21,7 +21,7 @@ from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: Seconds without a report, besides two leases, after which stopped jobs are no longer awaited.

@@ -14,14 +14,14 @@ from applier import configuration
 from applier.configuration import option_types
 from applier.errors import ConfigurationError
 from applier.extras import MissingExtra
-from applier.scheduling.submissions import DEFAULT_QUEUE
+from applier.scheduling.concurrency import DEFAULT_QUEUE
 from planner.making.configuration_files import place_of
 
 #: Seconds after which a job that no worker took is sent again.
 RESEND_S = 5.0
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
     from applier.workers.remote_workers import RemoteRuns
 
 

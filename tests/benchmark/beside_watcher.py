@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import create
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner import make_plan
 
 ACTIONS = 5_000

@@ -26,8 +26,8 @@ from typing import Any
 import networkx as nx
 import yaml
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.submissions import Concurrency
 from planner import documents, make_plan
 from planner.plan.model import ActionPlan
 from planner.planners.deployment import message

@@ -36,9 +36,9 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.recorder import Recorder
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 

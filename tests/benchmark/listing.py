@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from applier.storage import rows, statements
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import PlanFilters
 from planner.plan.states import PlanState
 

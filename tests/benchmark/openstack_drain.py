@@ -25,9 +25,9 @@ sys.path += [str(Path(__file__).parents[1] / name) for name in ("openstack", "wa
 import environments
 from nova_lab import NovaLab
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Ranking
-from applier.scheduling.submissions import Concurrency
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState
 

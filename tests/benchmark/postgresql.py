@@ -29,7 +29,7 @@ from plans import layers
 from applier.contracts import Report
 from applier.storage import schema_version, statements
 from applier.storage.connection import parse
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.storage.statements import Write
 from planner.plan.model import ActionPlan

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action
 from planner.plan.place_rules import HeldPlace, PlaceRule
 

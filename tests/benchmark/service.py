@@ -15,7 +15,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 PROGRAM = Path(sys.executable).with_name("actionplan-applier")
 SECONDS, PATIENCE_S = 30.0, 30.0

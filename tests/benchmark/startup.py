@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from sample_plans import new_plan

@@ -28,7 +28,7 @@ import kombu
 from applier.contracts import JobOffer, Report
 from applier.storage import schema_version
 from applier.storage.connection import parse
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.worker_jobs import OVER, AttemptKey, HeldJob, Worker
 from applier.workers.celery_app import PREFIX, celery_app
 from applier.workers.follower import LONGEST_S, SHORTEST_S

@@ -30,7 +30,7 @@ from troubles import ANYWHERE, CLOCKS, OWN, SMALL, STATES, TROUBLES, VERSIONS
 
 from applier.errors import StoreError
 from applier.storage.schema_version import upgrade
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, PlanState
 

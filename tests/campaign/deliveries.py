@@ -28,7 +28,7 @@ from applier.delivery.delivery import BATCH, BEAT_S, LONGEST_DELAY_S, EventDeliv
 from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "contract"))
 from sample_plans import MADE, new_plan

@@ -23,7 +23,7 @@ import yaml
 
 from applier.run import node_states
 from applier.run.node_states import Status
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner import documents
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ActionState, PlanState

@@ -35,7 +35,7 @@ from own_servers import BROKERS, RECORDS, MissingServer, own_server
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage.schema_version import upgrade
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ENDED_PLAN, ActionState, PlanState
 

@@ -35,7 +35,7 @@ from applier.run.resume import resume
 from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import ActionEnd
 from applier.storage.schema_version import upgrade
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, Outcome, PlanState
 

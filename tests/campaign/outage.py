@@ -26,7 +26,7 @@ from kill import PATIENCE_S, VICTIM, Trial, check_effects, check_end
 from victim import WORKERS, read_effects
 
 from applier.storage.schema_version import upgrade
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import ENDED_PLAN
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -19,7 +19,7 @@ import outage
 from kombu.exceptions import KombuError
 
 from applier.storage.connection import Connector, parse
-from applier.storage.refusals import Refused
+from applier.storage.database_errors import Refused
 from applier.storage.transactions import Transactions
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -18,7 +18,7 @@ from typing import TypeVar
 from outage import Server
 
 from applier.errors import StoreError
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 
 Answer = TypeVar("Answer")

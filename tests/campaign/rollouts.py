@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState
 

@@ -13,7 +13,7 @@ import server_troubles
 import world
 from processes import HEARTBEAT_S, Site
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 #: A claim is lost after so many seconds without a heartbeat.
 SILENCE_S = 6 * HEARTBEAT_S

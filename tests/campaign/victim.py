@@ -28,7 +28,7 @@ from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
 from applier.scheduling.failures import TypePolicy
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.transactions import Connection
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState

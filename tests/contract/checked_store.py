@@ -23,7 +23,7 @@ from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, WELL, ActionState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 class CheckedStore:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 #: A folder in memory, so that commits do not wait for a disk; None is the default of tempfile.
 FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - names are random

@@ -15,7 +15,7 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 from temporary_store import empty_record
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 

@@ -22,7 +22,7 @@ from temporary_store import TemporaryStore, empty_record
 
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidTransition, PlannerError
 from planner.plan.states import PlanState
 

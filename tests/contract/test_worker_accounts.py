@@ -24,7 +24,7 @@ from applier.errors import StoreError
 from applier.storage.connection import parse
 from applier.storage.schema import TABLES
 from applier.storage.schema_version import upgrade
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.worker_jobs import AttemptKey, HeldJob, Worker, WorkerJobState
 from applier.workers.celery_app import CeleryDelivery, celery_app
 

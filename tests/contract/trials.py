@@ -22,7 +22,7 @@ from planner.plan.model import ActionPlan
 from planner.plan.states import OPEN, Outcome, PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: Options of a trial that belong to the action environment; the others belong to the run.

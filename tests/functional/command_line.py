@@ -36,7 +36,7 @@ from forked_program import ForkedProgram
 from applier.cli.main import main
 from applier.cli.program import WAITS
 from applier.contracts import Claimant
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState
 

@@ -30,7 +30,7 @@ _IMPORTED = """
 applier.actions.markers applier.actions.node_commands applier.cli.apply applier.cli.program
 applier.cli.watch applier.cli.reporters.plan_table applier.cli.reporters.recap
 applier.configuration.check applier.engines.taskflow_engine applier.machines
-applier.operations.last_run applier.run.runner applier.storage.sql jsonschema_rs networkx
+applier.operations.last_run applier.run.runner applier.storage.sql_store jsonschema_rs networkx
 planner.planners.weight planner.making.planning rich.console
 """
 _CONTEXT.set_forkserver_preload(_IMPORTED.split())

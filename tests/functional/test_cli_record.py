@@ -26,7 +26,7 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 
 from applier.cli.program import LogFile
 from applier.contracts import Approval, HistoryEntry, Request
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from planner.plan.states import PlanState

@@ -12,7 +12,7 @@ from api_client import client_of, configured, post
 from command_line import CommandLine
 
 from applier.run.this_process import this_host
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.worker_jobs import Worker
 
 #: Above what Linux gives to any process.

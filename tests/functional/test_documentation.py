@@ -22,7 +22,7 @@ import pytest
 from console_blocks import Command, Reader, agrees, differences, steps, write
 
 from applier import configuration
-from applier.cli import verb
+from applier.cli import exit_codes
 from applier.cli.help import GROUPS
 from applier.cli.program import Program
 from planner.making import registry, saved
@@ -258,9 +258,11 @@ def test_every_link_to_the_code_leads_somewhere(built):
 def test_exit_codes_are_those_of_the_verbs():
     page = (ROOT / "doc/reference/exit-codes.rst").read_text(encoding="utf-8")
     told = dict(re.findall(r"\* - (\d)\n     - (\w+)", page))
-    known = {verb.REFUSED: "refused", verb.OUT_OF_DATE: "out", 2: "usage", 0: "done"}
+    known = {exit_codes.REFUSED: "refused", exit_codes.OUT_OF_DATE: "out", 2: "usage", 0: "done"}
     assert {int(code): word for code, word in told.items() if int(code) in known} == known
-    assert set(map(int, told)) == {0, 1, 2, 3, 4, 5} == {*known, verb.FAILED, verb.PAUSED}
+    assert (
+        set(map(int, told)) == {0, 1, 2, 3, 4, 5} == {*known, exit_codes.FAILED, exit_codes.PAUSED}
+    )
 
 
 def test_decisions_are_a_page_each_with_status_and_date_that_the_index_shows(built):

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from command_line import ROOT, CommandLine, Ended
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import DeadEvent, Trouble
 from applier.store.worker_jobs import Worker
 from planner import make_plan

@@ -26,7 +26,7 @@ from reserved_port import ReservedPort
 from scratch_database import connected, empty_record_on
 from worker_processes import PROGRAMS
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 PLAN = {"name": "night", "actions": [{"action_type": "nop"}, {"action_type": "nop"}]}
 

@@ -30,7 +30,7 @@ from worker_processes import Processes
 from applier.delivery.messaging import message_of
 from applier.notifications.watcher import notification
 from applier.storage import schema_version
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.server

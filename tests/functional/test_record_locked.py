@@ -20,7 +20,7 @@ import pytest
 from command_line import PROGRAM, CommandLine, Gate
 
 from applier.contracts import Claimant, Report
-from applier.storage import refusals
+from applier.storage import database_errors
 from applier.storage.schema_version import LONGEST_S
 from planner.plan.states import ActionState, PlanState
 
@@ -136,7 +136,7 @@ def test_an_upgrade_waits_for_a_process_that_writes_longer_than_others_look(acti
         writing.enter_context(actionplan.locked())
         with actionplan.start("db", "upgrade") as upgrading:
             with pytest.raises(subprocess.TimeoutExpired):
-                upgrading.wait(2 * refusals.SOON_S)
+                upgrading.wait(2 * database_errors.SOON_S)
             writing.close()
             assert upgrading.wait() == 0
 

@@ -21,7 +21,7 @@ import pytest
 from command_line import CommandLine, wait_until
 from sshd import Sshd, state_of
 
-from applier.engines.attempts import AttemptsInProgress
+from applier.engines.attempts_in_progress import AttemptsInProgress
 from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import is_permit
 from applier.machines.local_jobs import LocalJob

@@ -18,7 +18,7 @@ from sample_plans import new_plan
 from worker_processes import fleet_for_tests
 
 from applier.cli.help import GROUPS
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import PlanState
 
 CASES = yaml.safe_load((ROOT / "tests/cases/cli/imports.yaml").read_text(encoding="utf-8"))

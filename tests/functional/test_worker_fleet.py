@@ -32,7 +32,7 @@ from worker_processes import (
     until,
 )
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.worker_jobs import AttemptKey
 from applier.workers.celery_app import CeleryDelivery, celery_app
 from planner.plan.model import Action, ActionPlan

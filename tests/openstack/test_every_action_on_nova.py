@@ -14,7 +14,7 @@ import pytest
 from command_line import CommandLine
 from nova_lab import NovaLab
 
-from applier.clouds.openstack.servers import WAITS_FOR_CONFIRMATION, task_of
+from applier.clouds.openstack.server_fields import WAITS_FOR_CONFIRMATION, task_of
 from planner.plan.model import Action
 from planner.plan.states import ActionState, PlanState
 

@@ -20,7 +20,7 @@ from links import choices, earlier, linked
 
 from planner.plan.model import JOIN, Action, ActionPlan, Trigger
 from planner.plan.states import ActionState, Outcome
-from planner.render import drawing, svg, texts
+from planner.render import dot_and_mermaid, drawing, svg
 from planner.render.drawing import Drawing, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -228,7 +228,7 @@ def overlap(a: Rectangle, b: Rectangle) -> bool:
     return not (apart or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1])
 
 
-@pytest.mark.parametrize("form", [svg.render, texts.dot, texts.mermaid])
+@pytest.mark.parametrize("form", [svg.render, dot_and_mermaid.dot, dot_and_mermaid.mermaid])
 @given(plan=plans())
 def test_other_uuids_give_the_same_picture(
     form: Callable[[ActionPlan], str], plan: ActionPlan

@@ -18,8 +18,8 @@ from links import labels_earlier
 
 from applier.contracts import Report
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
 from planner.plan.model import ActionPlan

@@ -22,14 +22,14 @@ from temporary_store import TemporaryStore
 from trials import CLAIMANT, changed, plugin
 
 from applier.actions.markers import Pause
-from applier.engines import PlanRun, attempts, linear
+from applier.engines import PlanRun, attempts_in_progress, linear
 from applier.engines.environment import ActionEnvironment
 from applier.engines.recorder import Recorder
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Ranking
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action, ActionPlan
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -117,8 +117,12 @@ def engine_times(plan, durations, workers, ranks):
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
         saved = store.load_plan(plan.uuid)
-        patch.setattr(attempts.ThreadPool, "grow", lambda _pool, _number, _extra=0: None)
-        patch.setattr(attempts.ThreadPool, "submit", lambda _pool, work: simulation.submit(work))
+        patch.setattr(
+            attempts_in_progress.ThreadPool, "grow", lambda _pool, _number, _extra=0: None
+        )
+        patch.setattr(
+            attempts_in_progress.ThreadPool, "submit", lambda _pool, work: simulation.submit(work)
+        )
         patch.setattr(linear.time, "monotonic", simulation.clock)
         # A forecast knows no commits, and no time for which one is put off.
         patch.setattr(linear, "_TOGETHER_S", 0.0)

@@ -26,14 +26,14 @@ from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
 from applier.run.resume import to_reset
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Decisions, fold
 from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import TO_VERIFY, decide, ends
 from applier.storage import upkeep
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import (
     ACTION_TRANSITIONS,

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from applier.contracts import Report, Request
 from applier.run.resume import to_reset
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Decisions
 from applier.scheduling.failures import FailureRules
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.plan.model import Action, ActionPlan
 from planner.plan.place_rules import HeldPlace, PlaceRule

@@ -15,7 +15,7 @@ from examples import examples
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from applier.rollback import rollback
+from applier.rollback_plan import rollback
 from planner import documents as documents_of_cases
 from planner.errors import InvalidInput
 from planner.plan.model import Action, ActionPlan

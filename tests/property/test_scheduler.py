@@ -14,10 +14,10 @@ from random_plans import expected_ends, random_fate, random_plan
 
 from applier.contracts import Report, Request
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.failures import FailureRules, OnFailure
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ActionEnd, ends
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState

@@ -12,11 +12,11 @@ from random_plans import random_fate, random_plan
 
 from applier.contracts import MAX_WORKERS, Report, Request
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Decisions, WaitKind
 from applier.scheduling.failures import FailureRules, TypePolicy
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ActionState

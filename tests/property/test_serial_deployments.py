@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from applier.contracts import Report
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Decisions
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from planner.errors import PlannerError
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome

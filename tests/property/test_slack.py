@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from links import linked
 from random_plans import expected_ends, random_fate, random_plan
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action
 
 OFTEN = settings(max_examples=examples(150))

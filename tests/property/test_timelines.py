@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from links import linked
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import chart as charts
 from applier.timeline import svg

@@ -22,7 +22,7 @@ from temporary_store import TemporaryStore, empty_record
 
 from applier.errors import PlanConflict
 from applier.storage.schema import TABLES
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 

@@ -18,7 +18,7 @@ from applier.errors import PlanConflict
 from applier.operations import services
 from applier.run import liveness
 from applier.service import worker_loop
-from applier.storage import statements, transitions
+from applier.storage import state_refusals, statements
 from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.slow
@@ -45,9 +45,9 @@ def by_the_clock_of_this_host(_store, _plan, claimant, *, clock=None, **_):
     return age > timedelta(seconds=1)
 
 
-def state_first(uuid, state, found, seen, *, right=transitions.require_seen):
+def state_first(uuid, state, found, seen, *, right=state_refusals.require_seen):
     """Refuse a resume for the state of its plan, before the claimant is looked at."""
-    transitions.require_resumable(uuid, PlanState(state), ())
+    state_refusals.require_resumable(uuid, PlanState(state), ())
     right(uuid, state, found, seen)
 
 
@@ -102,7 +102,7 @@ FAULTS = {
     "the loser of two services dies of InvalidTransition": (
         "two services and a frozen applier",
         lambda: [
-            mock.patch.object(transitions, "require_seen", state_first),
+            mock.patch.object(state_refusals, "require_seen", state_first),
             mock.patch.object(worker_loop, "InvalidTransition", PlanConflict),
         ],
         "ended by InvalidTransition",
@@ -114,7 +114,7 @@ FAULTS = {
     ),
     "a plan is taken from one that was heard of since": (
         "resume and a service",
-        lambda: [mock.patch.object(transitions, "require_seen", return_value=None)],
+        lambda: [mock.patch.object(state_refusals, "require_seen", return_value=None)],
         "ended the claim of one that was heard of",
     ),
     "a commit does not check the claim": (

@@ -18,7 +18,7 @@ from sample_plans import new_plan
 from applier.contracts import Claimant
 from applier.run.this_process import this_host
 from applier.storage import schema_version
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import Service
 from planner.plan.states import PlanState
 

@@ -20,7 +20,7 @@ from planner.errors import InvalidTransition
 from planner.plan.model import Action, ActionPlan
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: The sort key of the store for each ``sort_key`` of Watcher's lists of actions. There is none for

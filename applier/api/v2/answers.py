@@ -25,7 +25,7 @@ from planner.plan.model import ActionPlan
 from planner.safe_text import compact_json
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: A plan with more actions than this is streamed in pieces of this many actions.
 WHOLE = 100

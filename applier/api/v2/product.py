@@ -15,8 +15,8 @@ from applier.api.v2.answers import show_new
 from applier.api.v2.operation import Operation, moment
 from applier.api.v2.plans import require_allowed
 from applier.notifications.schema import SCHEMA as EVENT
-from applier.operations import archiving, removal
 from applier.operations import durations as recorded
+from applier.operations import export_import, removal
 from applier.operations import services as registered
 from planner.errors import PlannerError, accepted
 from planner.making import registry, saved
@@ -31,7 +31,7 @@ def exported_plan(call: Call) -> Any:
     """Return a plan that nobody runs with its attempts, requests, history and all parameters, for
     POST /v2/imports elsewhere.
     """
-    return archiving.exported(call.store, call.store.find_plan(call.names["plan"]))
+    return export_import.exported(call.store, call.store.find_plan(call.names["plan"]))
 
 
 @Operation(
@@ -39,7 +39,7 @@ def exported_plan(call: Call) -> Any:
 )
 def imported_plan(call: Call) -> None:
     """Import a plan that was exported, with its attempts, requests and history."""
-    made = archiving.import_from(
+    made = export_import.import_from(
         call.store, call.document, call.operator, lambda plan: require_allowed(call, plan)
     )
     show_new(call, made)

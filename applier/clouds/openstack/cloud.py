@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
 
-from applier.clouds.openstack.servers import is_gone, view
+from applier.clouds.openstack.server_fields import is_gone, view
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, ConfigurationError, JobLost
 from applier.extras import MissingExtra

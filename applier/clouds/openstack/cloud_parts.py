@@ -12,7 +12,7 @@ from applier.clouds.openstack.compute import Compute, ComputeServices
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.moves import Moves
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.server_states import Creation, Statuses
+from applier.clouds.openstack.server_changes import Creation, Statuses
 from applier.clouds.openstack.volumes import Volumes
 
 #: Seconds after which a request without an answer fails, unless clouds.yaml has ``api_timeout``.

@@ -13,7 +13,7 @@ from typing import Any
 from keystoneauth1 import exceptions as keystone
 
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.servers import Server, task_of
+from applier.clouds.openstack.server_fields import Server, task_of
 from applier.clouds.openstack.state_waits import Following
 from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed

@@ -18,7 +18,7 @@ from openstack import exceptions
 from applier.clouds.openstack import volumes
 from applier.clouds.openstack.compute import Compute, answered, room_of
 from applier.clouds.openstack.power import POWERS
-from applier.clouds.openstack.servers import is_gone, view
+from applier.clouds.openstack.server_fields import is_gone, view
 
 Answer = TypeVar("Answer")
 _CANDIDATES = "/allocation_candidates?resources=MEMORY_MB:1"

@@ -14,7 +14,12 @@ from collections.abc import Callable
 from functools import partial
 
 from applier.clouds.openstack.compute import Compute, Migration
-from applier.clouds.openstack.servers import WAITS_FOR_CONFIRMATION, Server, flavor_of, task_of
+from applier.clouds.openstack.server_fields import (
+    WAITS_FOR_CONFIRMATION,
+    Server,
+    flavor_of,
+    task_of,
+)
 from applier.clouds.openstack.state_waits import WaitStopped
 from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed

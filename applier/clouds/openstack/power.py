@@ -17,7 +17,7 @@ from applier.backoff import delays_s
 from applier.clouds.openstack.calls import request_id
 from applier.clouds.openstack.compute import CELL_IS_DOWN, Compute, Migration
 from applier.clouds.openstack.moves import ENDED, FINISHED
-from applier.clouds.openstack.servers import RUNNING, Server, task_of
+from applier.clouds.openstack.server_fields import RUNNING, Server, task_of
 from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed
 from planner.errors import shown

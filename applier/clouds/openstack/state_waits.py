@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from applier.backoff import delays_s
-from applier.clouds.openstack.servers import Server, is_gone
+from applier.clouds.openstack.server_fields import Server, is_gone
 from applier.contracts import StopSignal
 
 #: The seconds between two checks of a server: the first, and the longest.

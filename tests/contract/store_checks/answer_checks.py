@@ -12,7 +12,7 @@ from sample_plans import new_plan
 
 from applier.contracts import Once
 from applier.errors import ApplierError
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import PlanState
 from store_checks.history_checks import entry
 from store_checks.running_plans import LATER, NOW

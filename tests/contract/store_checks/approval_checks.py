@@ -13,7 +13,7 @@ from sample_plans import new_plan
 from applier.contracts import Approval
 from applier.errors import PlanConflict, PlanNotFound
 from applier.notifications import schema
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import GivenApprovals, PlanArchive
 from planner.guards import Guards
 from planner.plan.states import PlanState

@@ -12,7 +12,7 @@ from sample_plans import new_plan
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import Attempt
 from planner.plan.states import ActionState, Outcome, PlanState
 from store_checks.running_plans import (

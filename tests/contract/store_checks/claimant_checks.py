@@ -12,7 +12,7 @@ from sample_plans import MADE, new_plan
 
 from applier.contracts import Request
 from applier.errors import PlanConflict, RequestsUnread
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import PlanState
 from store_checks.running_plans import (
     LATER,

@@ -12,7 +12,7 @@ from datetime import timedelta
 from sample_plans import new_plan
 
 from applier.contracts import HistoryEntry
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import NO_PLAN
 from applier.store.runs import Sample
 from planner.plan.states import ActionState, Outcome, PlanState

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from sample_plans import new_plan
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import DeadEvent, Subscription, Trouble
 from planner.plan.model import JOIN
 from planner.plan.states import PlanState

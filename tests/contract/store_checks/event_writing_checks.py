@@ -14,7 +14,7 @@ from sample_plans import new_plan
 from applier.contracts import ActionOf, Request
 from applier.errors import PlanConflict
 from applier.notifications import schema
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import JOIN
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from store_checks.history_checks import entry

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from sample_plans import MADE, new_plan
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import Service
 from applier.store.entries import DeadEvent, Heartbeat, Outbox, StoreFigures
 from planner.plan.states import PlanState

@@ -12,7 +12,7 @@ import pytest
 from sample_plans import MADE, new_plan
 
 from applier.errors import PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action
 from planner.plan.states import PlanState
 from store_checks.running_plans import NOW, claimed, starts

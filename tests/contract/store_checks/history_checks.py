@@ -10,7 +10,7 @@ from sample_plans import new_plan
 
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidTransition
 from planner.plan.states import ActionState, PlanState
 from store_checks.running_plans import LATER, ME, NOW

@@ -16,7 +16,7 @@ from sample_plans import MADE, new_plan
 
 from applier.contracts import Approval, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import PlanFilters
 from planner.guards import Guards
 from planner.plan.model import JOIN, Action

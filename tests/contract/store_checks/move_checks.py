@@ -13,7 +13,7 @@ from sample_plans import MADE, new_plan
 
 from applier.contracts import Report, Request
 from applier.errors import PlanConflict, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidTransition
 from planner.plan.states import ActionState, PlanState, StateReason
 from store_checks.running_plans import (

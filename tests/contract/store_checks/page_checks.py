@@ -14,7 +14,7 @@ from refusal_checks import refused
 from sample_plans import MADE, new_plan
 
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.plans import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState

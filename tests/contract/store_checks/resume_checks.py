@@ -13,7 +13,7 @@ from sample_plans import MADE, new_plan
 
 from applier.contracts import ActionOf, Report
 from applier.errors import ActionNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, Who, sources

@@ -12,7 +12,7 @@ from refusal_checks import refused
 from sample_plans import MADE, new_plan
 
 from applier.errors import PlanConflict, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import NO_PLAN
 from planner.errors import InvalidTransition
 from planner.plan.states import PlanState

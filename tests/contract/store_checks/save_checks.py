@@ -12,7 +12,7 @@ from refusal_checks import refused
 from sample_plans import new_plan
 
 from applier.errors import PlanConflict
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidPlan
 
 

@@ -10,7 +10,7 @@ from sample_plans import new_plan
 
 from applier.contracts import Request
 from applier.errors import PlanConflict
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import PlanState
 from store_checks.running_plans import (
     ME,

@@ -11,7 +11,7 @@ from typing import Any
 from sample_plans import MADE
 
 from applier.contracts import Claimant
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import Service
 from store_checks.running_plans import (
     LATER,

@@ -14,7 +14,7 @@ from sample_plans import new_plan
 
 from applier.contracts import ActionOf
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason

@@ -13,7 +13,7 @@ from sample_plans import new_plan
 
 from applier.contracts import HistoryEntry, JobOffer, Report
 from applier.errors import PlanConflict
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import NO_PLAN, WorkerFigures
 from applier.store.worker_jobs import (
     OVER,

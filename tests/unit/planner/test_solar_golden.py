@@ -15,8 +15,8 @@ import pytest
 
 from applier.contracts import Report
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from planner import ActionPlan, make_plan
 from planner.errors import InvalidInput
 from planner.plan.graph import waves

@@ -26,7 +26,7 @@ from command_line import CommandLine
 from falcon.testing import Result, TestClient
 from scratch_database import empty_record_on, run
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.worker_jobs import Worker
 
 AT_ONCE = 8

@@ -24,7 +24,7 @@ from falcon.testing import Result
 
 from applier.api.v2 import plans
 from applier.contracts import Claimant
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 
 def test_a_plan_of_a_document_is_stored_once_and_shown_whole(api, actionplan):
@@ -189,7 +189,7 @@ def test_no_list_of_plans_loads_one(api, monkeypatch):
     for _ in range(3):
         stored(api)
     for load in ("load_plan", "plan_heads"):
-        monkeypatch.setattr(f"applier.storage.sql.SqlStore.{load}", None)
+        monkeypatch.setattr(f"applier.storage.sql_store.SqlStore.{load}", None)
     assert len(api.simulate_get("/v2/plans?limit=2").json["items"]) == 2
 
 

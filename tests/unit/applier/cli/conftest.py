@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.cli.program import Program
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 #: Runs a command line; gives exit code, standard output, standard error.
 Run = Callable[..., tuple[int, str, str]]

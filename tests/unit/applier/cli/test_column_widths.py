@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from applier.cli.reporters import forecasts, formatting, plan_table, recap
 from applier.cli.reporters.table import RowTable
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 

@@ -15,7 +15,7 @@ from store_checks.history_checks import entry
 
 from applier.notifications import schema
 from applier.notifications.schema import SCHEMA
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import DeadEvent, Trouble
 from planner.plan.states import PlanState
 

@@ -16,7 +16,7 @@ from applier.engines import recorder
 from applier.engines.recorder import write_patiently
 from applier.errors import DamagedRecord, StoreError
 from applier.run.runner import Runner
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action
 from planner.plan.states import ActionState, PlanState
 

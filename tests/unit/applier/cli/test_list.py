@@ -15,7 +15,7 @@ from sample_plans import MADE, new_plan
 
 from applier.cli.reporters.table import RowTable
 from applier.contracts import HistoryEntry
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 from .conftest import Run
 from .test_column_widths import written
@@ -107,7 +107,7 @@ def test_the_rest_is_counted_only_where_there_may_be_one(
     run: Run, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.save_plan(new_plan("a"))
-    monkeypatch.setattr("applier.storage.sql.SqlStore.count_plans", None)
+    monkeypatch.setattr("applier.storage.sql_store.SqlStore.count_plans", None)
     assert run("list")[0] == 0
 
 

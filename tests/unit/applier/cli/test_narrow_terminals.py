@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from applier.cli import actions
+from applier.cli import action_views
 from applier.cli.program import Program
 from applier.cli.reporters import forecasts, plan_table, recap
 from applier.cli.reporters.table import RowTable
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
@@ -125,7 +125,7 @@ def test_the_nodes_of_a_deployment_fit() -> None:
 
 def test_an_action_is_told_in_the_width_that_there_is() -> None:
     made = a_plan(state=ActionState.SUCCEEDED)
-    lines = list(actions.described(made, made.actions[1], [], 50))
+    lines = list(action_views.described(made, made.actions[1], [], 50))
     assert max(map(len, lines)) <= 50
 
 

@@ -16,7 +16,7 @@ from temporary_store import TemporaryStore
 from applier.cli import watch
 from applier.cli.watch import LASTS, PlanEvents
 from applier.notifications.schema import SCHEMA
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from sample_plans import MADE
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 

@@ -12,7 +12,7 @@ from sample_plans import MADE, new_plan
 from store_checks.running_plans import ends, starts
 
 from applier.contracts import Claimant
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import ActionState, Outcome, PlanState
 
 from .conftest import Run

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from applier.cli import actions
+from applier.cli import action_views
 from applier.cli.apply import question
 from applier.cli.reporters import plan_table, progress_block, recap
 from applier.cli.reporters.progress_block import ProgressBlock
@@ -69,7 +69,7 @@ def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> 
     last = action("c", needs=("0f0f0f0f-2",), parents=("y", "0f0f0f0f-2"))
     made = plan(action("y"), action("z"), action("a"), action("b"), *joins, last)
     assert "nop   a b\n" in shown(made)
-    told = "\n".join(actions.described(made, last, [], 100))
+    told = "\n".join(action_views.described(made, last, [], 100))
     assert "a (PENDING), b (PENDING)\n" in told
     assert "y (PENDING), z (PENDING)\n" in told + "\n"
     assert not {"ed33f458", "0f0f0f0f"} & set(re.findall(r"\w{8}", shown(made) + told))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from sample_plans import new_plan
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store import Service
 
 from .conftest import Run

@@ -23,7 +23,7 @@ from applier.clouds.openstack import power
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute, ComputeServices
 from applier.clouds.openstack.inventory import Inventory
-from applier.clouds.openstack.servers import view
+from applier.clouds.openstack.server_fields import view
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed
 

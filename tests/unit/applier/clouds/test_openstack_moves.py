@@ -19,7 +19,7 @@ from applier.clouds.openstack import moves
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.moves import Moves
-from applier.clouds.openstack.servers import view
+from applier.clouds.openstack.server_fields import view
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed, AlreadyDone
 

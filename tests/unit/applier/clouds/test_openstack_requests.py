@@ -13,7 +13,7 @@ from openstack import exceptions
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.server_states import Creation, Statuses
+from applier.clouds.openstack.server_changes import Creation, Statuses
 from applier.contracts.clouds import INSTANCE_FIELDS
 
 pytestmark = pytest.mark.usefixtures("quick")

@@ -17,7 +17,7 @@ from store_checks.event_checks import happen
 from applier.delivery import delivery
 from applier.delivery.delivery import EventDelivery
 from applier.delivery.receivers import Away, EventRefused
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 
 
 class Receiver:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.contracts import Report
-from applier.engines.attempts import AttemptsInProgress, Threads, Timer, Timers
+from applier.engines.attempts_in_progress import AttemptsInProgress, Threads, Timer, Timers
 from planner.plan.states import ActionState, Outcome
 
 PATIENCE_S = 120.0

@@ -13,7 +13,7 @@ from trials import changed
 
 from applier.actions.markers import Pause, Skipped, Sleep
 from applier.contracts import ActionPlugin, Request, Verified
-from applier.engines.attempts import ThreadPool
+from applier.engines.attempts_in_progress import ThreadPool
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.scheduling.failures import TypePolicy
@@ -310,7 +310,7 @@ def test_what_only_waits_holds_no_thread(trial, monkeypatch):
     def no_thread(*_given):
         raise AssertionError("a thread for nothing")
 
-    monkeypatch.setattr("applier.engines.attempts.ThreadPool.submit", no_thread)
+    monkeypatch.setattr("applier.engines.attempts_in_progress.ThreadPool.submit", no_thread)
     plan = plan_of(*(waiting(f"a{i}") for i in range(6)), waiting("p", "pause"))
     one = trial(plan, plugins=WAITING)
     assert one.run() is PlanState.SUCCEEDED

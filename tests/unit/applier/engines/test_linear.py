@@ -24,7 +24,7 @@ from applier.engines.recorder import Recorder
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.scheduling import waiting
-from applier.scheduling.submissions import Concurrency
+from applier.scheduling.concurrency import Concurrency
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 
@@ -226,7 +226,7 @@ class Inline:
 
 def test_work_begins_after_the_commit_that_holds_its_start(engine_for, monkeypatch):
     """And an end is on record before what depends on it begins."""
-    monkeypatch.setattr("applier.engines.attempts.ThreadPool", Inline)
+    monkeypatch.setattr("applier.engines.attempts_in_progress.ThreadPool", Inline)
     seen = []
 
     def work(*_given):

@@ -18,7 +18,7 @@ from applier import log_fields
 from applier.actions.markers import Pause
 from applier.actions.node_commands import Shell
 from applier.contracts import Verified
-from applier.engines.attempts import Threads
+from applier.engines.attempts_in_progress import Threads
 from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.engines.tasks import only_waiting, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost

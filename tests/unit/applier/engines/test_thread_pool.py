@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.engines.attempts import ThreadPool, Threads
+from applier.engines.attempts_in_progress import ThreadPool, Threads
 
 PATIENCE_S = 120.0
 
@@ -90,7 +90,7 @@ def test_work_waits_for_its_first_thread(monkeypatch, caplog):
 def test_work_that_hangs_does_not_keep_the_process_alive():
     program = (
         "import threading\n"
-        "from applier.engines.attempts import ThreadPool\n"
+        "from applier.engines.attempts_in_progress import ThreadPool\n"
         "began = threading.Event()\n"
         "def hang():\n"
         "    began.set()\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.engines.attempts import Timer, Timers
+from applier.engines.attempts_in_progress import Timer, Timers
 
 A, B, C = Timer("delay", "a"), Timer("limit", "a"), Timer("delay", "c")
 

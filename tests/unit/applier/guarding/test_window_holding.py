@@ -15,7 +15,7 @@ from applier.errors import GuardRefusal
 from applier.guarding import nights, windows
 from applier.guarding.open_times import OpenTimes
 from applier.guarding.windows import NodeWork, WindowHolding
-from applier.scheduling.submissions import Concurrency
+from applier.scheduling.concurrency import Concurrency
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, PlanState
 

@@ -20,7 +20,7 @@ from sshd import HOUR_S, Sshd, hurry, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, following, remote_jobs
+from applier.machines import OpenMachines, following, ssh_jobs
 from applier.machines.connections import Connections
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -43,7 +43,7 @@ def own_sshd(tmp_path: Path) -> Iterator[Sshd]:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a loaded machine all its time to answer the request to end a command."""
-    monkeypatch.setattr(remote_jobs, "_ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(ssh_jobs, "_ANSWER_S", PATIENCE_S)
 
 
 Open = Callable[..., Machine]
@@ -158,7 +158,7 @@ def test_what_start_up_files_print_is_no_output_and_a_node_that_runs_nothing_say
 
 @pytest.mark.parametrize("why", ["timeout", "stop", pytest.param("deaf", marks=pytest.mark.long)])
 def test_a_program_that_never_returns_is_ended_with_all_its_group(node, stop, monkeypatch, why):
-    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(ssh_jobs, "_ANSWER_S", HOUR_S)
     if why == "deaf":
         monkeypatch.setattr(following, "GRACE_S", 0.2)
     numbers = Numbers()
@@ -255,7 +255,7 @@ def slow_link(own_sshd: Sshd) -> Iterator[int]:
 def test_a_stop_ends_one_whose_output_is_still_on_its_way(
     own_sshd, slow_link, open_machine, stop, monkeypatch
 ):
-    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(ssh_jobs, "_ANSWER_S", HOUR_S)
     jobs = own_sshd.jobs
 
     def end_once_it_is_written(_: str) -> None:
@@ -365,7 +365,7 @@ def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reach
 def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one(
     own_sshd, open_machine, stop, monkeypatch
 ):
-    monkeypatch.setattr(remote_jobs, "_ANSWER_S", HOUR_S)
+    monkeypatch.setattr(ssh_jobs, "_ANSWER_S", HOUR_S)
     numbers = Numbers()
 
     def cut(text: str) -> None:

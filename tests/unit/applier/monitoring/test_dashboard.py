@@ -18,9 +18,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from applier.api.monitoring import Requests
-from applier.monitoring import serving
-from applier.monitoring.measured_store import FOR_LIMITS, RunMetrics
-from applier.monitoring.record_collector import RecordCollector
+from applier.monitoring import metrics_server
+from applier.monitoring.record_metrics import RecordCollector
+from applier.monitoring.run_metrics import FOR_LIMITS, RunMetrics
 from applier.store.entries import Heartbeat, Outbox, StoreFigures, WorkerFigures
 
 ALERTS = Path(__file__).parents[4] / "etc" / "prometheus-alerts.yaml"
@@ -44,7 +44,7 @@ def offered() -> dict[str, set[str]]:
     )
     registry = CollectorRegistry()
     registry.register(RecordCollector(lambda: figures))
-    serving.describe_process(registry)
+    metrics_server.describe_process(registry)
     answered = Requests(registry)
     request: Any = SimpleNamespace(
         method="GET", uri_template="/v2", context=SimpleNamespace(), env={}
@@ -56,9 +56,9 @@ def offered() -> dict[str, set[str]]:
     runs.attempts.labels("nop", "FAILED")
     runs.waits.labels(FOR_LIMITS)
     known: dict[str, set[str]] = {}
-    with serving.listening() as listener:
-        serving.serve_metrics(listener, runs.registry)
-        texts = [generate_latest(registry), serving.fetch_metrics(listener)]
+    with metrics_server.listening() as listener:
+        metrics_server.serve_metrics(listener, runs.registry)
+        texts = [generate_latest(registry), metrics_server.fetch_metrics(listener)]
     for text in texts:
         for family in text_string_to_metric_families(text.decode()):
             assert family.documentation.endswith("."), family.name

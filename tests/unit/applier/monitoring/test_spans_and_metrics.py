@@ -19,8 +19,8 @@ from temporary_store import TemporaryStore
 from applier.assembly import Assembly
 from applier.errors import PlanConflict
 from applier.monitoring import traces
-from applier.monitoring.measured_store import MeasuredStore, RunMetrics, measured
-from applier.monitoring.record_collector import RecordCollector
+from applier.monitoring.record_metrics import RecordCollector
+from applier.monitoring.run_metrics import MeasuredStore, RunMetrics, measured
 from applier.store.entries import StoreFigures
 from planner.plan.states import PlanState
 

@@ -20,7 +20,7 @@ from applier.contracts import Claimant
 from applier.guarding.guard import Guard
 from applier.operations import Operator
 from applier.run.this_process import this_host
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 

@@ -14,8 +14,8 @@ from store_checks.running_plans import NOW
 
 from applier.contracts import Claimant, Report
 from applier.errors import PlanConflict
-from applier.operations import claim as claim_text
 from applier.operations import plans, removal
+from applier.operations import who_runs as claim_text
 from applier.run.resume import take_over
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, PlanState

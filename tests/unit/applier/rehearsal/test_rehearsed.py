@@ -14,10 +14,10 @@ from random_plans import random_plan
 from applier.rehearsal.faults import Attempts, chance, concerned, read
 from applier.rehearsal.rehearsal_figures import HANGS, NEEDS, figures, quantiles
 from applier.rehearsal.rehearsed import HomesOfPlan, Rehearsal, Rehearsed
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking
 from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import Action, Effect, Touch
 from planner.plan.states import OPEN, ActionState, PlanState
 

@@ -15,8 +15,8 @@ import pytest
 
 from applier.report import inputs, what_if
 from applier.report.action_rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
+from applier.report.attention import MOST_IN_DOUBT, buttons, left, needs, running
 from applier.report.heads import summary
-from applier.report.work import MOST_IN_DOUBT, buttons, left, needs, running
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt

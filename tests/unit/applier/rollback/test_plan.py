@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import applier.rollback as module
+import applier.rollback_plan as module
 from applier.errors import PlanConflict
-from applier.rollback import enable_hosts_first, rollback
+from applier.rollback_plan import enable_hosts_first, rollback
 from planner.plan.graph import order_graph, validate
 from planner.plan.graph_algorithms import CycleError
 from planner.plan.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger

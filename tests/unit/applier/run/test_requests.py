@@ -13,7 +13,7 @@ from sample_plans import new_plan
 from applier.contracts import Request
 from applier.engines import ReservationsChanged
 from applier.errors import ApplierError, DamagedRow, DamagedRows, StoreError
-from applier.run.periodic import RequestReader, can_follow
+from applier.run.heartbeats_and_requests import RequestReader, can_follow
 from applier.run.runner import Runner
 from applier.store import Reservation
 

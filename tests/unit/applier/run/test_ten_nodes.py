@@ -24,7 +24,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
 from applier.machines.address import SshSettings
 from applier.run import resume
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import PlanState
 

@@ -13,7 +13,7 @@ import pytest
 
 from applier.actions.node_commands import Puppet, Shell
 from applier.contracts import ActionPlugin, Claimant, Verified
-from applier.engines import attempts
+from applier.engines import attempts_in_progress
 from applier.engines.environment import ActionEnvironment
 from applier.machines import OpenMachines
 from applier.machines.job_names import AttemptName
@@ -97,7 +97,7 @@ class AllButTheLast:
 def await_all_but_the_last(number, monkeypatch):
     queues = iter([AllButTheLast(number), queue.SimpleQueue()])
     made = SimpleNamespace(SimpleQueue=lambda: next(queues), Empty=queue.Empty)
-    monkeypatch.setattr(attempts, "queue", made)
+    monkeypatch.setattr(attempts_in_progress, "queue", made)
 
 
 @pytest.mark.parametrize("state", ["ONGOING", "UNKNOWN"])

@@ -8,9 +8,9 @@ import random
 import pytest
 from random_plans import random_plan
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking
 from applier.scheduling.forecast import Forecast, forecast
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import JOIN, Action
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.plan.states import ActionState, Outcome

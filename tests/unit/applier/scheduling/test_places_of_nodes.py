@@ -9,10 +9,10 @@ from typing import Any
 
 from applier.contracts import Report, Request
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.decisions import Decisions, HaltReason, WaitKind
 from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy
 from applier.scheduling.scheduler import NO_FAILURE_RULES, Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.plan.model import Action
 from planner.plan.place_rules import HeldPlace, PlaceRule

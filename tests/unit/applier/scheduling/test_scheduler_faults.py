@@ -9,9 +9,9 @@ import pytest
 from test_scheduler_stories import CANCEL, DONE, PAUSE, Story, action, skip
 
 from applier.contracts import Report, Request
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.failures import OnFailure, TypePolicy
 from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
-from applier.scheduling.submissions import Concurrency
 from applier.store import Reservation
 from planner.plan.model import ANCHOR, JOIN
 from planner.plan.states import ActionState

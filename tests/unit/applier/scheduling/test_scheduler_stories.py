@@ -11,9 +11,9 @@ import pytest
 
 from applier.contracts import Report, Request
 from applier.scheduling import waiting
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy
 from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.verdict import ends
 from planner.plan.model import JOIN, Action, Trigger
 from planner.plan.states import ActionState, Outcome

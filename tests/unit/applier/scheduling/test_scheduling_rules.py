@@ -9,9 +9,9 @@ import pytest
 
 from applier.contracts import Verified
 from applier.operations.explanation import foreseen
+from applier.scheduling.concurrency import Concurrency, queue_limits
 from applier.scheduling.failures import Tolerances
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency, queue_limits
 from applier.scheduling.verdict import decide, going_on, was_cut_off
 from applier.store import Attempt
 from applier.store.worker_jobs import Served

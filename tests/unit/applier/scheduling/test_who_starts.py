@@ -11,9 +11,9 @@ from collections import deque
 
 import pytest
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Ranking
 from applier.scheduling.gates import PATIENCE, Gates
-from applier.scheduling.submissions import Concurrency
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import PlanState
 

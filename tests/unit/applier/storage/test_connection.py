@@ -15,8 +15,8 @@ from scratch_database import MYSQL, POSTGRESQL, connected
 
 from applier.errors import StoreError
 from applier.storage.connection import Connector, parse, shown
-from applier.storage.refusals import lost
-from applier.storage.sql import SqlStore
+from applier.storage.database_errors import lost
+from applier.storage.sql_store import SqlStore
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_the_driver_has_to_say_does_not_reach_the_terminal(tmp_path):
     path = tmp_path / "plans.db"
     path.write_text("no database at all\n" * 100)
     script = (
-        "from applier.storage.sql import SqlStore\n"
+        "from applier.storage.sql_store import SqlStore\n"
         "from applier.errors import StoreError\n"
         f"try:\n    SqlStore('sqlite:///{path}')\n"
         "except StoreError as error:\n    print(error)\n"

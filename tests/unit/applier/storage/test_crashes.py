@@ -15,7 +15,7 @@ from sample_plans import new_plan
 from store_checks import running_plans
 from store_checks.running_plans import claimed
 
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import ActionState
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ import sys
 sys.path.insert(0, {str(Path(running_plans.__file__).parents[1])!r})
 """
     + """
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from store_checks.running_plans import NOW, starts, succeeds
 url, uuid, claim, size = *sys.argv[1:4], int(sys.argv[4])
 store = SqlStore(url)

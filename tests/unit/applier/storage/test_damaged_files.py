@@ -20,7 +20,7 @@ from store_checks.running_plans import NOW
 from applier.contracts import HistoryEntry
 from applier.errors import ApplierError, DamagedRecord, StoreError
 from applier.storage import schema_version, upkeep
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.upkeep import backup, check
 from applier.store.runs import Sample
 from planner.plan.states import PlanState
@@ -131,7 +131,7 @@ def test_every_damaged_page_is_found_and_ends_in_a_sentence(path, url):
 
 WRITER = """
 import sys
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action, ActionPlan
 store, number = SqlStore(sys.argv[1]), 0
 while True:

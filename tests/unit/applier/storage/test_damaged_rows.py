@@ -18,7 +18,7 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
 from applier.storage import damaged_plans
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.upkeep import check
 from applier.store import Service
 from applier.store.worker_jobs import Worker

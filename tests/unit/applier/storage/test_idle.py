@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from applier.storage import refusals, transactions
+from applier.storage import database_errors, transactions
 from applier.storage.connection import Connector, parse
 from applier.storage.transactions import IdleConnections, Transactions
 
@@ -81,10 +81,10 @@ def test_an_interrupt_while_a_transaction_begins_or_ends_is_raised(connections):
 
 def test_an_error_of_the_driver_is_raised_as_a_refusal(connections):
     connection = connections.begin("BEGIN")
-    with pytest.raises(refusals.Duplicate) as raised:
+    with pytest.raises(database_errors.Duplicate) as raised:
         connections.roll_back(connection, sqlite3.IntegrityError("twice"))
     assert isinstance(raised.value.__cause__, sqlite3.IntegrityError)
-    with pytest.raises(refusals.Refused):
+    with pytest.raises(database_errors.Refused):
         connections.begin("BEGINNING")
     # It was kept all the same: nothing is wrong with it.
     assert connections.begin("BEGIN") is connection
@@ -96,7 +96,7 @@ def test_a_commit_that_is_refused_is_rolled_back(connections):
     connection.cursor.execute("CREATE TABLE b (n REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
     connections.commit(connection)
     connections.begin("BEGIN").cursor.execute("INSERT INTO b VALUES (1)")
-    with pytest.raises(refusals.Refused):  # only the commit finds that there is no such a
+    with pytest.raises(database_errors.Refused):  # only the commit finds that there is no such a
         connections.commit(connection)
     again = connections.begin("BEGIN")
     assert again is connection
@@ -112,7 +112,7 @@ def test_an_old_one_is_replaced(connections, monkeypatch):
 
 def told_as_lost(error, *_):
     assert str(error) == "Cannot operate on a closed database."
-    return refusals.ConnectionLost(error)
+    return database_errors.ConnectionLost(error)
 
 
 def test_when_one_broke_the_others_are_not_used_again_either(connections, monkeypatch):
@@ -127,7 +127,7 @@ def test_when_one_broke_the_others_are_not_used_again_either(connections, monkey
 
 def test_a_connection_that_cannot_be_opened_is_a_refusal(tmp_path):
     connections = IdleConnections(Connector(parse(f"sqlite:///{tmp_path}/missing/file.db")))
-    with pytest.raises(refusals.Refused) as raised:
+    with pytest.raises(database_errors.Refused) as raised:
         connections.begin("BEGIN")
     assert "unable to open" in str(raised.value.__cause__)
 
@@ -170,7 +170,7 @@ def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(connector):
     connector.dialect = usual._replace(begin_write="BEGINNING")
     with (
         closing(Transactions(connector)) as made,
-        pytest.raises(refusals.Refused),
+        pytest.raises(database_errors.Refused),
         made.write(lock),
     ):
         raise AssertionError  # it has not begun

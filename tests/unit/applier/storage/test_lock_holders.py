@@ -19,10 +19,10 @@ from sample_plans import new_plan
 
 from applier.cli import program
 from applier.errors import StoreError
-from applier.storage import refusals, schema_version
+from applier.storage import database_errors, schema_version
 from applier.storage.connection import parse
-from applier.storage.refusals import Holder, folder_holder, lock_holder
-from applier.storage.sql import SqlStore
+from applier.storage.database_errors import Holder, folder_holder, lock_holder
+from applier.storage.sql_store import SqlStore
 
 ME = os.getpid()
 
@@ -93,7 +93,7 @@ def test_a_record_that_is_locked_as_a_whole_has_a_holder_as_well(tmp_path, as_an
 @pytest.mark.parametrize("pid", [0, -1])
 def test_a_process_outside_of_the_container_is_not_known(tmp_path, monkeypatch, pid):
     """The kernel gives such a process no number here."""
-    monkeypatch.setattr(refusals, "_write_locks", lambda _inode: [(pid, 0, float("inf"))])
+    monkeypatch.setattr(database_errors, "_write_locks", lambda _inode: [(pid, 0, float("inf"))])
     assert folder_holder(tmp_path) is None
 
 
@@ -107,7 +107,7 @@ class TestWhoWaits:
 
     @pytest.fixture(autouse=True)
     def soon(self, monkeypatch):
-        monkeypatch.setattr(refusals, "SOON_S", 0.02)
+        monkeypatch.setattr(database_errors, "SOON_S", 0.02)
         monkeypatch.setattr(schema_version, "LONGEST_S", 0.2)
 
     def test_for_the_folder_of_the_record(self, tmp_path, monkeypatch, caplog):
@@ -133,4 +133,4 @@ class TestWhoWaits:
             other.save_plan(plan)
 
     def test_the_command_line_shows_the_log_of_waits(self):
-        assert refusals.LOG.name == program.WAITS
+        assert database_errors.LOG.name == program.WAITS

@@ -13,14 +13,14 @@ from types import SimpleNamespace
 import pytest
 from scratch_database import run
 
-from applier.cli import actions
+from applier.cli import action_views
 from applier.cli.reporters import plan_table
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord
 from applier.operations import explanation
 from applier.run.plan_cloud import overview_and_waves
 from applier.storage import plans
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.store.entries import PlanArchive
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
@@ -102,9 +102,9 @@ def test_one_action_is_told_of_by_a_part_until_a_forecast_is_asked_for(store, mo
     plan = chain_of(LONG)
     store.save_plan(plan)
     monkeypatch.setattr(store, "load_plan", lambda _: pytest.fail("the whole plan was loaded"))
-    part, action, _ = actions.described_by(store, plan.uuid, "first-1")
-    whole = list(actions.described(plan, action, [], 100))
-    assert list(actions.described(part, action, [], 100)) == whole
+    part, action, _ = action_views.described_by(store, plan.uuid, "first-1")
+    whole = list(action_views.described(plan, action, [], 100))
+    assert list(action_views.described(part, action, [], 100)) == whole
     told = explanation.explained(SimpleNamespace(plans=store), None, part, action, None)
     assert str(PlanState.RECOMMENDED) in told[1]
     assert "first-0, second-0" in told[2]

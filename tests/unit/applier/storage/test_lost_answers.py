@@ -11,10 +11,10 @@ from sample_plans import new_plan
 from store_checks.running_plans import LATER, ME, NOW, claimed, ends, retries, starts
 
 from applier.errors import StoreError
-from applier.storage import database, refusals
+from applier.storage import database, database_errors
 from applier.storage.database import Database
-from applier.storage.refusals import ConnectionLost, DatabaseLocked, Deadlock, Holder
-from applier.storage.sql import SqlStore
+from applier.storage.database_errors import ConnectionLost, DatabaseLocked, Deadlock, Holder
+from applier.storage.sql_store import SqlStore
 from applier.storage.transactions import Transaction
 from planner.plan.states import ActionState, PlanState
 
@@ -183,13 +183,13 @@ def test_a_closed_database_waits_for_nothing(open_database):
         (Holder(7, "another applier", stopped=False), 60, True),
         (None, 60, True),
         (Holder(7, "another applier", stopped=True), 60, False),
-        (None, refusals.SOON_S, False),  # the driver has waited for as long already
+        (None, database_errors.SOON_S, False),  # the driver has waited for as long already
     ],
 )
 def test_a_file_that_another_writes_to_is_waited_for_unless_that_one_is_stopped(
     open_database, monkeypatch, holder, busy_timeout_s, goes_on
 ):
-    monkeypatch.setattr(refusals, "lock_holder", lambda _url: holder)
+    monkeypatch.setattr(database_errors, "lock_holder", lambda _url: holder)
     opened = open_database(patience_s=0, busy_timeout_s=busy_timeout_s)
     what = Refusing(DatabaseLocked(), DatabaseLocked())
     if goes_on:

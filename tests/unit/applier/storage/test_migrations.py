@@ -21,7 +21,7 @@ from applier.errors import StoreError
 from applier.storage import schema, schema_version
 from applier.storage.connection import Connector, parse
 from applier.storage.schema import TABLES, VERSION_TABLE
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 
@@ -232,7 +232,7 @@ def test_a_file_of_another_program_is_refused_and_stays_as_it_is(url):
 def test_a_new_file_is_made_and_opened_without_alembic(url):
     script = (
         "import sys\n"
-        "from applier.storage.sql import SqlStore\n"
+        "from applier.storage.sql_store import SqlStore\n"
         f"SqlStore({url!r}).list_plans()\n"
         "assert not {'alembic', 'sqlalchemy'} & sys.modules.keys()\n"
     )

@@ -12,7 +12,7 @@ from sample_plans import new_plan
 from applier.errors import StoreError
 from applier.storage import schema_version
 from applier.storage.connection import parse
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.unwritable import Unwritable
 from applier.storage.upkeep import check
 

@@ -16,13 +16,13 @@ from store_checks.running_plans import (
     starts,
 )
 from tcp_proxy import proxy
-from test_sql import connection_of
+from test_sql_store import connection_of
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
 from applier.storage.connection import parse
-from applier.storage.refusals import Refused, translate_errors
-from applier.storage.sql import SqlStore
+from applier.storage.database_errors import Refused, translate_errors
+from applier.storage.sql_store import SqlStore
 from planner.plan.states import ActionState
 
 PORTS = {"postgresql": 5432, "mysql": 3306}

@@ -16,7 +16,7 @@ from temporary_store import TemporaryStore
 from applier.storage import list_statements, schema_version
 from applier.storage.connection import parse
 from applier.storage.schema import SQLITE
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.state_changes import writes_of
 from applier.storage.statements import (
     AGAIN,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Timeline
 from applier.scheduling.forecast import forecast
-from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline import svg
 from applier.timeline.chart import FEW_BARS, MOST_BARS, MOST_LANES, chart

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from applier.contracts import HistoryEntry
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Timeline
-from applier.scheduling.submissions import Concurrency
 from applier.store import Attempt
 from applier.timeline.holds import Holds, Piece, runs, standstills, taken
 from applier.timeline.times import NOTHING, times

@@ -14,7 +14,7 @@ from trials import Trial, changed
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.interrupted_actions import jobs_of
-from applier.scheduling.submissions import QueueLimits
+from applier.scheduling.concurrency import QueueLimits
 from planner.plan.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

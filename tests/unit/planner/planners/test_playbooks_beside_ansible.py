@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from applier.contracts import Report
+from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.failures import FailureRules
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.submissions import Concurrency
 from applier.scheduling.waiting import links
 from planner import make_plan
 from planner.documents.inventory import program

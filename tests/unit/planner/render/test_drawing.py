@@ -17,10 +17,12 @@ import pytest
 from planner import ActionPlan, make_plan
 from planner.plan.model import JOIN, Action, Trigger
 from planner.plan.states import ActionState, Outcome, PlanState
-from planner.render import svg, texts
+from planner.render import dot_and_mermaid, svg
 
 Form = Callable[[ActionPlan], str]
-FORMS = pytest.mark.parametrize("form", [texts.dot, texts.mermaid], ids=["dot", "mermaid"])
+FORMS = pytest.mark.parametrize(
+    "form", [dot_and_mermaid.dot, dot_and_mermaid.mermaid], ids=["dot", "mermaid"]
+)
 
 
 def actions(*given: Any) -> ActionPlan:
@@ -65,9 +67,11 @@ DEPLOYMENT = replace(
 PICTURES = Path(__file__).parents[3] / "cases/drawings"
 
 
-@pytest.mark.parametrize("form", [svg.render, texts.dot, texts.mermaid], ids=["svg", "dot", "mmd"])
+@pytest.mark.parametrize(
+    "form", [svg.render, dot_and_mermaid.dot, dot_and_mermaid.mermaid], ids=["svg", "dot", "mmd"]
+)
 def test_a_small_plan_is_drawn_like_this(form: Form) -> None:
-    ending = {svg.render: "svg", texts.dot: "dot", texts.mermaid: "mmd"}[form]
+    ending = {svg.render: "svg", dot_and_mermaid.dot: "dot", dot_and_mermaid.mermaid: "mmd"}[form]
     for name, plan in (("every_kind", EVERY_KIND), ("deployment", DEPLOYMENT)):
         path, text = PICTURES / f"{name}.{ending}", form(plan)
         if os.environ.get("ACTIONPLAN_REWRITE"):
@@ -116,13 +120,13 @@ def test_odd_text_stays_text_in_svg(plan: ActionPlan) -> None:
 
 
 def test_odd_text_stays_inside_its_string_in_dot() -> None:
-    (line,) = [x for x in texts.dot(actions((ODD, {}))).splitlines() if "a0 [" in x]
+    (line,) = [x for x in dot_and_mermaid.dot(actions((ODD, {}))).splitlines() if "a0 [" in x]
     label = 'say \\"a\\\\b\\" <i>&amp; #1; %%{init}%% `x` ][\\"  é'
     assert line == f'  a0 [label="{label}\\nnop\\nPENDING"];'
 
 
 def test_odd_text_means_nothing_to_mermaid() -> None:
-    (line,) = [x for x in texts.mermaid(actions((ODD, {}))).splitlines() if 'a0["' in x]
+    (line,) = [x for x in dot_and_mermaid.mermaid(actions((ODD, {}))).splitlines() if 'a0["' in x]
     text = line.removeprefix('  a0["').removesuffix('<br/>nop<br/>PENDING"]:::PENDING')
     meant = re.sub("#([0-9]+);", lambda code: chr(int(code[1])), text)
     assert meant == ODD.replace("\n", " ").replace("\x07", " ")
@@ -131,7 +135,7 @@ def test_odd_text_means_nothing_to_mermaid() -> None:
 
 def test_the_name_of_a_plan_is_escaped_in_dot() -> None:
     plan = replace(EVERY_KIND, name='a "b" \\')
-    assert texts.dot(plan).startswith('digraph "a \\"b\\" \\\\" {\n')
+    assert dot_and_mermaid.dot(plan).startswith('digraph "a \\"b\\" \\\\" {\n')
 
 
 @FORMS
@@ -198,4 +202,4 @@ def lines_of(text: str) -> list[str]:
 def test_graphviz_reads_it() -> None:
     odd = (actions((ODD, {})), actions(*ODD_LANES))
     for plan in (EVERY_KIND, DEPLOYMENT, *odd, wide_plan(20), wide_plan(50)):
-        subprocess.run(["dot", "-Tplain"], input=texts.dot(plan), text=True, check=True)
+        subprocess.run(["dot", "-Tplain"], input=dot_and_mermaid.dot(plan), text=True, check=True)

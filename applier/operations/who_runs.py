@@ -16,7 +16,7 @@ from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: The verb in the history of the beginning of a run.
 BEGINS = "apply"

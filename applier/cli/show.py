@@ -12,7 +12,7 @@ from applier.assembly import now
 from applier.cli.arguments import ALL, PLAN, argument, format_of
 from applier.cli.verb import Verb, rendered, shown_plan
 from applier.guarding import windows
-from applier.operations import approving, claim, lookup, start_times
+from applier.operations import approving, lookup, start_times, who_runs
 from applier.run import node_states
 from applier.store.plans import LongPlan
 from applier.wording import count
@@ -75,7 +75,7 @@ class ShowPlan(Verb):
     def _show(self, plan: ActionPlan, kept: LongPlan | None = None, *, whole: bool = False) -> None:
         from applier.cli.reporters import plan_table
 
-        changed = claim.holding_now(self.session.plans, plan)
+        changed = who_runs.holding_now(self.session.plans, plan)
         plan_table.show(
             plan,
             self.app.stdout,
@@ -89,7 +89,7 @@ class ShowPlan(Verb):
         """Return lines about who runs the plan, its approvals, and its windows."""
         assembly, at = self.session, now()
         return chain(
-            claim.claimant_lines(self.session.plans, plan, self.session.record, at),
+            who_runs.claimant_lines(self.session.plans, plan, self.session.record, at),
             approving.lines(assembly, plan),
             start_times.lines(plan),
             windows.lines(plan, assembly.open_times(plan), at),

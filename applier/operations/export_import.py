@@ -23,7 +23,7 @@ from planner.schemas import checking, ranges
 from planner.schemas.ranges import COUNT_OF_ONE_OR_MORE, NAME, TIME, UUID
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 
 #: The version of the format.

@@ -24,7 +24,7 @@ from store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 from applier.errors import StoreError
 from applier.storage import schema_version
 from applier.storage.connection import parse
-from applier.storage.sql import SqlStore
+from applier.storage.sql_store import SqlStore
 from applier.storage.statements import Compiled
 from applier.store import Service
 from planner.plan.states import PlanState

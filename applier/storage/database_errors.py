@@ -231,7 +231,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 #: The log of waits, which the command line shows even if it shows no other.
-LOG = logging.getLogger("applier.storage.refusals")
+LOG = logging.getLogger("applier.storage.database_errors")
 #: The seconds of waiting for a lock after which its holder is looked up.
 SOON_S = 3.0
 #: The byte of the ``-shm`` file that a process locks to write in WAL mode (SQLite's file format).

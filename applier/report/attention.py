@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly
-from applier.operations import approving, claim, services
+from applier.operations import approving, services, who_runs
 from applier.report.action_rows import cut, numbered
 from applier.report.values import Button, Left, Listed, Need, ProgressBar, Running, Work
 from applier.store import PlanSummary
@@ -20,7 +20,7 @@ from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, PlanState
 from planner.render.look import mark_of
 
 if TYPE_CHECKING:
-    from applier.storage.sql import SqlStore
+    from applier.storage.sql_store import SqlStore
 
 #: The maximum numbers of actions that are listed as running, as not done, and as in doubt.
 MOST_RUNNING, MOST_LEFT, MOST_IN_DOUBT = 8, 40, 5
@@ -54,8 +54,8 @@ def work(parts: Assembly, store: SqlStore | None, plan: ActionPlan, found: Obser
     """Return what comes first on the page of a plan; ``store`` is None if it is not stored."""
     runs, not_done = list(running(plan, found)), list(left(plan))
     refused = approving.missing(parts, plan) if store else ""
-    claimant = store.claimant(plan.uuid) if store and plan.state in claim.RUNNING else None
-    is_gone = claim.is_gone(claimant)
+    claimant = store.claimant(plan.uuid) if store and plan.state in who_runs.RUNNING else None
+    is_gone = who_runs.is_gone(claimant)
     return Work(
         progress=progress(Counter(a.state for _, a in numbered(plan))),
         buttons=buttons(plan, needs_approval=bool(refused), is_gone=is_gone),
@@ -107,7 +107,7 @@ def needs(
     ``refused`` is why the plan is not approved, ``is_gone`` whether its applier is.
     """
     doubtful = [a for a in plan.actions if a.state is ActionState.UNKNOWN]
-    runs = plan.state in claim.RUNNING
+    runs = plan.state in who_runs.RUNNING
     then = "which can be said once nobody runs the plan" if runs else "then say so"
     for action in doubtful[:MOST_IN_DOUBT]:
         yield Need(

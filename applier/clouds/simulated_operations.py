@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from applier.clouds.capacity import (
+from applier.clouds.simulated_capacity import (
     choose_host,
     free_in_pool,
     free_on_hosts,

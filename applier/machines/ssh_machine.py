@@ -23,7 +23,7 @@ from applier.machines.address import Address, SshSettings
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.connections import Connections
 from applier.machines.following import POLL_S, Tail
-from applier.machines.remote_jobs import RemoteJob
+from applier.machines.ssh_jobs import RemoteJob
 
 T = TypeVar("T")
 _LOST = (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection)

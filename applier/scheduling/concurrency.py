@@ -26,7 +26,7 @@ class Concurrency:
     ``limits`` maps a token to the number of actions that may hold it at once, as in :class:`Gates`.
     ``workerless`` are the uuids of the actions that do not count against ``max_workers``.
     ``queue_tokens`` maps the uuids of actions to one more token each, see
-    :class:`applier.scheduling.submissions.QueueLimits`. ``places`` are the rules of blocks, by
+    :class:`applier.scheduling.concurrency.QueueLimits`. ``places`` are the rules of blocks, by
     token; their limits are in ``limits``.
     """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from applier.clouds.openstack.calls import never_twice
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.servers import Server, is_gone, task_of, view
+from applier.clouds.openstack.server_fields import Server, is_gone, task_of, view
 from applier.clouds.openstack.state_waits import WaitStopped
 from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.storage import refusals
+from applier.storage import database_errors
 from applier.storage.connection import parse
-from applier.storage.refusals import (
+from applier.storage.database_errors import (
     ConnectionLost,
     Damaged,
     DatabaseLocked,
@@ -111,7 +111,7 @@ def test_a_sentence_is_the_first_line_of_what_the_driver_says():
 def test_who_holds_a_locked_file_is_named_if_that_is_known(monkeypatch):
     error = of_sqlite(5, "database is locked")
     for holder, told in (("process 7 holds the lock", "process 7"), (None, "another process has")):
-        monkeypatch.setattr(refusals, "lock_holder", lambda _url, it=holder: it)
+        monkeypatch.setattr(database_errors, "lock_holder", lambda _url, it=holder: it)
         assert f"database is locked; {told}" in sentence(error, URL)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from applier.clouds import operations, simulated_document
-from applier.clouds.capacity import free_on_hosts
+from applier.clouds import simulated_document, simulated_operations
+from applier.clouds.simulated_capacity import free_on_hosts
 from applier.errors import ActionFailed
 
 WEB_1 = "6a1f0001-0000-4000-8000-000000000001"
@@ -28,7 +28,7 @@ def goes_on(world, work) -> None:
 
 def test_what_is_on_its_way_takes_room_on_both_hosts(world):
     before = free_on_hosts(world)
-    goes_on(world, operations.migrate(world, WEB_1, "compute-3", True))
+    goes_on(world, simulated_operations.migrate(world, WEB_1, "compute-3", True))
     after = free_on_hosts(world)
     assert before["compute-3"]["vcpus"] - after["compute-3"]["vcpus"] == 2
     assert before["compute-3"]["ram_mb"] - after["compute-3"]["ram_mb"] == 4096
@@ -48,42 +48,66 @@ def test_what_is_on_its_way_takes_room_on_both_hosts(world):
 )
 def test_the_host_with_most_free_vcpus_that_can_take_it_is_chosen(world, prepare, chosen):
     prepare(world)
-    assert operations.migrate(world, WEB_1, None, True).result["instances"][WEB_1]["host"] == chosen
+    assert (
+        simulated_operations.migrate(world, WEB_1, None, True).result["instances"][WEB_1]["host"]
+        == chosen
+    )
 
 
 def test_where_nothing_fits_the_need_is_named(world):
     for name in ("compute-2", "compute-3", "compute-4"):
         world["hosts"][name]["power"] = "off"
     with pytest.raises(ActionFailed, match="2 vcpus, 4096 MB of memory, 40 GB"):
-        operations.migrate(world, WEB_1, None, True)
+        simulated_operations.migrate(world, WEB_1, None, True)
 
 
 REFUSED = {
-    "no instance": (lambda w: operations.migrate(w, NOTHING, None, True), "there is no instance"),
-    "no host": (lambda w: operations.migrate(w, WEB_1, "c-9", True), "there is no host c-9"),
-    "same host": (lambda w: operations.migrate(w, WEB_1, "compute-1", True), "is on compute-1 al"),
+    "no instance": (
+        lambda w: simulated_operations.migrate(w, NOTHING, None, True),
+        "there is no instance",
+    ),
+    "no host": (
+        lambda w: simulated_operations.migrate(w, WEB_1, "c-9", True),
+        "there is no host c-9",
+    ),
+    "same host": (
+        lambda w: simulated_operations.migrate(w, WEB_1, "compute-1", True),
+        "is on compute-1 al",
+    ),
     "live, not active": (
-        lambda w: operations.migrate(w, BATCH_1, None, True),
+        lambda w: simulated_operations.migrate(w, BATCH_1, None, True),
         "batch-1 is SHUTOFF",
     ),
-    "no flavor": (lambda w: operations.resize(w, WEB_1, "m9"), "there is no flavor m9"),
+    "no flavor": (lambda w: simulated_operations.resize(w, WEB_1, "m9"), "there is no flavor m9"),
     "stop twice": (
-        lambda w: operations.set_instance_status(w, BATCH_1, "SHUTOFF"),
+        lambda w: simulated_operations.set_instance_status(w, BATCH_1, "SHUTOFF"),
         "cannot become SHUTOFF",
     ),
-    "delete nothing": (lambda w: operations.delete_instance(w, NOTHING), "there is no instance"),
+    "delete nothing": (
+        lambda w: simulated_operations.delete_instance(w, NOTHING),
+        "there is no instance",
+    ),
     "no service": (
-        lambda w: operations.set_service_status(w, "c-9", "enabled", None),
+        lambda w: simulated_operations.set_service_status(w, "c-9", "enabled", None),
         "no compute service on c-9",
     ),
-    "no such node": (lambda w: operations.set_host_power(w, "c-9", "on"), "there is no host c-9"),
+    "no such node": (
+        lambda w: simulated_operations.set_host_power(w, "c-9", "on"),
+        "there is no host c-9",
+    ),
     "busy host": (
-        lambda w: operations.set_host_power(w, "compute-2", "suspended"),
+        lambda w: simulated_operations.set_host_power(w, "compute-2", "suspended"),
         "compute-2 still runs app-1, db-1, db-2",
     ),
-    "no volume": (lambda w: operations.migrate_volume(w, NOTHING, "fast", None), "no volume"),
-    "no pool": (lambda w: operations.migrate_volume(w, DATA_1, "p", None), "no pool p"),
-    "no type": (lambda w: operations.migrate_volume(w, DATA_1, None, "t"), "no volume type t"),
+    "no volume": (
+        lambda w: simulated_operations.migrate_volume(w, NOTHING, "fast", None),
+        "no volume",
+    ),
+    "no pool": (lambda w: simulated_operations.migrate_volume(w, DATA_1, "p", None), "no pool p"),
+    "no type": (
+        lambda w: simulated_operations.migrate_volume(w, DATA_1, None, "t"),
+        "no volume type t",
+    ),
 }
 
 
@@ -98,36 +122,36 @@ def test_a_refusal_says_what_is_the_matter(world, case):
 def test_a_host_that_is_down_neither_gives_nor_receives(world, power):
     world["hosts"]["compute-4"]["power"] = power
     with pytest.raises(ActionFailed, match=f"compute-4 is {power}"):
-        operations.migrate(world, WEB_1, "compute-4", True)
+        simulated_operations.migrate(world, WEB_1, "compute-4", True)
     with pytest.raises(ActionFailed, match=f"compute-4 is {power}"):
-        operations.migrate(world, BATCH_1, "compute-3", False)
+        simulated_operations.migrate(world, BATCH_1, "compute-3", False)
     with pytest.raises(ActionFailed, match=f"compute-4 is {power}"):
-        operations.set_instance_status(world, BATCH_1, "ACTIVE")
-    operations.delete_instance(world, BATCH_1)
+        simulated_operations.set_instance_status(world, BATCH_1, "ACTIVE")
+    simulated_operations.delete_instance(world, BATCH_1)
 
 
 def test_a_disabled_host_does_not_receive_and_still_gives(world):
     world["services"]["compute-1"]["status"] = "disabled"
     with pytest.raises(ActionFailed, match="compute-1 is disabled"):
-        operations.migrate(world, DB_1, "compute-1", True)
-    operations.migrate(world, WEB_1, "compute-3", True)
+        simulated_operations.migrate(world, DB_1, "compute-1", True)
+    simulated_operations.migrate(world, WEB_1, "compute-3", True)
 
 
 def test_all_that_is_short_is_named(world):
     world["hosts"]["compute-3"] |= {"vcpus": 2, "disk_gb": 30}
     with pytest.raises(ActionFailed, match="2 vcpus, 1 free; 40 GB of disk, 10"):
-        operations.migrate(world, WEB_1, "compute-3", True)
+        simulated_operations.migrate(world, WEB_1, "compute-3", True)
     world["hosts"]["compute-1"]["vcpus"] = 7
     with pytest.raises(ActionFailed, match=r"web-1 as m1\.large: needs 2 vcpus, 1"):
-        operations.resize(world, WEB_1, "m1.large")
+        simulated_operations.resize(world, WEB_1, "m1.large")
     world["pools"]["fast"]["size_gb"] = 99
     with pytest.raises(ActionFailed, match=r"fast .* db-1-data: needs 100 GB, 99"):
-        operations.migrate_volume(world, DATA_1, "fast", None)
+        simulated_operations.migrate_volume(world, DATA_1, "fast", None)
 
 
 def test_a_smaller_flavor_always_fits(world):
     world["hosts"]["compute-1"] |= {"vcpus": 6, "ram_mb": 12288, "disk_gb": 120}
-    assert operations.resize(world, WEB_1, "m1.small").holds["host:compute-1"] == {
+    assert simulated_operations.resize(world, WEB_1, "m1.small").holds["host:compute-1"] == {
         "vcpus": 0,
         "ram_mb": 0,
         "disk_gb": 0,
@@ -135,20 +159,24 @@ def test_a_smaller_flavor_always_fits(world):
 
 
 def test_a_shelved_instance_takes_no_room_and_finds_a_host_again(world):
-    operations.commit(world, operations.set_instance_status(world, WEB_1, "SHELVED"))
+    simulated_operations.commit(
+        world, simulated_operations.set_instance_status(world, WEB_1, "SHELVED")
+    )
     assert world["instances"][WEB_1]["host"] is None
     assert free_on_hosts(world)["compute-1"]["vcpus"] == 12 - 4
     with pytest.raises(ActionFailed, match="web-1 is SHELVED"):
-        operations.migrate(world, WEB_1, "compute-3", False)
+        simulated_operations.migrate(world, WEB_1, "compute-3", False)
     with pytest.raises(ActionFailed, match="web-1 is SHELVED"):
-        operations.resize(world, WEB_1, "m1.small")
-    operations.commit(world, operations.set_instance_status(world, WEB_1, "ACTIVE"))
+        simulated_operations.resize(world, WEB_1, "m1.small")
+    simulated_operations.commit(
+        world, simulated_operations.set_instance_status(world, WEB_1, "ACTIVE")
+    )
     assert world["instances"][WEB_1]["host"] == "compute-3"
     assert world["instances"][WEB_1]["status"] == "ACTIVE"
 
 
 def test_a_removed_instance_leaves_its_volumes(world):
-    operations.commit(world, operations.delete_instance(world, DB_1))
+    simulated_operations.commit(world, simulated_operations.delete_instance(world, DB_1))
     assert DB_1 not in world["instances"]
     assert world["volumes"][DATA_1]["instance"] is None
 
@@ -168,28 +196,32 @@ def test_a_removed_instance_leaves_its_volumes(world):
 )
 def test_two_that_touch_the_same_do_not_go_on_at_once(world, first, second):
     begin = {
-        "migrate": lambda: operations.migrate(world, WEB_1, "compute-3", True),
-        "resize": lambda: operations.resize(world, WEB_1, "m1.large"),
-        "delete": lambda: operations.delete_instance(world, WEB_1),
-        "migrate to 4": lambda: operations.migrate(world, WEB_1, "compute-4", True),
-        "power off 4": lambda: operations.set_host_power(world, "compute-4", "off"),
-        "start on 4": lambda: operations.set_instance_status(world, BATCH_1, "ACTIVE"),
-        "move volume": lambda: operations.migrate_volume(world, DATA_1, "fast", None),
-        "delete owner": lambda: operations.delete_instance(world, DB_1),
-        "disable": lambda: operations.set_service_status(world, "compute-1", "disabled", None),
+        "migrate": lambda: simulated_operations.migrate(world, WEB_1, "compute-3", True),
+        "resize": lambda: simulated_operations.resize(world, WEB_1, "m1.large"),
+        "delete": lambda: simulated_operations.delete_instance(world, WEB_1),
+        "migrate to 4": lambda: simulated_operations.migrate(world, WEB_1, "compute-4", True),
+        "power off 4": lambda: simulated_operations.set_host_power(world, "compute-4", "off"),
+        "start on 4": lambda: simulated_operations.set_instance_status(world, BATCH_1, "ACTIVE"),
+        "move volume": lambda: simulated_operations.migrate_volume(world, DATA_1, "fast", None),
+        "delete owner": lambda: simulated_operations.delete_instance(world, DB_1),
+        "disable": lambda: simulated_operations.set_service_status(
+            world, "compute-1", "disabled", None
+        ),
     }
     work = begin[first]()
-    operations.refuse_conflicts(world, work)
+    simulated_operations.refuse_conflicts(world, work)
     goes_on(world, work)
     with pytest.raises(ActionFailed, match=f"cannot begin: {work.what} goes on"):
-        operations.refuse_conflicts(world, begin[second]())
+        simulated_operations.refuse_conflicts(world, begin[second]())
 
 
 def test_two_that_share_a_host_go_on_at_once(world):
-    goes_on(world, operations.migrate(world, WEB_1, "compute-3", True))
-    operations.refuse_conflicts(world, operations.migrate(world, DB_1, "compute-3", True))
-    disable = operations.set_service_status(world, "compute-1", "disabled", None)
-    operations.refuse_conflicts(world, disable)
+    goes_on(world, simulated_operations.migrate(world, WEB_1, "compute-3", True))
+    simulated_operations.refuse_conflicts(
+        world, simulated_operations.migrate(world, DB_1, "compute-3", True)
+    )
+    disable = simulated_operations.set_service_status(world, "compute-1", "disabled", None)
+    simulated_operations.refuse_conflicts(world, disable)
 
 
 def fault(world, **fields):
@@ -211,21 +243,21 @@ def fault(world, **fields):
 )
 def test_a_fault_strikes_what_it_names(world, operation, target, meant):
     fault(world, operation=operation, target=target)
-    work = operations.migrate(world, WEB_1, "compute-3", True)
-    assert (operations.take_fault(world, work) is not None) is meant
+    work = simulated_operations.migrate(world, WEB_1, "compute-3", True)
+    assert (simulated_operations.take_fault(world, work) is not None) is meant
 
 
 def test_a_name_that_two_have_is_no_name(world):
     fault(world, operation="migrate", target="web-1")
     world["instances"][DB_1]["name"] = "web-1"
-    work = operations.migrate(world, WEB_1, "compute-3", True)
-    assert operations.take_fault(world, work) is None
+    work = simulated_operations.migrate(world, WEB_1, "compute-3", True)
+    assert simulated_operations.take_fault(world, work) is None
 
 
 def test_a_fault_is_counted_down_and_then_gone(world):
     fault(world, operation="migrate", times=2)
     fault(world, operation="migrate", message="later")
-    work = operations.migrate(world, WEB_1, "compute-3", True)
-    messages = [operations.take_fault(world, work)["message"] for _ in range(4)]
+    work = simulated_operations.migrate(world, WEB_1, "compute-3", True)
+    messages = [simulated_operations.take_fault(world, work)["message"] for _ in range(4)]
     assert messages == [None, None, "later", "later"]
     assert [f["message"] for f in world["faults"]] == ["later"]
