@@ -58,6 +58,8 @@ put() {
 ! put PLAYBOOK playbook.yml || set -- "$@" "$folder/playbook.yml"
 exec "$@"
 """
+#: Hosts that Ansible knows without an inventory; it takes no --limit of them alone.
+_IMPLICIT = ("localhost", "127.0.0.1", "::1")
 #: The most characters of a piece; Linux takes 128 KiB in one variable, in UTF-8.
 _PIECE = 30_000
 
@@ -226,10 +228,12 @@ class Ansible(nodes.NodeCommand):
 
     def _environment(self) -> dict[str, str]:
         given = self.parameters
+        hosts = given.get("hosts") or listed(given.get("node"))
+        implicit = hosts[0] if len(hosts) == 1 and hosts[0] in _IMPLICIT else ""
         folders = [str(CALLBACKS), *listed(os.environ.get("ANSIBLE_CALLBACK_PLUGINS"))]
         files = {
             "VARIABLES": _yaml(given["variables"]) if given.get("variables") else "",
-            "HOSTS": "\n".join(given.get("hosts") or listed(given.get("node"))),
+            "HOSTS": "" if implicit else "\n".join(hosts),
             "INVENTORY": "" if given.get("inventory") else self._inventory(),
             "VAULT": str(given.get("vault_password", "")),
             "PLAYBOOK": self._playbook(),
@@ -238,6 +242,7 @@ class Ansible(nodes.NodeCommand):
             "ANSIBLE_CALLBACK_PLUGINS": os.pathsep.join(folders),
             "ANSIBLE_STDOUT_CALLBACK": "actionplan",
             "ANSIBLE_NOCOLOR": "1",
+            "ACTIONPLAN_LIMIT": implicit,
             "ACTIONPLAN_PLAY": str(given.get("play", "")),
             "ACTIONPLAN_SHOWS_OUTPUT": given.get("module", ""),
             **{

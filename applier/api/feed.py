@@ -214,7 +214,7 @@ class LivePages:
         demanded = plan.approvals or self._assembly.guard.most_approvals
         if plan.damage or plan.state not in approving.TO_APPROVE or not demanded:
             return False
-        return self._lacks(plan.uuid, plan.updated_at, f"{now():%H:%M}")
+        return self._lacks(plan.uuid, plan.updated_at, f"{now():%Y-%m-%d %H:%M}")
 
     def _lacks_approvals(self, uuid: str, *_: object) -> bool:
         try:

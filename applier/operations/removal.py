@@ -85,7 +85,6 @@ def purge(
                 purged += len(deleted)
                 gone |= of_plans.intersection(deleted)
             else:
-                store.purge_plans((), before)  # what belongs to no plan
                 is_whole = True
         finally:
             operator.say(f"{count(purged, 'plan')} deleted for good.")

@@ -126,7 +126,7 @@ def report(
 def _timelines(plan: ActionPlan, found: Observed) -> tuple[str, str]:
     """Return the timeline, and if it is folded, that with open lanes; else an empty text."""
     made = [chart(plan, found)]
-    if any(len(bar.actions) > 1 for bar in made[0].bars) and len(plan.actions) <= MOST_OPEN:
+    if any(len(bar.actions) > 1 for bar in made[0].bars) and len(numbered(plan)) <= MOST_OPEN:
         made.append(chart(plan, found, is_open=True))
     whole, *lanes = (timeline_svg.render(one, WIDTH, own_style=False) for one in made)
     return whole, "".join(lanes)

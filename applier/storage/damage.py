@@ -260,6 +260,11 @@ def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
     missing = [name for name in _OF_A_CLAIM if head[name] is None]
     if claimed and missing:
         yield f"it is claimed by a process, and {' and '.join(missing)} is missing"
+    guarded = guards.of(json.loads(head["guards"])) if head["guards"] else guards.NO_GUARDS
+    if head["approvals"] != guarded.approvals:
+        yield "the number of approvals differs from that of its guards"
+    if not head["doubtful"] and any(row["state"] == ActionState.UNKNOWN for row in states):
+        yield "an action is in doubt, which the plan does not say"
     for row in states:
         if state in _ENDED and row["state"] in (ActionState.PENDING, ActionState.ONGOING):
             yield f"it is {state}, and its action {short(row['uuid'])} is {row['state']}"

@@ -33,7 +33,8 @@ def listed(
         uuids = {r["number"]: r["uuid"] for r in transaction.read_unconverted(statements.NUMBERS)}
         by_time = not wanted.keys().isdisjoint(TIMES)
         numbers = _by_time(transaction) if by_time else sorted(uuids, reverse=True)
-    latest = [uuids[number] for number in numbers]
+    # An index may be damaged, too, and lack a plan.
+    latest = [uuids[number] for number in numbers if number in uuids]
     if after is not None:
         latest = latest[latest.index(after) + 1 :] if after in latest else []
     found = (_summary(database, uuid) for uuid in latest)

@@ -19,12 +19,17 @@ from applier.store.plans import ActionKey, PlanKey
 _MARK = "(SELECT {} FROM actionplan_plan WHERE uuid = :after)"
 
 #: Plans that are paused or in doubt, and those that may lack approvals: the site demands up to
-#: ``needs_you`` of them. An approval of a plan that was never run may be void for other reasons.
+#: ``needs_you`` of them. Approvals of a plan of which nothing has run may be void for other
+#: reasons, and those of its creator may not count: who reads the list decides of each plan.
 _NEEDS_YOU = """(state = 'PAUSED'
     OR (state IN ('RECOMMENDED', 'FAILED', 'CANCELLED') AND approvals + :needs_you > 0
-        AND (claimed_at IS NULL OR (
+        AND (claimed_at IS NULL OR NOT EXISTS (
+            SELECT s.uuid FROM actionplan_action_state AS s
+            WHERE s.plan = actionplan_plan.uuid AND s.attempts > 0
+        ) OR (
             SELECT count(DISTINCT a.who) FROM actionplan_approval AS a
             WHERE a.plan = actionplan_plan.uuid AND a.content = actionplan_plan.digest
+            AND a.who != actionplan_plan.creator
         ) < CASE WHEN approvals > :needs_you THEN approvals ELSE :needs_you END))
     OR (doubtful = 1 AND state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
         SELECT s.uuid FROM actionplan_action_state AS s

@@ -58,9 +58,8 @@ class Retention:
     ) -> list[str]:
         """Delete plans for good, with all their rows except events; return the deleted uuids.
 
-        A plan that has not ended, or was changed after ``before``, is left as it is. Answers to
-        requests that changed no plan are deleted, too. If two callers purge a plan at once, only
-        one of them gets its uuid. The history entry has the plan
+        A plan that has not ended, or was changed after ``before``, is left as it is. If two
+        callers purge a plan at once, only one of them gets its uuid. The history entry has the plan
         :data:`NO_PLAN`; it is written only if a plan was deleted.
         """
 
@@ -71,7 +70,6 @@ class Retention:
         def purge() -> list[str]:
             gone, held = [], []
             with self._database.write() as transaction:
-                transaction.write(statements.FORGET_ANSWERS, {"of_none": NO_PLAN, "before": before})
                 for uuid in uuids:
                     where = {"plan_uuid": uuid, "before": before, "write": NO_PLAN}
                     if transaction.write(statements.HOLD_ENDED, where):

@@ -44,7 +44,7 @@ class PlanSummary(NamedTuple):
 class PlanFilters(TypedDict, total=False):
     """Which plans are listed: those that pass all filters that are not None.
 
-    Texts are compared exactly, except for ``search``: a part of the name, in capitals or not.
+    Texts are compared exactly. ``search`` is a part of the name, A to Z in capitals or not.
     ``since`` and ``until`` are about ``created_at``; ``until`` itself is left out. ``needs_you``
     lists plans that may wait for a person: they are paused or in doubt, or may lack some of the
     approvals that they demand or a site does, up to this number.

@@ -181,6 +181,9 @@ def prepare() -> None:
     for table in metadata.sorted_tables:
         try:
             table.create(engine, checkfirst=True)
+            # MySQL commits each by itself: a process may have been killed between them.
+            for index in table.indexes:
+                index.create(engine, checkfirst=True)
         except _ERRORS:
             if not has_table(table):  # else another process has created it meanwhile
                 raise

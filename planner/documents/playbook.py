@@ -31,6 +31,10 @@ _ROLE = re.compile(
     r"""\binclude_role["']?:[\s{]*["']?name["']?:\s*["']?(\{\{.*?\}\}|[\w./-]+)"""
     r"|- +role: *([\w./-]+)"
 )
+#: A task that includes a file which a template names.
+_TEMPLATED = re.compile(
+    r"""\binclude_(?:tasks|vars)["']?:[\s{]*(?:["']?file["']?: *)?["']?[\w./-]*\{\{"""
+)
 _FILE = re.compile(r"[\w./-]+\.(?:ya?ml|j2)\b")
 _SET = re.compile(r"""["']?(?:\bansible\.builtin\.)?\b(register|set_fact)["']?:[ \t]*(.*)""")
 _KEY = re.compile(r"""["']?([A-Za-z_]\w*)["']?\s*[:=]""")
@@ -106,12 +110,16 @@ def _cycle(path: str, around: tuple[str, ...]) -> str | None:
 
 
 class _Source(NamedTuple):
-    """What a file or a role says: its words, the variables that it makes, what it includes."""
+    """What a file or a role says: its words, the variables that it makes, what it includes.
+
+    It ``hides`` files of which only a template has the names.
+    """
 
     words: set[str]
     makes: set[str]
     roles: Sequence[str]
     files: Sequence[str]
+    hides: bool
 
 
 class _Reader:
@@ -173,6 +181,9 @@ class _Reader:
                 if path and path not in seen and not _is_in(path, roles.values()):
                     seen.add(path)
                     sources.append(self._source(path))
+        if any(source.hides for source in sources):
+            text = "a template names files that tasks include: what these need is not known"
+            self._warnings[Mistake(text, place=play["at"])] = None
         for name in (name for name, found in roles.items() if not found):
             text = f"role {name} is not found: what its tasks need is not known"
             self._warnings[Mistake(text, place=play["at"])] = None
@@ -215,7 +226,8 @@ def _scanned(text: str, folder: str) -> _Source:
     names = dict.fromkeys(_FILE.findall(text)) if folder else ()
     paths = (os.path.realpath(os.path.join(folder, one, n)) for n in names for one in _BESIDE)
     files = [path for path in paths if os.path.isfile(path)]
-    return _Source(set(_WORD.findall(text)), {*made(text)}, roles, files)
+    hides = bool(folder and _TEMPLATED.search(text))  # of a role, all files are read
+    return _Source(set(_WORD.findall(text)), {*made(text)}, roles, files, hides)
 
 
 def made(text: str) -> Iterator[str]:

@@ -244,19 +244,20 @@ def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str,
 
 
 def folded(drawing: Drawing) -> Drawing:
-    """Return a drawing without lanes, with one box for all actions of a task that look the same.
+    """Return a drawing without lanes, with one box for all that have the same tasks and look.
 
-    If that are still too many boxes, those of a type share one. Lines between actions of a box are
-    left out, and those from a box to one that is nearer to the beginning on average.
+    If that are still too many boxes, those of the same types share one, which shows these. Lines
+    between actions of a box are left out, and those from a box to one that is nearer to the
+    beginning on average.
     """
     depth = {name: deep + 0.001 * point for name, (deep, point) in depths_of(drawing).items()}
     firsts: dict[str, str] = {}
     for of_task in (True, False):
         names: dict[Hashable, str] = {}
         for name, box in drawing.boxes.items():
-            kind = box.actions[0].action_type
-            task = box.names if of_task and box.lane is not None else kind
-            firsts[name] = names.setdefault((kind, task, box.look), name)
+            kinds = _types(box)
+            tasks = box.names if of_task and box.lane is not None else ()
+            firsts[name] = names.setdefault((kinds, tasks, box.look), name)
         if len(names) <= MOST_BOXES:
             break
     groups = members(firsts)
@@ -264,8 +265,12 @@ def folded(drawing: Drawing) -> Drawing:
     for first, same in groups.items():
         box = drawing.boxes[first]
         actions = tuple(action for name in same for action in drawing.boxes[name].actions)
-        shown = (box.actions[0].action_type,) if box.lane is None else box.names
-        boxes[first] = Box(actions, shown, box.look, None, len(actions) // len(shown), box.serial)
+        if box.lane is not None and len({drawing.boxes[name].names for name in same}) == 1:
+            times = len(actions) // len(box.names)
+            boxes[first] = Box(actions, box.names, box.look, None, times, box.serial)
+        else:
+            types = (", ".join(_types(box)),)
+            boxes[first] = Box(actions, types, box.look, None, len(actions), serial=False)
     depth |= {
         first: sum(map(depth.__getitem__, same)) / len(same) for first, same in groups.items()
     }
@@ -278,6 +283,10 @@ def folded(drawing: Drawing) -> Drawing:
     lines = drawn.lines()
     points = _points(drawing.points, lines, boxes)
     return Drawing(boxes, points, lines, {}, left_out, is_folded=True)
+
+
+def _types(box: Box) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(action.action_type for action in box.actions))
 
 
 def depths_of(drawing: Drawing) -> dict[str, Depth]:
@@ -325,7 +334,7 @@ def about(box: Box) -> str:
     """Return the description of the action in a box, or the types of several actions."""
     if len(box.actions) == 1 and box.actions[0].description:
         return box.actions[0].description
-    return ", ".join(dict.fromkeys(action.action_type for action in box.actions))
+    return ", ".join(_types(box))
 
 
 def notes(drawing: Drawing) -> list[str]:

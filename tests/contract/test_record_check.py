@@ -77,6 +77,7 @@ REQUEST = "INSERT INTO actionplan_request (plan, number, verb, who, created_at, 
 #: column, tests/unit/applier/storage/test_damage.py says.
 DAMAGE = [
     Damage("limits '{' is not JSON", plan("limits = '{'")),
+    Damage("the number of approvals differs from that of its guards", plan("approvals = 2"), True),
     Damage("its content was changed after it was saved", plan("""limits = '{"type:nop": 7}'""")),
     Damage("its content was changed", action("A2", """tokens = '["node:other"]'""")),
     Damage("its content was changed", plan("digest = 'none at all'")),

@@ -122,6 +122,7 @@ def test_a_wrong_command_line_is_answered_with_a_right_one(actionplan):
         "show last first",
         "create a.yaml --seet a=b",
         "action skip last a --reson=b",
+        "action skip last a b --reason '-late start'",
         "list -fcsv --lgo-file a",
         "--lgo-file a list",
         "list --limit 0",

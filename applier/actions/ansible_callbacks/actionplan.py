@@ -25,8 +25,10 @@ extends_documentation_fragment: [result_format_callback]
 """
 #: Begins the last line, as in a JSON text sequence (RFC 7464).
 RS = "\x1e"
-#: Variables: the index of the only play to run, and whether what commands print is shown.
+#: Variables: the index of the only play to run, whether what commands print is shown, and a limit
+#: that is no --limit.
 ONLY_PLAY, SHOWS_OUTPUT = "ACTIONPLAN_PLAY", "ACTIONPLAN_SHOWS_OUTPUT"
+LIMIT = "ACTIONPLAN_LIMIT"
 #: The most characters of why a task failed.
 _LONGEST = 400
 
@@ -48,7 +50,9 @@ class CallbackModule(CallbackBase):
         self._unchecked: dict[str, list[str]] = {}
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        """Leave only the play that is asked for in a playbook."""
+        """Leave only the play that is asked for in a playbook, and only its hosts."""
+        if (host := os.environ.get(LIMIT)) and (plays := playbook.get_plays()):
+            plays[0].get_variable_manager()._inventory.subset(host)
         if number := os.environ.get(ONLY_PLAY):
             plays = playbook.get_plays()
             if int(number) >= len(plays):
@@ -122,6 +126,8 @@ class CallbackModule(CallbackBase):
         if not self._has_hosts:
             sys.exit("ERROR! nothing ran: no play is for a host of the inventory")
         why = "no play of the playbook is for it"
+        if stats.failures or stats.dark:
+            why = "no play was run for it: the run ended before"
         ended = {h: {"outcome": "failed", "task": "", "message": why} for h in self._missing or ()}
         for host in stats.processed:
             counts = stats.summarize(host)

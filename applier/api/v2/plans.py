@@ -44,7 +44,7 @@ TOTAL = {"type": "integer", "maximum": COUNTED, "description": f"counted up to {
     query={
         "state": schemas.PLAN_STATE,
         "name": schemas.TEXT,
-        "search": {**schemas.TEXT, "description": "A part of the name, in capitals or not."},
+        "search": {**schemas.TEXT, "description": "A part of the name, A to Z in capitals or not."},
         "planner": schemas.TEXT,
         "creator": schemas.TEXT,
         "since": schemas.TIME,

@@ -32,7 +32,7 @@
   // loses the focus.
   function morph(old, fresh) {
     // A button that has the focus must not become another one below the finger.
-    const isOther = old.nodeName !== fresh.nodeName || old.dataset?.do !== fresh.dataset?.do;
+    const isOther = old.nodeName !== fresh.nodeName || ["do", "u", "state"].some((k) => old.dataset?.[k] !== fresh.dataset?.[k]);
     if (isOther || old.nodeType !== fresh.nodeType) {
       old.replaceWith(fresh);
     } else if (old.nodeType !== Node.ELEMENT_NODE) {

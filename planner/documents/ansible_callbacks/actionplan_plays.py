@@ -29,6 +29,8 @@ description: Prints the plays of a playbook with their hosts, and runs none of t
 """
 #: Begins the line with the plays, as in a JSON text sequence (RFC 7464).
 RS = "\x1e"
+#: Begins what stands for a secret in variables.
+LABEL = "secret:"
 
 
 class CallbackModule(CallbackBase):
@@ -46,7 +48,8 @@ class CallbackModule(CallbackBase):
                 "roles_path": [*constants.DEFAULT_ROLES_PATH],
                 "keeps_facts": constants.CACHE_PLUGIN != "memory",
             }
-            sys.stdout.write(f"{RS}{json.dumps(found, default=str)}\n")
+            # What is no text, such as an encrypted value, which would be decrypted, has no words.
+            sys.stdout.write(f"{RS}{json.dumps(found, default=lambda _: '')}\n")
             sys.stdout.flush()
         except BaseException as reason:  # noqa: BLE001
             sys.exit(f"ERROR! {type(reason).__name__}: {reason}")
@@ -74,6 +77,8 @@ def _read(play: Any, playbook: Any) -> dict[str, Any]:
     play.post_validate(templar)
     if unfilled := [one for one in play.hosts if "{{" in one]:
         raise AnsibleError(f"hosts: {unfilled[0]!r} still has a template in it")
+    if secret := [one for one in play.hosts if LABEL in one]:
+        raise AnsibleError(f"hosts: {secret[0]!r} has a secret in it, which no plan shows")
     if not strategy_loader.find_plugin(play.strategy):
         raise AnsibleError(f"there is no strategy {play.strategy!r}")
     order = None if play.order == "shuffle" else play.order

@@ -28,7 +28,10 @@ def compiled(pattern: str, form: str = "{}") -> Test:
     """
     import jsonschema_rs  # most documents have plain names alone
 
-    re.compile(pattern)  # which says best what is wrong
+    try:
+        re.compile(pattern)  # which says best what is wrong
+    except (OverflowError, RecursionError) as reason:
+        raise re.error(str(reason)) from None
     linear = jsonschema_rs.RegexOptions()
     try:
         return jsonschema_rs.Draft202012Validator(

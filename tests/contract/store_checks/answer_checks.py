@@ -80,10 +80,3 @@ class AnswerChecks:
         store.import_durations({"nop": []}, history=later)
         there = [key for key in (ONCE, *keys) if store.answer(key.key) is not None]
         assert there == [ONCE, keys[1], keys[2]]
-
-    def test_a_purge_deletes_answers_that_belong_to_no_plan(self, store: SqlStore) -> None:
-        assert store.keep_answer(ONCE, "req-1", "{}", now=NOW)
-        store.purge_plans([], NOW)
-        assert store.answer(ONCE.key) is not None
-        store.purge_plans([], LATER + timedelta(days=1))
-        assert store.answer(ONCE.key) is None

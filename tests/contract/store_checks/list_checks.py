@@ -26,6 +26,7 @@ from store_checks.running_plans import (
     ME,
     NOW,
     claimed,
+    ends,
     retries,
     starts,
     succeeds,
@@ -77,19 +78,33 @@ class ListChecks:
         assert by_site == ["doubt", "paused", "guarded", "free"]
 
     def test_a_plan_that_ran_with_all_its_approvals_waits_for_nobody(self, store: SqlStore) -> None:
-        """Approvals of other contents do not count, nor does a second one of the same person."""
-        plan = replace(new_plan("a"), guards=Guards(approvals=2))
-        claim = claimed(store, plan)
-        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+        """Approvals of other contents do not count, nor does a second one of the same person.
+
+        Those of its creator may not count, nor may any while none of its actions has begun.
+        """
+        ran, began_not = (
+            replace(new_plan("a"), guards=Guards(approvals=2), state=PlanState.PENDING)
+            for _ in range(2)
+        )
+        for plan in (began_not, ran):
+            store.save_plan(plan, history=HistoryEntry(verb="create", who="eve", at=NOW))
+            claim = store.claim_plan(plan.uuid, ME, now=NOW)
+            if plan is ran:
+                store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+                store.commit(plan.uuid, claim, [ends(plan.actions[0], ActionState.FAILED)], now=NOW)
+            store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
         for who, content, waits in (
-            ("ann", plan.digest, True),
-            ("ann", plan.digest, True),
+            ("eve", ran.digest, True),
+            ("ann", ran.digest, True),
+            ("ann", ran.digest, True),
             ("bob", "another", True),
-            ("bob", plan.digest, False),
+            ("bob", ran.digest, False),
         ):
-            store.approve_plan(plan.uuid, Approval(who, NOW, content))
-            assert bool(store.list_plans(needs_you=1)) == waits, (who, content)
-        assert store.list_plans(needs_you=3) != []
+            for plan in (ran, began_not):
+                store.approve_plan(plan.uuid, Approval(who, NOW, content))
+            listed = [plan.uuid for plan in store.list_plans(needs_you=1)]
+            assert listed == [*([ran.uuid] if waits else ()), began_not.uuid], (who, content)
+        assert len(store.list_plans(needs_you=3)) == 2
 
     def test_an_action_that_a_run_leaves_in_doubt_is_found_until_it_is_settled(
         self, store: SqlStore

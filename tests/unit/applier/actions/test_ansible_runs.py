@@ -229,6 +229,19 @@ def test_a_host_for_which_nothing_runs_is_no_success(run, hosts):
 
 
 @pytest.mark.usefixtures("version")
+def test_the_machine_itself_needs_not_be_in_the_inventory(run, hosts):
+    site = "- {hosts: 'localhost:a', gather_facts: false, tasks: [{debug: {}}]}\n"
+    given = {"playbook": run.file("site.yml", site), "inventory": hosts, "play": 0}
+    for chosen in (["localhost"], ["localhost", "a"]):
+        assert run(**given, hosts=chosen) is Outcome.OK
+        ran = [line.split(": ")[1] for line in run.output.splitlines() if "  ok: " in line]
+        assert ran == chosen[::-1] or ran == chosen
+    other = run.file("other.yml", site.replace("localhost:", ""))
+    with pytest.raises(ActionFailed, match="the play is not for localhost: nothing ran"):
+        run(**{**given, "playbook": other}, hosts=["localhost"])
+
+
+@pytest.mark.usefixtures("version")
 def test_why_a_host_failed_is_not_what_was_ignored_after_it(run, hosts):
     task = "{name: %s, command: sh -c 'echo %s >&2; exit 3'%s}"
     broken, late = task % ("break", "broken", ""), task % ("late", "x", ", ignore_errors: true")

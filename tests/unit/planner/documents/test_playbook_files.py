@@ -182,6 +182,30 @@ def test_words_are_found_in_whatever_a_play_includes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("version")
+def test_files_that_a_template_names_are_told_and_encrypted_values_stay_so(tmp_path: Path) -> None:
+    vault = "!vault |\n      $ANSIBLE_VAULT;1.1;AES256\n      3034\n"
+    files = {
+        "site.yml": f"- hosts: web\n  vars:\n    x: {vault}"
+        "  tasks:\n  - include_tasks: '{{ kind }}.yml'\n"
+        "- hosts: db\n  tasks:\n  - include_vars:\n      file: 'v/{{ kind }}.yml'\n"
+        "- {hosts: web, roles: [own]}\n",
+        "roles/own/tasks/main.yml": "- include_tasks: '{{ kind }}.yml'\n",
+    }
+    made = read(tmp_path, files, variables={"kind": "a"})
+    told = [w.place for w in made.warnings if "a template names files" in w.text]
+    assert told == [f"{tmp_path}/site.yml:1", f"{tmp_path}/site.yml:8"]
+
+
+def test_a_secret_in_a_pattern_of_hosts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="'secret:env:web' has a secret in it"):
+        read(
+            tmp_path,
+            {"site.yml": "- hosts: '{{ who }}'\n"},
+            variables={"who": {"secret": "env web"}},
+        )
+
+
 def test_a_secret_is_not_read_and_a_list_of_hosts_has_no_limit(tmp_path: Path) -> None:
     files = {"site.yml": "- {hosts: all, name: '{{ word }}'}\n"}
     limit = [f"w{i}" for i in range(1, 3)] + ["d1"]

@@ -167,3 +167,26 @@ def test_a_picture_of_too_many_boxes_is_folded_into_tasks_with_their_numbers() -
     assert text.count('class="box') == 4
     assert "which action of a box waits for which of another is left out" in text
     assert "x N means N actions" in text
+
+
+def test_a_folded_box_of_several_tasks_names_their_types_and_counts_all() -> None:
+    """Without hosts, a box may be a chain; with few hosts, each task may be another."""
+    for chain, hosts, told in (
+        (("drain", "reboot"), False, "drain, reboot"),
+        (("run",), True, "run"),
+    ):
+        made, before = [], ()
+        for number in range(MOST_BOXES + 60):
+            # Each chain begins after others, so that none is like another.
+            needs = tuple(uuid for i, uuid in enumerate(before) if number >> i & 1)[:3]
+            for step in chain:
+                name = f"h{number % 9}/{step}-{number}" if hosts else f"{step}-{number}"
+                made.append(task(name, step, needs=needs))
+                needs = (name,)
+            before = (*needs, *before[:9])
+        drawn = draw(ActionPlan(uuid="p", planner="weight", actions=tuple(made)))
+        assert len(drawn.boxes) > MOST_BOXES
+        boxes = folded(drawn).boxes.values()
+        assert sum(len(box.actions) for box in boxes) == len(made)
+        rows = [row for box in boxes for row in box.rows()]
+        assert f"{told} x {max(len(box.actions) for box in boxes)}" in rows
