@@ -38,7 +38,7 @@ LISTS = {
 def read(text: str, known: Mapping[str, str]) -> dict[str, str]:
     """Return the statements of a file of SQL by name; ``known`` are other texts for ``{NAME}``.
 
-    >>> read("-- ONE\n-- A comment.\nSELECT 1\n\n-- TWO\n{ONE}, 2", {})
+    >>> read("-- ONE\\n-- A comment.\\nSELECT 1\\n\\n-- TWO\\n{ONE}, 2", {})
     {'ONE': 'SELECT 1', 'TWO': 'SELECT 1, 2'}
     """
     found = dict(known)
@@ -47,7 +47,7 @@ def read(text: str, known: Mapping[str, str]) -> dict[str, str]:
     ):
         bare = re.sub(r"^--.*\n", "", body, flags=re.MULTILINE).strip()
         found[name] = re.sub(r"\{(\w+)\}", lambda word: found[word[1]], bare)
-    return {name: found[name] for name in found.keys() - known.keys()}
+    return {name: text for name, text in found.items() if name not in known}
 
 
 _FILES = ("plans.sql", "events.sql", "workers.sql")
@@ -209,6 +209,7 @@ class Compiled:
 
     It is SQL with parameters as ``:name``, and with ``now_plus(SECONDS)`` for the time.
 
+    >>> from applier.storage.schema import POSTGRESQL
     >>> Compiled("SELECT name FROM t WHERE uuid = :uuid AND name LIKE '%'", POSTGRESQL).text
     "SELECT name FROM t WHERE uuid = %(uuid)s AND name LIKE '%%'"
     """
