@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import EntryPoint
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from cliff.command import Command
@@ -117,9 +116,10 @@ class VerbParser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the words of a verb; exit with a usage error if one of them is not expected."""
-        words = takewhile(lambda word: word != "--", args or ())
+        words = [*(args or ())]
+        words = words[: words.index("--")] if "--" in words else words
         # A value may begin with a dash, too: most have a blank.
-        options = (word for word in words if re.fullmatch(r"--?[a-z][a-z0-9-]*(=.*)?", word))
+        options = [word for word in words if re.fullmatch(r"--?[a-z][a-z0-9-]*(=.*)?", word)]
         names = {word: _name(word) for word in options}
         known = self._known()
         # Options may be shortened.
