@@ -24,7 +24,7 @@ HOSTS = 24
 def ended(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """Return a command line with a plan that has ended, of so many hosts; the third one failed."""
     folder = tmp_path_factory.mktemp("ended")
-    site = configured(CommandLine(folder, folder / "cache"), requests_per_second=10**6)
+    site = configured(CommandLine(folder, folder / "cache"), port=0, requests_per_second=10**6)
     actions = [
         {
             "name": f"compute-{host:02}/{task}",
