@@ -209,7 +209,10 @@ class Plan:
         return self._change("start", at=at, why=why, **more)
 
     def stop(self, how: str = "pause", *, now: bool = False, why: str | None = None) -> Self:
-        """Pause the plan, or ``cancel`` it; ``now`` leaves nodes half done that have begun."""
+        """Pause the plan, or ``cancel`` it.
+
+        With ``now``, nodes that have begun are left half done.
+        """
         return self._change(how, now=now, why=why)
 
     def resume(self, why: str | None = None) -> Self:

@@ -270,7 +270,11 @@ class _Queue:
     def first(
         self, groups: Collection[_Group], on_host: Mapping[tuple[_Group, Any], int]
     ) -> tuple[str | None, bool]:
-        """Return the first host that has room, and whether groups keep out of one before it."""
+        """Return the first host that has room and that all ``groups`` of an instance allow.
+
+        None if there is none. Also returns whether a host before it had room, but a group that has
+        its most instances there already.
+        """
         found, aside = None, []
         while self._hosts and found is None:
             before, host = self._hosts[0]

@@ -93,7 +93,11 @@ def _listed(call: Call, query: Mapping[str, str], after: str | None, at: datetim
 
 
 def _rows(call: Call, filters: PlanFilters, after: str | None, at: datetime) -> Iterator[Listed]:
-    """Yield the rows of a list; of plans that may need somebody, those of plans that do."""
+    """Yield the rows of a list.
+
+    With the filter ``needs_you``, the record lists plans that may need somebody: only the rows of
+    those that do are yielded.
+    """
     most = LISTED + 1
     while found := call.store.list_plans(limit=most, after=after, **filters):
         for plan in found:

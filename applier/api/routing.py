@@ -68,12 +68,11 @@ def make(
 class Gzip:
     """Middleware that compresses answers of some size for clients that accept it.
 
-    A compressed answer has a strong tag of its own, which ends with CODED. Whoever comes after this
-    sees the tag of the content.
+    A compressed answer has an ETag of its own: that of the content, with the end CODED.
     """
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002
-        """Take the ends of the tags of compressed answers off."""
+        """Remove CODED from the ETags that a client sends back, so that others compare the rest."""
         for name in ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"):
             given = request.env.get(name, "")
             if CODED in given:

@@ -149,7 +149,10 @@ class ActionPlugin(ABC):
 
     @classmethod
     def is_revertible(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
-        """Return REVERTIBLE; a type may need a parameter that says what was there before."""
+        """Return whether an action with these parameters can be undone: by default, REVERTIBLE.
+
+        A type overrides it if the parameters may lack the state to which an undo returns.
+        """
         return cls.REVERTIBLE
 
     @classmethod

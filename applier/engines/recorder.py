@@ -92,7 +92,7 @@ class Recorder:
             ended = [self._with_undone(report) for report in (*again, *decisions.ended)]
             reports = [*ended, *(_start(uuid, jobs.get(uuid)) for uuid in decisions.starts)]
             self._write(reports, wait)
-        except BaseException:
+        except BaseException:  # whatever ended it, what was not recorded is still to be
             self.incoming[:0] = ends
             raise
         self._tell(reports)

@@ -58,8 +58,8 @@ class Retention:
     ) -> list[str]:
         """Delete plans for good, with all their rows except events; return the deleted uuids.
 
-        A plan that has not ended, or was changed after ``before``, is left as it is. If two
-        callers purge a plan at once, only one of them gets its uuid. The history entry has the plan
+        A plan that has not ended, or was changed after ``before``, is left as it is. If two callers
+        purge a plan at once, only one of them gets its uuid. The history entry has the plan
         :data:`NO_PLAN`; it is written only if a plan was deleted.
         """
 

@@ -352,7 +352,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
 
 @reading
 def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
-    """Convert rows of plan, state and number of actions to counts by plan and state."""
+    """Return the number of actions by plan and state; each row has one number with its two keys."""
     counts: dict[str, dict[ActionState, int]] = {}
     for row in rows:
         counts.setdefault(row["plan"], {})[ActionState(row["state"])] = row["number"]

@@ -122,7 +122,7 @@ class CallbackModule(CallbackBase):
                 self._say(self._get_diff(one["diff"]).rstrip())
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Print how each host ended that had a task; no play for it is a failure."""
+        """Print how each host ended; one that was asked for, and had no play, has failed."""
         if not self._has_hosts:
             sys.exit("ERROR! nothing ran: no play is for a host of the inventory")
         why = "no play of the playbook is for it"

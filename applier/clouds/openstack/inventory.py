@@ -112,7 +112,10 @@ class Inventory:
         }
 
     def _volumes(self, servers: list[Any]) -> dict[str, dict[str, Any]]:
-        """Return the volumes; without Cinder, the attached ones with their instances alone."""
+        """Return all volumes by id.
+
+        Without Cinder, only attached ones are known, and of each only its instance.
+        """
         found: dict[str, dict[str, Any]] = {
             volume["id"]: {"instance": server.id}
             for server in servers
