@@ -78,8 +78,9 @@ def main() -> None:
         line.good("report", "last", "-o", "report.html")
         size = (folder / "report.html").stat().st_size
         print(f"report of {ACTIONS} actions: {size / 1000:.0f} kB")
-        with chromium() as driver, api_process(line) as api:
+        with chromium() as driver:
             tell("report, from a file", loads(driver, f"file://{folder}/report.html"))
+        with chromium() as driver, api_process(line) as api:
             driver.get(f"{api.url}/plans/last")
             address = driver.current_url
             tell("live page, made before", loads(driver, address))

@@ -336,7 +336,10 @@ def report(request: pytest.FixtureRequest, actionplan: CommandLine) -> Path:
 
 def rows(browser: Any) -> list[str]:
     """Return the numbers of the rows that are shown, in their order."""
-    script = "return [...document.querySelectorAll('#rows tbody tr:not([hidden])')].map(r => r.id)"
+    script = """
+      const all = [...document.querySelectorAll('#rows tbody tr')];
+      return all.filter((row) => row.checkVisibility()).map((row) => row.id);
+    """
     return list(browser.execute_script(script))
 
 
@@ -373,12 +376,33 @@ def test_the_table_is_filtered_and_sorted_by_keyboard(browser, actionplan):
     assert head.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
 
 
+def test_a_long_table_shows_its_first_rows_until_more_are_wanted(browser, actionplan):
+    actionplan.good("report", document(actionplan, 250), "-o", "report.html")
+    address = f"file://{actionplan.folder}/report.html"
+    every, first = [[f"r{n}" for n in range(1, last + 1)] for last in (250, 200)]
+    look(browser, "light", 1000)
+    browser.get(address)
+    assert rows(browser) == first
+    assert browser.find_element("id", "shown").text == "the first 200 of 250 actions"
+    browser.find_element("css selector", "#later button").click()
+    assert rows(browser) == every
+    assert browser.find_element("id", "shown").text == "250 of 250 actions"
+    browser.get("about:blank")
+    browser.get(address)
+    browser.find_element("name", "text").send_keys("compute-24/task-9")
+    (only,) = rows(browser)
+    assert "compute-24/task-9" in browser.find_element("id", only).text
+    browser.get("about:blank")
+    browser.get(f"{address}#r240")
+    assert browser.find_element("id", "r240").is_displayed()
+
+
 def test_without_a_script_everything_is_there_but_controls(browser, actionplan):
-    actionplan.good("report", document(actionplan, 11), "-o", "report.html")
+    actionplan.good("report", document(actionplan, 250), "-o", "report.html")
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.get(f"file://{actionplan.folder}/report.html")
-        assert len(browser.find_elements("css selector", "#rows tbody tr")) == 11
+        assert len(rows(browser)) == 250
         assert not browser.find_element("id", "filter").is_displayed()
         assert "compute-1/task-0" in browser.find_element("id", "actions").text
         assert not any(b.is_displayed() for b in browser.find_elements("css selector", "button"))

@@ -5,13 +5,20 @@
   const table = document.getElementById("rows");
   const form = document.getElementById("filter");
   const shown = document.getElementById("shown");
-  const STATE = 4, TYPE = 2;
+  const STATE = 4, TYPE = 2, FIRST = 200;
+  const root = document.documentElement;
   if (!table || !form) return;
 
   const body = table.tBodies[0];
   const rows = () => Array.from(body.rows);
   const state = (row) => row.querySelector(".badge").classList[1];
   const type = (row) => row.cells[TYPE].textContent.trim();
+
+  // The style sheet hides what follows the FIRST rows until somebody asks for them.
+  function showAll() {
+    root.classList.add("all-rows");
+    filter();
+  }
 
   // Fills a select element with the existing values, and keeps the chosen value.
   function offer(select, values) {
@@ -37,7 +44,8 @@
       if (row.hidden === fits) row.hidden = !fits;
       number += fits;
     }
-    const said = `${number} of ${all.length} actions`;
+    const isCut = number > FIRST && !root.classList.contains("all-rows");
+    const said = `${isCut ? `the first ${FIRST}` : number} of ${all.length} actions`;
     if (shown.textContent !== said) shown.textContent = said;
   }
 
@@ -81,10 +89,11 @@
     filter();
   }
 
-  form.addEventListener("input", filter);
+  form.addEventListener("input", showAll);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   refresh();
+  if (/^#r\d/.test(location.hash)) showAll();
   // live.js calls this with false when it has changed rows: they are not sorted, so that none moves.
   window.actionplanRefresh = refresh;
 
@@ -111,10 +120,8 @@
 
   // Shows the row of an action, even if the filter hides it.
   function open(row) {
-    if (row.hidden) {
-      form.reset();
-      filter();
-    }
+    if (row.hidden) form.reset();
+    showAll();
     row.querySelector("details").open = true;
     location.hash = row.id;
     row.scrollIntoView({ block: "center" });
@@ -130,9 +137,10 @@
     place.scrollTop = (place.scrollTop + y) * grown - y;
   }
 
-  document.documentElement.classList.add("scripted");
+  root.classList.add("scripted");
   document.addEventListener("click", (event) => {
     const shape = event.target.closest(".drawn [data-r]"), link = event.target.closest('a[href^="#r"]');
+    if (event.target.closest("#later")) showAll();
     const by = event.target.dataset.zoom;
     if (by) zoom(event.target.parentElement.nextElementSibling, Number(by));
     if (shape && isDragged) return;
