@@ -28,6 +28,7 @@ PACKAGES = {
     "mount": "mount",
     "nginx": "nginx-light",
     "openssl": "openssl",
+    "promtool": "prometheus",
     "rabbitmq-server": "rabbitmq-server",
     "redis-server": "redis-server",
     "rsync": "rsync",

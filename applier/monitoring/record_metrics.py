@@ -80,6 +80,8 @@ def families(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily
     for state, number in {**dict.fromkeys(map(str, PlanState), 0), **figures.plans}.items():
         plans.add_metric([state], number)
     yield plans
+    text = "Plans of which nobody knows whether an action was done."
+    yield GaugeMetricFamily("actionplan_plans_in_doubt", text, figures.in_doubt)
     yield from _actions(figures)
     yield GaugeMetricFamily(
         "actionplan_oldest_pending_plan_age_seconds",

@@ -111,6 +111,7 @@ class RecordFigures:
             jobs = transaction.read(statements.JOBS_BY_STATE, {"most": MOST_ACTIONS})
             return StoreFigures(
                 plans={row["state"]: row["number"] for row in states},
+                in_doubt=transaction.read(statements.PLANS_IN_DOUBT)[0]["number"],
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
                 are_all_counted=sum(row["number"] for row in actions) < MOST_ACTIONS,
                 oldest_pending_at=_since(oldest[0]) if oldest else None,

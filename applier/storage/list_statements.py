@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from applier.storage import statements
 from applier.store import TIMES
 from applier.store.plans import ActionKey, PlanKey
 
@@ -21,7 +22,7 @@ _MARK = "(SELECT {} FROM actionplan_plan WHERE uuid = :after)"
 #: Plans that are paused or in doubt, and those that may lack approvals: the site demands up to
 #: ``needs_you`` of them. Approvals of a plan of which nothing has run may be void for other
 #: reasons, and those of its creator may not count: who reads the list decides of each plan.
-_NEEDS_YOU = """(state = 'PAUSED'
+_NEEDS_YOU = f"""(state = 'PAUSED'
     OR (state IN ('RECOMMENDED', 'FAILED', 'CANCELLED') AND approvals + :needs_you > 0
         AND (claimed_at IS NULL OR NOT EXISTS (
             SELECT s.uuid FROM actionplan_action_state AS s
@@ -31,9 +32,7 @@ _NEEDS_YOU = """(state = 'PAUSED'
             WHERE a.plan = actionplan_plan.uuid AND a.content = actionplan_plan.digest
             AND a.who != actionplan_plan.creator
         ) < CASE WHEN approvals > :needs_you THEN approvals ELSE :needs_you END))
-    OR (doubtful = 1 AND state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
-        SELECT s.uuid FROM actionplan_action_state AS s
-        WHERE s.plan = actionplan_plan.uuid AND s.state = 'UNKNOWN')))"""
+    OR ({statements.IN_DOUBT}))"""
 
 
 def _wanted(filters: tuple[str, ...], *, is_rest: bool = False) -> str:

@@ -161,6 +161,15 @@ SELECT number FROM actionplan_plan LIMIT 1
 -- PLANS_BY_STATE
 SELECT state, count(*) AS number FROM actionplan_plan GROUP BY state
 
+-- IN_DOUBT
+-- Nobody knows whether an action of the plan was done; somebody is to find out.
+doubtful = 1 AND state IN ('FAILED', 'CANCELLED', 'ONGOING') AND EXISTS (
+    SELECT s.uuid FROM actionplan_action_state AS s
+    WHERE s.plan = actionplan_plan.uuid AND s.state = 'UNKNOWN')
+
+-- PLANS_IN_DOUBT
+SELECT count(*) AS number FROM actionplan_plan WHERE {IN_DOUBT}
+
 -- ACTIONS_BY_TYPE
 -- The number of actions of the plans under way, by type and state; without an order, so that
 -- nothing is sorted.

@@ -191,14 +191,16 @@ class WorkerFigures(NamedTuple):
 class StoreFigures(NamedTuple):
     """The counts and heartbeats that a store reads for monitoring.
 
-    ``plans`` are counted by state, ``actions`` by type and state: those of plans that were started
-    and have not ended. ``are_all_counted`` is false if there are more actions than the store
-    counts. ``oldest_pending_at`` is the time of the last change of the plan that has waited longest
-    for an applier. ``claimants`` have the uuid of the plan that they run. ``jobs`` are those of
-    workers on other machines, by state.
+    ``plans`` are counted by state; ``in_doubt`` are those of which nobody knows whether an action
+    was done, running ones included. ``actions`` are counted by type and state: those of plans that
+    were started and have not ended. ``are_all_counted`` is false if there are more actions than the
+    store counts. ``oldest_pending_at`` is the time of the last change of the plan that has waited
+    longest for an applier. ``claimants`` have the uuid of the plan that they run. ``jobs`` are
+    those of workers on other machines, by state.
     """
 
     plans: Mapping[str, int]
+    in_doubt: int
     actions: Mapping[tuple[str, str], int]
     are_all_counted: bool
     oldest_pending_at: datetime | None

@@ -24,6 +24,7 @@ class FiguresChecks:
         store.ping()
         assert store.figures() == StoreFigures(
             plans={},
+            in_doubt=0,
             actions={},
             are_all_counted=True,
             oldest_pending_at=None,
