@@ -256,6 +256,6 @@ class Why(Verb):
         refuse_planning(settings, None)
         session = self.session
         plan, action = find_part(session.plans, parsed_args.plan, parsed_args.action)
-        for line in explanation.explained(session, session, plan, action, settings.max_workers):
+        for line in explanation.explained(session, plan, action, settings.max_workers):
             self.say_wrapped(line, 4)
         return 0

@@ -148,7 +148,7 @@ class Create(Verb):
     def _differs_from_last(self, plan: ActionPlan) -> str | None:
         from applier.operations import differences
 
-        return differences.from_last_of_its_name(self.session.store, plan)
+        return differences.from_last_of_its_name(self.session, plan)
 
     def _compared(
         self,

@@ -137,7 +137,7 @@ def _run(
             ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
     try:
-        code = _recap(verb, plan.uuid, runner.planned_s())
+        code = recap(verb, store.load_plan(plan.uuid), runner.planned_s())
     except (StoreError, DamagedRecord) as reason:
         ended = f"Plan {plan.uuid[:8]} is {state}, on record"
         verb.note(f"{ended}; its recap cannot be read: {reason}")
@@ -157,7 +157,7 @@ def _undo(verb: Verb, plan: ActionPlan, events: TextIO | None) -> None:
         _run(verb, made, SetOptions(), events, rolling_back.OPTION)
 
 
-def _recap(verb: Verb, uuid: str, planned_s: float | None) -> int:
+def recap(verb: Verb, plan: ActionPlan, planned_s: float | None) -> int:
     """Show the recap of a stored plan that has stopped; return the exit code.
 
     ``planned_s`` is None if it is not known. Raises StoreError or DamagedRecord.
@@ -165,9 +165,7 @@ def _recap(verb: Verb, uuid: str, planned_s: float | None) -> int:
     from applier.cli.reporters import recap
     from applier.operations import last_run
 
-    store = verb.session.store
-    plan = store.load_plan(uuid)
-    took_s = last_run.taken_s(store, plan)
+    took_s = last_run.taken_s(verb.session.store, plan)
     recap.show(plan, took_s, verb.app.stdout)
     if planned_s is not None:
         verb.say(f"{planned_and_taken(planned_s, took_s).capitalize()}.")

@@ -44,12 +44,12 @@ class DeletePlan(Verb):
             plan = store.load_plan(uuid)
         except DamagedRecord as damaged:
             return self._remove(uuid, damaged, asks=not parsed_args.yes)
-        removal.require_deletable(store, plan)
+        removal.require_deletable(self.session, plan)
         question = f"Delete {who_runs.named(plan).replace('Plan', 'plan', 1)}, {plan.state}?"
         if not parsed_args.yes and not self.agrees(question):
             self.say("Not deleted. To delete it without a question, add --yes.")
             return REFUSED
-        removal.delete(store, self.operator, plan)
+        removal.delete(self.session, self.operator, plan)
         return 0
 
     def _remove(self, uuid: str, damaged: DamagedRecord, *, asks: bool) -> int:
@@ -95,7 +95,7 @@ class UndeletePlan(Verb):
         from applier.operations import removal
 
         plan = self.session.plan(parsed_args.plan)
-        removal.undelete(self.session.store, self.operator, plan, parsed_args.reason)
+        removal.undelete(self.session, self.operator, plan, parsed_args.reason)
         return 0
 
 

@@ -28,8 +28,7 @@ class ExportPlan(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import export_import
 
-        store = self.session.store
-        exported = export_import.exported(store, store.find_plan(parsed_args.plan))
+        exported = export_import.exported(self.session, parsed_args.plan)
         text = rendered(exported, "json")
         self.write(text, parsed_args.out)
         left_out = exported.get("damaged", [])
@@ -53,9 +52,8 @@ class ImportPlan(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import export_import
 
-        export_import.import_from(
-            self.session.store, arguments.opened(parsed_args.file), self.operator
-        )
+        document = arguments.opened(parsed_args.file)
+        export_import.import_from(self.session, self.operator, document)
         return 0
 
 
@@ -74,7 +72,7 @@ class DurationList(ListVerb):
         from applier.operations import durations
 
         whole = parsed_args.formatter != "table"
-        found = durations.listed(self.session.store, list(self.session.action_types))
+        found = durations.listed(self.session)
         columns = ("type", "size", "node", "samples", "imported", "median", "9 in 10")
         if whole:
             return durations.Known._fields, found
@@ -103,7 +101,7 @@ class DurationExport(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import durations
 
-        found = durations.exported(self.session.store, list(self.session.action_types))
+        found = durations.exported(self.session)
         text = rendered(found, parsed_args.format)
         self.write(text, parsed_args.out)
         return 0
@@ -125,7 +123,7 @@ class DurationImport(Verb):
         from applier.operations import durations
 
         document = arguments.opened(parsed_args.file)
-        durations.import_from(self.session.store, document, self.operator)
+        durations.import_from(self.session, self.operator, document)
         return 0
 
 

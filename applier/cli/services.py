@@ -107,7 +107,7 @@ class WorkerDrain(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import services
 
-        services.drain(self.session.store, self.operator, parsed_args.name)
+        services.drain(self.session, self.operator, parsed_args.name)
         return 0
 
 

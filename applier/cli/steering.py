@@ -148,17 +148,17 @@ class StartPlan(PlanVerb):
     )
 
     def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
-        session, operator, store = self.session, self.operator, self.session.store
+        session, operator = self.session, self.operator
         at = start_times.wanted(session, operator, plan, args.at, in_window=args.in_window)
         accepted, why = args.accept_drift, args.reason
         plans.start(session, operator, plan, accept_drift=accepted, at=at, why=why)
         self.say(f"Cloud: {cloud_of(plan)}")
-        found = services.present(store, session.cloud_needed_by(plan))
+        found = services.present(session, session.cloud_needed_by(plan))
         if found:
             for line in services.pending_lines(plan, found[0], is_due=at is None):
                 self.say(line)
             return 0
-        nobody = services.nobody_present(store)
+        nobody = services.nobody_present(session)
         if at is not None:
             self.say(f"{nobody} reports on this record: one has to run then.")
             return 0
@@ -207,23 +207,23 @@ class StopPlan(PlanVerb):
     )
 
     def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
-        store, why, at_once = self.session.store, args.reason, args.now
+        session, why, at_once = self.session, args.reason, args.now
         if args.abort is not None:
             if at_once:
                 raise InvalidInput([Mistake("it goes with --pause or --cancel", place="--now")])
             from applier.operations import actions
 
             action = find_action(plan, args.abort)
-            actions.abort(store, self.operator, plan, action, why)
+            actions.abort(session, self.operator, plan, action, why)
             return 0
         how = args.how or self._asked(plan)
         if how is None:
             self.say("Nothing was stopped.")
             return REFUSED
         if how == "pause":
-            plans.pause(store, self.operator, plan, why, at_once=at_once)
+            plans.pause(session, self.operator, plan, why, at_once=at_once)
         else:
-            plans.cancel(self.session, self.operator, plan, why, at_once=at_once)
+            plans.cancel(session, self.operator, plan, why, at_once=at_once)
         return 0
 
     def _asked(self, plan: ActionPlan) -> str | None:
@@ -295,7 +295,7 @@ class ActionSkip(ActionVerb):
     def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:
         from applier.operations import actions
 
-        actions.skip(self.session.store, self.operator, plan, action, args.reason)
+        actions.skip(self.session, self.operator, plan, action, args.reason)
 
 
 class ActionForceComplete(ActionVerb):
@@ -334,4 +334,4 @@ class ActionSet(ActionVerb):
         from applier.operations import actions
 
         new = _SETTLED[args.state]
-        actions.settle(self.session.store, self.operator, plan, action, new, args.reason)
+        actions.settle(self.session, self.operator, plan, action, new, args.reason)

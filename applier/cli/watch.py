@@ -20,17 +20,15 @@ from applier.cli.arguments import PLAN, argument
 from applier.cli.exit_codes import PAUSED
 from applier.cli.verb import Verb
 from applier.console_scripts import INTERRUPTED
-from applier.contracts import MAX_WORKERS, Report
+from applier.contracts import Report
 from applier.errors import ConfigurationError, PlanConflict
 from applier.extras import MissingExtra
 from applier.notifications import schema
 from applier.operations import services, who_runs
 from applier.operations.events import read_on
-from applier.operations.services import nobody_present, present
 from applier.run.plan_cloud import cloud_of
 from applier.run.this_process import user
 from applier.store.worker_jobs import ALL_SERVED
-from applier.wording import planned_and_taken
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
 
@@ -185,9 +183,10 @@ class Watch(Verb):
         if plan.state in _GOING:
             # That of a plan that has stopped is in its recap.
             self.say(f"Cloud: {cloud_of(plan)}")
-        store, cloud = self.session.store, self.session.cloud_needed_by(plan)
-        if plan.state is PlanState.PENDING and not present(store, cloud):
-            self.say(f"{nobody_present(store)} reports on this record. To run the plan here:")
+        cloud = self.session.cloud_needed_by(plan)
+        if plan.state is PlanState.PENDING and not services.present(self.session, cloud):
+            nobody = services.nobody_present(self.session)
+            self.say(f"{nobody} reports on this record. To run the plan here:")
             self.say(f"actionplan apply {plan.uuid[:8]}")
         try:
             plan = follow(plan)
@@ -198,18 +197,9 @@ class Watch(Verb):
             self.say(f"{who_runs.headline(self.session.store, plan) or who_runs.named(plan)}.")
             self.say(f"Nobody runs it any more. Continue it: actionplan apply {plan.uuid[:8]}")
             return PAUSED
-        from applier.cli.reporters import recap
-        from applier.operations.last_run import last_run, next_steps
+        from applier.operations import last_run
 
-        own = who_runs.of_last_run(self.session.store, plan)
-        workers = own.get(MAX_WORKERS, self.session.max_workers)
-        run = last_run(self.session, self.session.store, plan, workers)
-        recap.show(plan, run.taken_s, self.app.stdout)
-        if run.planned_s is not None:
-            self.say(f"{planned_and_taken(run.planned_s, run.taken_s).capitalize()}.")
-        for line in next_steps(plan):
-            self.say(line)
-        return foreground.exit_code(plan)
+        return foreground.recap(self, plan, last_run.planned_s(self.session, plan))
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
         """Show changes until the plan stops or its claimant has died; return the plan read last."""
@@ -235,7 +225,7 @@ class Watch(Verb):
                     progress.on_plan(plan.state, plan.status_message)
                 if not goes or self._is_lost(plan, silence):
                     return plan
-                if (text := services.waits_in_vain(self.session.store, plan)) != told:
+                if (text := services.waits_in_vain(self.session, plan)) != told:
                     progress.tell(text or ALL_SERVED)
                     told = text
                 never.wait(INTERVAL_S)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.contracts import Request, undone_by
@@ -15,15 +14,13 @@ from planner.plan.graph import order_graph
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState, StateReason
 
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
-
 #: The kinds of edges of the order graph to actions that need what is before them.
 _NEEDS = frozenset({"need", "any"})
 
 
-def skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
+def skip(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action, why: str
+) -> None:
     """Skip a PENDING action; if its plan is ONGOING, store that as a request for the claimant.
 
     The operator first gets lines about the actions that need it. Raises PlanConflict for an action
@@ -34,10 +31,14 @@ def skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, 
         raise PlanConflict(plan.uuid, plan.state, text)
     for line in consequences(plan, action):
         operator.say(line)
-    who_runs.retried(store, plan, lambda p: _skip(store, operator, p, action, why))
+    store = assembly.store
+    who_runs.retried(store, plan, lambda p: _skip(assembly, operator, p, action, why))
 
 
-def _skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
+def _skip(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action, why: str
+) -> None:
+    store = assembly.store
     if plan.state is PlanState.ONGOING:
         request = Request(verb="skip", who=operator.name, why=why, action=action.uuid)
         asked = operator.entry("skip", why, action.uuid)
@@ -52,13 +53,13 @@ def _skip(store: SqlStore, operator: Operator, plan: ActionPlan, action: Action,
 
 
 def reword_skip(
-    store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str
+    assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action, why: str
 ) -> None:
     """Replace the reason of an action that an operator skipped; raises PlanConflict for others."""
     if action.state_reason is not StateReason.OPERATOR:
         text = f"{action.label} is {action.state}, and no operator has skipped it"
         raise PlanConflict(plan.uuid, plan.state, text)
-    store.reword_skip(plan.uuid, action.uuid, message=f"skipped by {operator.name}: {why}")
+    assembly.store.reword_skip(plan.uuid, action.uuid, message=f"skipped by {operator.name}: {why}")
     operator.say(f"{who_runs.named(plan)}: {action.label} has another reason.")
 
 
@@ -86,7 +87,7 @@ def _needed_by(action: Action) -> set[str]:
 
 
 def abort(
-    store: SqlStore, operator: Operator, plan: ActionPlan, action: Action, why: str | None
+    assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action, why: str | None
 ) -> None:
     """Store the request to stop an ONGOING action, which the claimant of the plan follows later.
 
@@ -97,6 +98,7 @@ def abort(
         if action.state is ActionState.PENDING:
             text += f". To leave it out: actionplan action skip {plan.uuid[:8]} {action.label}"
         raise PlanConflict(plan.uuid, plan.state, text)
+    store = assembly.store
     request = Request(verb="abort", who=operator.name, why=why, action=action.uuid)
     asked = operator.entry("abort", why, action.uuid)
     store.add_request(plan.uuid, request, now=now(), history=asked)
@@ -125,7 +127,7 @@ def force_complete(
 
 
 def settle(
-    store: SqlStore,
+    assembly: Assembly,
     operator: Operator,
     plan: ActionPlan,
     action: Action,
@@ -136,7 +138,7 @@ def settle(
 
     Raises PlanConflict for an action in another state, and while somebody runs the plan.
     """
-    taken = who_runs.already_running(store, plan.uuid)
+    taken = who_runs.already_running(assembly.store, plan.uuid)
     if taken:
         raise taken
     known = [ActionState.UNKNOWN]
@@ -147,7 +149,7 @@ def settle(
         raise PlanConflict(plan.uuid, plan.state, f"{text} {new}")
     message = f"set by {operator.name}: {why}"
     is_set = operator.entry("set", f"{new}: {why}", action.uuid)
-    store.settle_action(
+    assembly.store.settle_action(
         plan.uuid,
         action.uuid,
         new,

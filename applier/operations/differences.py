@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from applier.assembly import Assembly
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.operations import lookup
-from applier.operations.predictions import ForecastParts, makespan_s, past_durations
+from applier.operations.predictions import makespan_s, past_durations
 from applier.operations.timelines import from_the_beginning
 from applier.wording import count, duration, one_line, some
 from planner.differences import (
@@ -34,9 +35,6 @@ from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.schemas.secrets import labelled
 
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
 #: A new plan is compared in detail with the last one if neither has more actions than this.
 MOST_COMPARED = 500
 #: The maximum number of kinds of differences that are counted then.
@@ -54,14 +52,12 @@ class Comparison:
     new_s: float
 
 
-def compared(
-    parts: ForecastParts, old: ActionPlan, new: ActionPlan, max_workers: int
-) -> Comparison:
+def compared(assembly: Assembly, old: ActionPlan, new: ActionPlan, max_workers: int) -> Comparison:
     """Compare two plans, and forecast both with the same durations."""
-    known, seconds = past_durations(parts), []
+    known, seconds = past_durations(assembly), []
     for plan in (old, new):
         whole = from_the_beginning(plan)
-        seconds.append(makespan_s(parts, whole, known.of(whole), max_workers))
+        seconds.append(makespan_s(assembly, whole, known.of(whole), max_workers))
     found = difference(old, new)
     return Comparison(old=old, new=new, found=found, old_s=seconds[0], new_s=seconds[1])
 
@@ -92,12 +88,13 @@ def _size(links: LinkSet) -> int:
     return members * len(links.after)
 
 
-def from_last_of_its_name(store: SqlStore, plan: ActionPlan) -> str | None:
+def from_last_of_its_name(assembly: Assembly, plan: ActionPlan) -> str | None:
     """Return a sentence that compares a plan with the last stored one of its name.
 
     The plan itself is not stored yet. Of large plans only the digests are compared. Returns None if
     there is no other plan, or if it is damaged.
     """
+    store = assembly.store
     found = store.list_plans(name=plan.name, limit=1) if plan.name else []
     if not found or found[0].damage is not None:
         return None

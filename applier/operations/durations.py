@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from applier.assembly import Assembly
 from applier.operations import Operator
 from applier.run.durations import CAUTIOUS, SamplesOfType
 from applier.store.runs import MOST, Sample
@@ -16,7 +17,6 @@ from planner.schemas import checking
 from planner.schemas.ranges import NAME, NAME_OR_NULL, SECONDS
 
 if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
     from planner.documents import Document
 
 #: The format of a document with durations.
@@ -59,12 +59,13 @@ class Known(NamedTuple):
     nine_in_ten_s: float
 
 
-def listed(store: SqlStore, action_types: Sequence[str]) -> Iterator[Known]:
+def listed(assembly: Assembly) -> Iterator[Known]:
     """Yield the durations that forecasts expect for each type, size and node that has samples.
 
     They are sorted by type, size and node.
     """
-    names = sorted({*action_types, *store.imported_types()})
+    store = assembly.store
+    names = sorted({*assembly.action_types, *store.imported_types()})
     for name, samples in store.durations(names).items():
         if not samples:
             continue
@@ -79,10 +80,10 @@ def listed(store: SqlStore, action_types: Sequence[str]) -> Iterator[Known]:
             )
 
 
-def exported(store: SqlStore, action_types: Sequence[str]) -> dict[str, Any]:
+def exported(assembly: Assembly) -> dict[str, Any]:
     """Return a document with the durations that were measured here, not imported; latest first."""
     durations = []
-    for name, samples in store.durations(sorted(action_types)).items():
+    for name, samples in assembly.store.durations(sorted(assembly.action_types)).items():
         groups: defaultdict[tuple[str | None, str | None], list[float]] = defaultdict(list)
         for sample in samples:
             if not sample.imported:
@@ -94,7 +95,7 @@ def exported(store: SqlStore, action_types: Sequence[str]) -> dict[str, Any]:
     return {"durations": durations}
 
 
-def import_from(store: SqlStore, document: Document, operator: Operator) -> None:
+def import_from(assembly: Assembly, operator: Operator, document: Document) -> None:
     """Keep the durations of a document; raises InvalidInput with every mistake.
 
     They replace all that were imported before for the action types in it.
@@ -103,7 +104,7 @@ def import_from(store: SqlStore, document: Document, operator: Operator) -> None
     number = sum(map(len, samples.values()))
     what = f"{count(number, 'duration')} of {count(len(samples), 'action type')}"
     source = f"{what} from {document.source}: {', '.join(samples)}"
-    store.import_durations(samples, history=operator.entry("import", source))
+    assembly.store.import_durations(samples, history=operator.entry("import", source))
     operator.say(f"Imported {what}. They count less the more is measured here.")
 
 

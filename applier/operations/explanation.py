@@ -8,7 +8,7 @@ from itertools import chain
 
 from applier.assembly import Assembly
 from applier.operations import services, start_times, who_runs
-from applier.operations.predictions import ForecastParts, past_durations, predicted, sentence
+from applier.operations.predictions import past_durations, predicted, sentence
 from applier.scheduling.concurrency import Concurrency, queue_of
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Gates
@@ -175,11 +175,7 @@ _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
 def explained(
-    parts: ForecastParts,
-    assembly: Assembly,
-    plan: ActionPlan,
-    action: Action,
-    wanted_workers: int | None,
+    assembly: Assembly, plan: ActionPlan, action: Action, wanted_workers: int | None
 ) -> list[str]:
     """Return lines about when an action ended or starts, and why it waits.
 
@@ -190,11 +186,11 @@ def explained(
     """
     from applier.storage.sql_store import SqlStore
 
-    store = parts.plans
+    store = assembly.plans
     if action.state is not ActionState.PENDING:
         about = list(sources(plan, action))
         if action.state is ActionState.ONGOING and isinstance(store, SqlStore):
-            about[:0] = services.worker_lines(store, plan, action)
+            about[:0] = services.worker_lines(assembly, plan, action)
         return [*_ended_or_runs(action), *(f"  {line}" for line in about)]
     if plan.state not in _RUNNING and wanted_workers is None:
         kept = store.long_plan(plan.uuid)
@@ -210,11 +206,11 @@ def explained(
         others, changed = store.held_by_others(plan.uuid), who_runs.holding_now(store, plan)
         waits = waiting(plan, action, others, changed, workers, window)
         return [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
-    durations = past_durations(parts).of(plan)
-    made = predicted(parts, plan, durations, workers)
+    durations = past_durations(assembly).of(plan)
+    made = predicted(assembly, plan, durations, workers)
     first = [f"It waits for {window}. From then on:"] if window else []
     later = []
-    if made.unserved and (queue := queue_of(action, parts.route or ())) in made.unserved:
+    if made.unserved and (queue := queue_of(action, assembly.route or ())) in made.unserved:
         later.append(unserved([queue]))
     found = foreseen(plan, action, made.forecast, made.concurrency)
     return [*start_times.lines(plan), *first, *found, *later, sentence(durations)]

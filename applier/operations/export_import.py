@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from applier.assembly import Assembly
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, sound_part
 from applier.operations import Operator
@@ -21,10 +22,6 @@ from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState
 from planner.schemas import checking, ranges
 from planner.schemas.ranges import COUNT_OF_ONE_OR_MORE, NAME, TIME, UUID
-
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
 
 #: The version of the format.
 VERSION = "1"
@@ -91,13 +88,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def exported(store: SqlStore, uuid: str) -> dict[str, Any]:
+def exported(assembly: Assembly, reference: str) -> dict[str, Any]:
     """Return a plan with its attempts, history and requests, as JSON types.
 
     No parameter value is hidden. If attempts, entries or requests are damaged, they are left out,
     and ``damaged`` has a sentence about each. Raises PlanConflict for a plan that runs, is PENDING
     or DELETED.
     """
+    store = assembly.store
+    uuid = store.find_plan(reference)
     plan = store.load_plan(uuid)
     if plan.state in _UNDER_WAY:
         text = f"plan {uuid[:8]} is {plan.state}: only one that nobody runs can be exported"
@@ -123,9 +122,9 @@ def exported(store: SqlStore, uuid: str) -> dict[str, Any]:
 
 
 def import_from(
-    store: SqlStore,
-    document: Document,
+    assembly: Assembly,
     operator: Operator,
+    document: Document,
     require_allowed: Callable[[ActionPlan], None] = lambda _: None,
 ) -> ActionPlan:
     """Save the plan of a document, and return it; raises InvalidInput with every mistake.
@@ -137,7 +136,8 @@ def import_from(
     require_allowed(archive.plan)
     number = sum(map(len, archive.attempts.values()))
     what = f"{count(number, 'attempt')} and {count(len(archive.history), 'line')} of history"
-    store.import_plan(archive, history=operator.entry("import", f"from {document.source}: {what}"))
+    entry = operator.entry("import", f"from {document.source}: {what}")
+    assembly.store.import_plan(archive, history=entry)
     plan = archive.plan
     name = f" ({one_line(plan.name)})" if plan.name else ""
     operator.say(f"Imported plan {plan.uuid[:8]}{name}, {plan.state}, with {what}.")

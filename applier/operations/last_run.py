@@ -7,20 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
 
+from applier.assembly import Assembly
+from applier.contracts import MAX_WORKERS
 from applier.operations import who_runs
-from applier.operations.predictions import ForecastParts, makespan_s, past_durations
+from applier.operations.predictions import makespan_s, past_durations
 from applier.run.durations import NOTHING
-from applier.store import Attempt, RunStore
+from applier.store import Attempt, PlanStore, RunStore
 from applier.wording import one_line, some
 from planner.plan.guarantees import half_done
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
-
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
 
 #: The maximum number of actions in doubt for which a command is suggested.
 _MOST_IN_DOUBT = 3
@@ -32,33 +29,14 @@ _OVER = (PlanState.FAILED, PlanState.CANCELLED)
 _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
 
-class LastRun(NamedTuple):
-    """The seconds of a run from its beginning to its last end, as expected and as they were.
-
-    ``planned_s`` is None if the duration of an action was not known before.
-    """
-
-    planned_s: float | None
-    taken_s: float
-
-
-def last_run(parts: ForecastParts, store: SqlStore, plan: ActionPlan, workers: int) -> LastRun:
-    """Return the planned and the measured seconds of the last run of a stored plan.
-
-    ``workers`` is the number of workers for the forecast.
-    """
-    planned_s = _planned_s(parts, plan, began(store, plan), workers)
-    return LastRun(planned_s, taken_s(store, plan))
-
-
-def taken_s(store: SqlStore, plan: ActionPlan) -> float:
-    """Return the seconds of the last run (see :class:`LastRun`); 0.0 without one."""
+def taken_s(store: PlanStore, plan: ActionPlan) -> float:
+    """Return the seconds of the last run, from its beginning to its last end; 0.0 without one."""
     first = began(store, plan)
     last = max((a.ended_at for a in plan.actions if a.ended_at is not None), default=None)
     return 0.0 if first is None or last is None else max(0.0, (last - first).total_seconds())
 
 
-def began(store: SqlStore, plan: ActionPlan) -> datetime | None:
+def began(store: PlanStore, plan: ActionPlan) -> datetime | None:
     """Return when the last run of a plan began; None if it is not known, or if there was none."""
     if claimant := store.last_claimant(plan.uuid):
         return claimant.claimed_at
@@ -73,23 +51,25 @@ def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
     return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
 
 
-def _planned_s(
-    parts: ForecastParts, plan: ActionPlan, began: datetime | None, workers: int
-) -> float | None:
-    """Return the makespan, as forecast when the run began, of the actions that had not ended then.
+def planned_s(assembly: Assembly, plan: ActionPlan) -> float | None:
+    """Return the makespan of the last run as it was forecast when that began, in seconds.
 
-    None if the duration of one of them was not known then.
+    None if the duration of an action was not known then.
     """
 
+    store = assembly.plans
+    first = began(store, plan)
+
     def had_ended(at: datetime | None) -> bool:
-        return at is not None and began is not None and at < began
+        return at is not None and first is not None and at < first
 
     actions = (a if had_ended(a.ended_at) else fresh(a) for a in plan.actions)
     open_then = replace(plan, actions=tuple(actions))
-    durations = past_durations(parts, began).of(open_then)
+    durations = past_durations(assembly, first).of(open_then)
     if NOTHING in durations.known_from:
         return None
-    return makespan_s(parts, open_then, durations, workers)
+    workers = who_runs.of_last_run(store, plan).get(MAX_WORKERS, assembly.max_workers)
+    return makespan_s(assembly, open_then, durations, workers)
 
 
 def fresh(action: Action) -> Action:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from applier.contracts import REVERT
 from applier.errors import ActionNotFound, PlanNotFound
@@ -15,16 +15,13 @@ from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.schemas import secrets
 
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
 #: The names of at most so many actions are compared with one that there is not.
 _COMPARED = 500
 #: The number of characters of a uuid.
 UUID_LENGTH = 36
 
 
-def find_plan(store: SqlStore, reference: str) -> ActionPlan:
+def find_plan(store: PlanStore, reference: str) -> ActionPlan:
     """Load a plan by its uuid, a unique beginning of it, its unique name, ``last`` or ``last~1``.
 
     Raises PlanNotFound, also if several plans match, and DamagedRecord.

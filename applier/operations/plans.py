@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request, RequestVerb
@@ -23,9 +22,6 @@ from applier.wording import count, some
 from planner.plan.guarantees import half_done
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import ENDED_PLAN, ActionState, PlanState
-
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
 
 #: The most nodes that a message names.
 _MOST = 10
@@ -78,7 +74,12 @@ def _start(
 
 
 def pause(
-    store: SqlStore, operator: Operator, plan: ActionPlan, why: str | None, *, at_once: bool = False
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    why: str | None,
+    *,
+    at_once: bool = False,
 ) -> None:
     """Store the request to pause an ONGOING plan, which its claimant follows later.
 
@@ -87,10 +88,10 @@ def pause(
     """
     verb = RequestVerb.PAUSE_NOW if at_once else RequestVerb.PAUSE
     request = Request(verb=verb, who=operator.name, why=why)
-    who_runs.retried(store, plan, lambda p: _pause(store, operator, p, request))
+    who_runs.retried(assembly.store, plan, lambda p: _pause(assembly, operator, p, request))
 
 
-def _pause(store: SqlStore, operator: Operator, plan: ActionPlan, request: Request) -> None:
+def _pause(assembly: Assembly, operator: Operator, plan: ActionPlan, request: Request) -> None:
     short = plan.uuid[:8]
     if plan.state is PlanState.PAUSED:
         instead = f"Continue it with: actionplan apply {short}"
@@ -102,8 +103,7 @@ def _pause(store: SqlStore, operator: Operator, plan: ActionPlan, request: Reque
             text += f". To keep it from being run: actionplan stop {short} --cancel"
         raise PlanConflict(plan.uuid, plan.state, text)
     _say_half_done(operator, plan, request)
-    _ask(store, operator, plan, request)
-    operator.say(who_runs.request_message(store, plan, "to pause it"))
+    _ask(assembly, operator, plan, request, "to pause it")
 
 
 def _say_half_done(operator: Operator, plan: ActionPlan, request: Request) -> None:
@@ -136,11 +136,11 @@ def cancel(
 
 
 def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, request: Request) -> None:
-    store, at_once = assembly.store, request.verb == RequestVerb.CANCEL_NOW
+    at_once = request.verb == RequestVerb.CANCEL_NOW
     if plan.state in ENDED_PLAN:
         text = f"plan {plan.uuid[:8]} is {plan.state}: nothing is left to cancel"
         raise PlanConflict(plan.uuid, plan.state, text)
-    claimant = store.claimant(plan.uuid)
+    claimant = assembly.store.claimant(plan.uuid)
     is_gone = plan.state in who_runs.RUNNING and who_runs.is_gone(claimant)
     if is_gone or plan.state not in who_runs.RUNNING:
         _say_half_done(operator, plan, request._replace(verb=RequestVerb.CANCEL_NOW))
@@ -150,15 +150,18 @@ def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, request: R
         operator.say(f"{who_runs.named(plan)} is being cancelled already; {running}.")
     else:
         _say_half_done(operator, plan, request)
-        _ask(store, operator, plan, request)
-        operator.say(who_runs.request_message(store, plan, "to cancel it"))
+        _ask(assembly, operator, plan, request, "to cancel it")
 
 
-def _ask(store: SqlStore, operator: Operator, plan: ActionPlan, request: Request) -> None:
+def _ask(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, request: Request, what: str
+) -> None:
+    """Store a request, and tell the operator ``what`` its claimant has been asked."""
     words = " ".join(f"{name}={number}" for name, number in request.limits.items())
     why = ": ".join(text for text in (words, request.why) if text) or None
     asked = operator.entry(request.verb, why)
-    store.add_request(plan.uuid, request, now=now(), history=asked)
+    assembly.store.add_request(plan.uuid, request, now=now(), history=asked)
+    operator.say(who_runs.request_message(assembly.store, plan, what))
 
 
 def _end(
@@ -213,9 +216,8 @@ def set_limits(
     if refused:
         raise GuardRefusal(plan.uuid, refused)
     request = Request(verb="limit", who=operator.name, why=why, limits=limits)
-    _ask(assembly.store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
-    operator.say(who_runs.request_message(assembly.store, plan, f"for {words}"))
+    _ask(assembly, operator, plan, request, f"for {words}")
 
 
 def foresee(assembly: Assembly, operator: Operator, plan: ActionPlan) -> Claimant | None:
@@ -238,11 +240,10 @@ def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | 
 
     The operator gets lines about what will be verified and run, and by whom.
     """
-    store = assembly.store
     plan = go_on(assembly, operator, plan, why)
     for line in foreseen(plan, ()):
         operator.say(line)
-    found = services.present(store, plan_cloud.needed_by(plan, assembly.plugins))
+    found = services.present(assembly, plan_cloud.needed_by(plan, assembly.plugins))
     if found:
         for line in services.pending_lines(plan, found[0]):
             operator.say(line)

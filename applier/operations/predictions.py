@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from applier.assembly import Assembly, now
-from applier.contracts import ActionPlugin
 from applier.engines.tasks import only_waiting, workerless
 from applier.guarding.nights import Night, nights
 from applier.run.durations import (
@@ -24,37 +23,10 @@ from applier.run.durations import (
 from applier.run.plan_cloud import name_of
 from applier.scheduling.concurrency import Concurrency, QueueLimits, queue_limits
 from applier.scheduling.course import Ranking
-from applier.scheduling.failures import TypePolicy
 from applier.scheduling.forecast import Forecast, forecast
-from applier.store import PlanStore
 from applier.wording import count, duration, one_line, some
-from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import OPEN
-
-
-class ForecastParts(Protocol):
-    """The parts that a forecast needs: the session of a command line and the assembly have them."""
-
-    @property
-    def plans(self) -> PlanStore:
-        """The store of the plans, which has the durations of earlier runs."""
-
-    @property
-    def policies(self) -> Mapping[str, TypePolicy]:
-        """The policies of the action types, as configured."""
-
-    @property
-    def action_types(self) -> ActionTypes:
-        """The installed action plugins by name, as planners use them."""
-
-    @property
-    def plugins(self) -> Mapping[str, type[ActionPlugin]]:
-        """The installed action plugins by name, as the applier runs them."""
-
-    @property
-    def route(self) -> Sequence[str] | None:
-        """The kinds of tokens that name queues; None if no actions run at workers elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -72,22 +44,22 @@ class Prediction:
     unserved: Collection[str] = ()
 
 
-def past_durations(parts: ForecastParts, before: datetime | None = None) -> PastDurations:
+def past_durations(assembly: Assembly, before: datetime | None = None) -> PastDurations:
     """Return the durations of earlier runs; the record is opened when they are first read.
 
     With ``before``, they are those that were known at that time.
     """
     return PastDurations(
-        lambda names: parts.plans.durations(names, before=before), estimates(parts.policies)
+        lambda names: assembly.plans.durations(names, before=before), estimates(assembly.policies)
     )
 
 
 def predicted(
-    parts: ForecastParts, plan: ActionPlan, durations: Durations, max_workers: int
+    assembly: Assembly, plan: ActionPlan, durations: Durations, max_workers: int
 ) -> Prediction:
     """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
-    concurrency, queues = _concurrency_and_queues(parts, plan, max_workers)
+    concurrency, queues = _concurrency_and_queues(assembly, plan, max_workers)
     found = forecast(plan.actions, durations.seconds, concurrency)
     known = durations.known_from.get(RECORD)
     cautious = forecast(plan.actions, durations.cautious, concurrency) if known else found
@@ -96,10 +68,10 @@ def predicted(
 
 
 def makespan_s(
-    parts: ForecastParts, plan: ActionPlan, durations: Durations, max_workers: int
+    assembly: Assembly, plan: ActionPlan, durations: Durations, max_workers: int
 ) -> float:
     """Return the makespan that :func:`predicted` computes, in seconds; faster than a forecast."""
-    concurrency = concurrency_of(parts, plan, max_workers)
+    concurrency = concurrency_of(assembly, plan, max_workers)
     return Ranking(plan.actions, durations.seconds, concurrency).timeline.makespan_s
 
 
@@ -151,27 +123,25 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
     }
 
 
-def concurrency_of(parts: ForecastParts, plan: ActionPlan, max_workers: int) -> Concurrency:
+def concurrency_of(assembly: Assembly, plan: ActionPlan, max_workers: int) -> Concurrency:
     """Return the limits of what may run at once in a plan: by token, by queue, and of workers.
 
     Raises StoreError.
     """
-    return _concurrency_and_queues(parts, plan, max_workers)[0]
+    return _concurrency_and_queues(assembly, plan, max_workers)[0]
 
 
 def _concurrency_and_queues(
-    parts: ForecastParts, plan: ActionPlan, max_workers: int
+    assembly: Assembly, plan: ActionPlan, max_workers: int
 ) -> tuple[Concurrency, QueueLimits]:
-    from applier.storage.sql_store import SqlStore
-
     # A plan may have action types that are not installed.
-    names = {a.action_type for a in plan.actions} & set(parts.action_types)
-    plugins = {name: parts.plugins[name] for name in names}
+    names = {a.action_type for a in plan.actions} & set(assembly.action_types)
+    plugins = {name: assembly.plugins[name] for name in names}
     without = workerless(plan.actions, plugins)
     queues = QueueLimits()
-    if parts.route is not None and isinstance(parts.plans, SqlStore):
+    if assembly.route is not None:
         here = without | only_waiting(plan.actions, plugins)
-        queues = queue_limits(plan.actions, parts.route, here, parts.plans.served_queues())
+        queues = queue_limits(plan.actions, assembly.route, here, assembly.store.served_queues())
     concurrency = Concurrency(
         limits={**plan.limits, **queues.limits},
         places=plan.places,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from applier.assembly import Assembly
 from applier.contracts import ActionPlugin
 from applier.guarding.failure_budget import FailureBudget
-from applier.operations.predictions import ForecastParts, concurrency_of
+from applier.operations.predictions import concurrency_of
 from applier.rehearsal import rehearsal_figures
 from applier.rehearsal.faults import Attempts, Fault, concerned
 from applier.rehearsal.rehearsal_figures import Lowered, OfAction, RehearsalFigures, figures
@@ -67,7 +67,7 @@ Progress = Callable[[], None]
 
 
 def rehearsed(
-    parts: ForecastParts,
+    assembly: Assembly,
     plan: ActionPlan,
     known: PastDurations,
     settings: Settings,
@@ -84,8 +84,8 @@ def rehearsed(
     limits are tried if an action goes wrong in any rehearsal; not if a run does not end, because
     one that hangs early has few failures.
     """
-    prepared = _Preparation(parts, plan, known, settings, on_failure, failure_budget)
-    concurrency = concurrency_of(parts, plan, max_workers)
+    prepared = _Preparation(assembly, plan, known, settings, on_failure, failure_budget)
+    concurrency = concurrency_of(assembly, plan, max_workers)
     found = compared = prepared.figures(concurrency, settings.times, progress)
     tried: list[Lowered] = []
     advised = None
@@ -122,7 +122,7 @@ class _Preparation:
 
     def __init__(
         self,
-        parts: ForecastParts,
+        assembly: Assembly,
         plan: ActionPlan,
         known: PastDurations,
         settings: Settings,
@@ -135,15 +135,15 @@ class _Preparation:
         )
         self._seconds = known.of(plan).seconds
         self._rules = FailureRules(
-            on_failure=on_failure, policies=parts.policies, tolerances=plan.tolerances
+            on_failure=on_failure, policies=assembly.policies, tolerances=plan.tolerances
         )
-        installed = {a.action_type for a in plan.actions} & set(parts.action_types)
-        plugins = {name: parts.plugins[name] for name in installed}
+        installed = {a.action_type for a in plan.actions} & set(assembly.action_types)
+        plugins = {name: assembly.plugins[name] for name in installed}
         self._homes = HomesOfPlan(plan.actions, touches_of(plan.actions, plugins))
         make = partial(
             Attempts,
             plan.actions,
-            policies=parts.policies,
+            policies=assembly.policies,
             verified={n for n, p in plugins.items() if p.verify is not ActionPlugin.verify},
             seed=settings.seed,
         )

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
@@ -16,38 +15,35 @@ from applier.wording import count
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
 
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
-
 #: How many plans, and about how many actions, one transaction deletes.
 PLANS_AT_ONCE, ACTIONS_AT_ONCE = 100, 1000
 
 
-def require_deletable(store: SqlStore, plan: ActionPlan) -> None:
+def require_deletable(assembly: Assembly, plan: ActionPlan) -> None:
     """Raise PlanConflict for a plan that waits, runs, pauses or is DELETED."""
     state, short = plan.state, plan.uuid[:8]
     if state in (*who_runs.RUNNING, PlanState.PENDING, PlanState.PAUSED):
-        who = who_runs.headline(store, plan)
+        who = who_runs.headline(assembly.store, plan)
         text = f"plan {short} is {state}: cancel it first (actionplan stop {short} --cancel)"
         raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
     if state is PlanState.DELETED:
         raise who_runs.wrong_state(plan)
 
 
-def delete(store: SqlStore, operator: Operator, plan: ActionPlan) -> None:
+def delete(assembly: Assembly, operator: Operator, plan: ActionPlan) -> None:
     """Mark a plan DELETED; raises PlanConflict if it runs, waits, is PAUSED, or is DELETED."""
-    require_deletable(store, plan)
+    require_deletable(assembly, plan)
     message, deleted = f"removed by {operator.name}", operator.entry("delete")
+    store = assembly.store
     store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
     operator.say(f"{who_runs.named(plan)} is DELETED.")
     operator.say(f"To bring it back: actionplan undelete {plan.uuid}")
 
 
-def undelete(store: SqlStore, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+def undelete(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
     """Restore the state of a removed plan; raises PlanConflict if it is not DELETED."""
     entry = operator.entry("undelete", why)
-    state = store.undelete_plan(plan.uuid, now=now(), history=entry)
+    state = assembly.store.undelete_plan(plan.uuid, now=now(), history=entry)
     operator.say(f"{who_runs.named(plan)} is {state} again.")
 
 
@@ -77,7 +73,7 @@ def purge(
         of_plans = {a.plan for job in jobs if (a := job.attempt)}
         gone: set[str] = set()
         try:
-            for part in _parts(store, before):
+            for part in _parts(assembly, before):
                 if most is not None and purged >= most:
                     break
                 some = [uuid for uuid in part if keep(uuid)]
@@ -100,10 +96,10 @@ def purge(
     return is_whole
 
 
-def _parts(store: SqlStore, before: datetime) -> Iterator[list[str]]:
+def _parts(assembly: Assembly, before: datetime) -> Iterator[list[str]]:
     """Yield the uuids that one transaction deletes, each part listed when it is needed."""
     after = 0
-    while found := store.ended_plans(before, after=after, limit=PLANS_AT_ONCE):
+    while found := assembly.store.ended_plans(before, after=after, limit=PLANS_AT_ONCE):
         part: list[EndedPlan] = []
         for plan in found:
             if part and sum(p.actions for p in part) + plan.actions > ACTIONS_AT_ONCE:

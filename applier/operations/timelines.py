@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
+from applier.assembly import Assembly
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
-from applier.guarding.open_times import OpenTimes
 from applier.operations import who_runs
 from applier.operations.last_run import attempts_of, fresh
-from applier.operations.predictions import ForecastParts, concurrency_of, past_durations
+from applier.operations.predictions import concurrency_of, past_durations
 from applier.run.durations import NOTHING
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking, Timeline
@@ -31,15 +30,8 @@ from planner.plan.states import ActionState, PlanState
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
-class TimelineParts(ForecastParts, Protocol):
-    """What a timeline needs: the session of a command line and the assembly have it."""
-
-    def open_times(self, plan: ActionPlan) -> OpenTimes | None:
-        """Return the times at which actions of a plan may start; None for any time."""
-
-
 def timeline(
-    parts: TimelineParts,
+    assembly: Assembly,
     plan: ActionPlan,
     workers: int,
     *,
@@ -54,8 +46,8 @@ def timeline(
     ``is_stored``. The beginning is in local time. Lanes are of a ``kind``; None selects the kind
     that suits the plan.
     """
-    found = observed(parts, plan, workers, now=now, is_stored=is_stored)
-    at_workers = _workers(parts.plans, plan) if is_stored and kind is LaneKind.WORKER else {}
+    found = observed(assembly, plan, workers, now=now, is_stored=is_stored)
+    at_workers = _workers(assembly.plans, plan) if is_stored and kind is LaneKind.WORKER else {}
     return chart(plan, found, keep=keep, kind=kind, workers=at_workers)
 
 
@@ -72,15 +64,15 @@ def _workers(store: PlanStore, plan: ActionPlan) -> dict[str, str]:
 
 
 def observed(
-    parts: TimelineParts, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
+    assembly: Assembly, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
 ) -> Observed:
     """Return when actions ran by the store, and when they are expected to: see :func:`timeline`."""
-    past = past_durations(parts)
-    attempts = attempts_of(parts.plans, plan) if is_stored else {}
-    history = parts.plans.history(plan.uuid) if is_stored else []
+    past = past_durations(assembly)
+    attempts = attempts_of(assembly.plans, plan) if is_stored else {}
+    history = assembly.plans.history(plan.uuid) if is_stored else []
     ran = runs(plan, history, attempts, now)
     ran_first = ran[0].began if ran else None
-    limits = _limits(parts, plan, workers, is_stored=is_stored)
+    limits = _limits(assembly, plan, workers, is_stored=is_stored)
     concurrency, seconds = limits.concurrency, past.of(plan).seconds
     if began(plan, attempts, ran_first) is None:
         made = forecast(plan.actions, seconds, concurrency)
@@ -89,8 +81,8 @@ def observed(
         whole_s, is_known = made.timeline.makespan_s, past.are_known(plan)
     else:
         whole = from_the_beginning(plan)
-        allowed = concurrency_of(parts, whole, workers)
-        known = past_durations(parts, began(plan, attempts, ran_first)).of(whole)
+        allowed = concurrency_of(assembly, whole, workers)
+        known = past_durations(assembly, began(plan, attempts, ran_first)).of(whole)
         planned = _expected(whole.actions, known.seconds, allowed, now)
         expected = _expected(plan.actions, seconds, concurrency, now)
         found = times(
@@ -103,10 +95,10 @@ def observed(
         )
         if found.began is not None:
             found = replace(found, began=found.began.astimezone())
-        own = tuple(of_itself(parts, plan, found, ran, history, now))
+        own = tuple(of_itself(assembly, plan, found, ran, history, now))
         waiting = waits(plan, found, replace(limits, holds=own))
         if are_unexplained(waiting):
-            others = tuple(of_others(parts, plan, found))
+            others = tuple(of_others(assembly, plan, found))
             waiting = waits(plan, found, replace(limits, holds=(*own, *others)))
         critical, whole_s = critical_path(found, waiting), planned.makespan_s
         is_known = NOTHING not in known.known_from
@@ -114,17 +106,17 @@ def observed(
     return Observed(found, waiting, critical, whole_s, is_known, told)
 
 
-def _limits(parts: TimelineParts, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
+def _limits(assembly: Assembly, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
     """Return the limits as operators have changed them, and the resources that other plans hold."""
     changed = {"max_workers": workers, **plan.limits}
-    changed |= who_runs.of_last_run(parts.plans, plan) if is_stored else {}
+    changed |= who_runs.of_last_run(assembly.plans, plan) if is_stored else {}
     workers = changed.pop("max_workers")
     runs = is_stored and plan.state in _RUNNING
     return RunLimits(
-        concurrency=concurrency_of(parts, replace(plan, limits=changed), workers),
+        concurrency=concurrency_of(assembly, replace(plan, limits=changed), workers),
         held={
             r.resource: f"{r.resource}, on which plan {r.name or r.plan[:8]} of {r.user} works"
-            for r in (parts.plans.held_by_others(plan.uuid) if runs else ())
+            for r in (assembly.plans.held_by_others(plan.uuid) if runs else ())
         },
     )
 
@@ -157,7 +149,7 @@ _MOST_LISTED, _MOST_READ = 100, 10
 
 
 def of_itself(
-    parts: TimelineParts,
+    assembly: Assembly,
     plan: ActionPlan,
     found: Times,
     ran: Sequence[Run],
@@ -169,7 +161,7 @@ def of_itself(
     Windows of the configuration are those that it has now, not those of then.
     """
     yield from standstills(plan, found, ran, history, now)
-    windows = parts.open_times(plan)
+    windows = assembly.open_times(plan)
     if windows is not None and found.began is not None:
         end = found.began + timedelta(seconds=found.span_s)
         for closed in windows.closed(found.began, end):
@@ -177,11 +169,11 @@ def of_itself(
             yield Hold(start_s, end_s, Reason.WINDOW, f"the window {windows.words}")
 
 
-def of_others(parts: TimelineParts, plan: ActionPlan, found: Times) -> Iterator[Hold]:
+def of_others(assembly: Assembly, plan: ActionPlan, found: Times) -> Iterator[Hold]:
     """Yield the times of runs of other plans that work on a resource of this plan."""
     from applier.storage.sql_store import SqlStore
 
-    wanted, store = set(resources_of(plan.actions)), parts.plans
+    wanted, store = set(resources_of(plan.actions)), assembly.plans
     if found.began is None or not wanted or not isinstance(store, SqlStore):
         return
     began, end = found.began, found.began + timedelta(seconds=found.span_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from applier.contracts import MAX_WORKERS, Claimant, Request, RequestVerb
 from applier.errors import PlanConflict
@@ -14,9 +13,6 @@ from applier.wording import ago, one_line, run_options
 from planner.errors import InvalidTransition
 from planner.plan.model import ActionPlan
 from planner.plan.states import PlanState
-
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
 
 #: The verb in the history of the beginning of a run.
 BEGINS = "apply"
@@ -64,7 +60,7 @@ def is_gone(claimant: Claimant | None) -> bool:
     return claimant is not None and liveness.is_gone(claimant)
 
 
-def headline(store: SqlStore, plan: ActionPlan) -> str | None:
+def headline(store: PlanStore, plan: ActionPlan) -> str | None:
     """Return a sentence about who runs a plan; None if nobody does."""
     claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
     return run_by(claimant) if claimant else None
@@ -122,7 +118,7 @@ def asked_for(request: Request, names: Mapping[str, str]) -> str:
     return f"Requested: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
 
 
-def goes_on(store: SqlStore, plan: ActionPlan) -> bool:
+def goes_on(store: PlanStore, plan: ActionPlan) -> bool:
     """Return whether a plan has stopped and can go on: paused, failed, or without a living applier.
 
     Whether the applier on another host still lives is found out by waiting for its heartbeat.
@@ -136,7 +132,7 @@ def goes_on(store: SqlStore, plan: ActionPlan) -> bool:
     return not resume.is_refused(plan)
 
 
-def already_running(store: SqlStore, uuid: str) -> PlanConflict | None:
+def already_running(store: PlanStore, uuid: str) -> PlanConflict | None:
     """Return the error for a change of a plan that somebody runs; None if nobody does."""
     state = store.load_plan(uuid).state
     if state not in RUNNING:
@@ -167,7 +163,7 @@ def wrong_state(plan: ActionPlan) -> PlanConflict:
     return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")
 
 
-def retried(store: SqlStore, plan: ActionPlan, change: Callable[[ActionPlan], None]) -> None:
+def retried(store: PlanStore, plan: ActionPlan, change: Callable[[ActionPlan], None]) -> None:
     """Call ``change`` with a plan; if it refuses, retry with the plan in its new state.
 
     The state of the plan may have changed after it was read, for example because a service claimed
@@ -185,13 +181,13 @@ def retried(store: SqlStore, plan: ActionPlan, change: Callable[[ActionPlan], No
             before = now
 
 
-def _claim(store: SqlStore, plan: ActionPlan) -> Claimant | None:
+def _claim(store: PlanStore, plan: ActionPlan) -> Claimant | None:
     """Return the claimant without its heartbeat, which changes while the claim stays."""
     claimant = store.claimant(plan.uuid)
     return claimant and claimant._replace(heartbeat_at=None)
 
 
-def request_message(store: SqlStore, plan: ActionPlan, what: str) -> str:
+def request_message(store: PlanStore, plan: ActionPlan, what: str) -> str:
     """Return the message about a stored request, with a warning if the claimant has died.
 
     ``what`` is an infinitive, such as ``to pause it``.

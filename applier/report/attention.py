@@ -59,7 +59,7 @@ def work(parts: Assembly, store: SqlStore | None, plan: ActionPlan, found: Obser
     return Work(
         progress=progress(Counter(a.state for _, a in numbered(plan))),
         buttons=buttons(plan, needs_approval=bool(refused), is_gone=is_gone),
-        needs=list(needs(store, plan, refused, is_gone=is_gone)),
+        needs=list(needs(parts if store else None, plan, refused, is_gone=is_gone)),
         running=runs[:MOST_RUNNING],
         more_running=max(0, len(runs) - MOST_RUNNING),
         left=not_done[:MOST_LEFT],
@@ -100,11 +100,12 @@ def running(plan: ActionPlan, found: Observed) -> Iterator[Running]:
 
 
 def needs(
-    store: SqlStore | None, plan: ActionPlan, refused: str, *, is_gone: bool
+    parts: Assembly | None, plan: ActionPlan, refused: str, *, is_gone: bool
 ) -> Iterator[Need]:
     """Yield what waits for a person: an approval, a decision, a look at what is in doubt.
 
-    ``refused`` is why the plan is not approved, ``is_gone`` whether its applier is.
+    ``parts`` is None if the plan is not stored. ``refused`` is why it is not approved, ``is_gone``
+    whether its applier is.
     """
     doubtful = [a for a in plan.actions if a.state is ActionState.UNKNOWN]
     runs = plan.state in who_runs.RUNNING
@@ -118,7 +119,7 @@ def needs(
     if len(doubtful) > MOST_IN_DOUBT:
         more = len(doubtful) - MOST_IN_DOUBT
         yield Need(f"{more} more {'is' if more == 1 else 'are'} in doubt.")
-    if store is None:
+    if parts is None:
         return
     if refused:
         # A page has a button for what the sentence says to type.
@@ -128,7 +129,7 @@ def needs(
         yield Need(f"It is paused: {plan.status_message or 'somebody asked for it'}.")
     if is_gone:
         yield Need("Nobody runs it any more: its applier is gone. Resume it.")
-    if text := services.waits_in_vain(store, plan):
+    if text := services.waits_in_vain(parts, plan):
         yield Need(text)
 
 

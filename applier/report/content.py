@@ -14,7 +14,6 @@ from applier.operations import approving, predictions, timelines, who_runs
 from applier.operations import differences as comparing
 from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
-from applier.operations.predictions import ForecastParts
 from applier.report import attention, heads, inputs, what_if
 from applier.report.action_rows import OUTPUT, SLIGHT_S, numbered, rows, spare
 from applier.report.values import (
@@ -211,7 +210,7 @@ def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLi
 
 
 def differences(
-    parts: ForecastParts, store: SqlStore | None, plan: ActionPlan, workers: int
+    parts: Assembly, store: SqlStore | None, plan: ActionPlan, workers: int
 ) -> ShownDifferences | None:
     """Return the differences from the plan of the same name that was saved before a plan.
 

@@ -7,6 +7,7 @@ import logging
 import time
 from datetime import timedelta
 from math import inf
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -53,7 +54,7 @@ def state_first(uuid, state, found, seen, *, right=state_refusals.require_seen):
 
 def reads_twice(_plan, _service, **_given):
     """Read the services once more than their number was read."""
-    yield str(services.present(Scene.current)[0])
+    yield str(services.present(SimpleNamespace(store=Scene.current))[0])
 
 
 #: A commit that does not look at the claim.

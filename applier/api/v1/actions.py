@@ -5,23 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import falcon
 
 from applier.api.endpoints import Call, Endpoint
 from applier.api.v1 import requests, versions
 from applier.api.v1.forms import action_form, plan_word
+from applier.assembly import Assembly
 from applier.errors import ActionNotFound, PlanConflict
 from applier.notifications.watcher import action_word
 from applier.operations import Operator, actions
 from applier.store.plans import ActionKey, PlannedAction
 from planner.errors import InvalidTransition
 from planner.plan.model import Action, ActionPlan
-
-if TYPE_CHECKING:
-    from applier.storage.sql_store import SqlStore
-
 
 #: The sort key of the store for each ``sort_key`` of Watcher's lists of actions. There is none for
 #: parameters, whose values may be secret.
@@ -46,7 +43,7 @@ WORDS = frozenset(
 #: The states of plans whose actions can be skipped, in Watcher's words.
 WAITING = ("RECOMMENDED", "PENDING")
 #: An operation on an action, with a reason.
-Change = Callable[["SqlStore", Operator, ActionPlan, Action, str], None]
+Change = Callable[[Assembly, Operator, ActionPlan, Action, str], None]
 #: The reason for a skip if the request has none.
 NO_REASON = "no reason given"
 
@@ -119,7 +116,7 @@ def _change(call: Call, planned: PlannedAction, change: Change, why: str) -> Non
     plan = call.store.load_plan(planned.plan)
     action = next(each for each in plan.actions if each.uuid == planned.uuid)
     try:
-        change(call.store, call.operator, plan, action, why)
+        change(call.assembly, call.operator, plan, action, why)
     except (PlanConflict, InvalidTransition) as reason:
         raise falcon.HTTPConflict(description=str(reason)) from None
 

@@ -80,7 +80,7 @@ def delete_plan(call: Call) -> None:
     """Mark the plan DELETED; raise falcon.HTTPBadRequest if it waits, runs or is paused."""
     head = _head(call)
     try:
-        removal.delete(call.store, call.operator, call.store.load_plan(head.uuid))
+        removal.delete(call.assembly, call.operator, call.store.load_plan(head.uuid))
     except (PlanConflict, InvalidTransition):
         text = f"Couldn't delete when state is '{_word(call)}'."
         raise falcon.HTTPBadRequest(description=text) from None

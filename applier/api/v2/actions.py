@@ -98,7 +98,7 @@ def why(call: Call) -> dict[str, Any]:
     """
     assembly, (plan, one) = call.assembly, call.part
     workers = call.query.get("max_workers")
-    return {"lines": explanation.explained(assembly, assembly, plan, one, workers)}
+    return {"lines": explanation.explained(assembly, plan, one, workers)}
 
 
 @change(
@@ -109,13 +109,13 @@ def why(call: Call) -> dict[str, Any]:
 )
 def skip(call: Call) -> None:
     """Skip an action that has not started; it counts as done for what needs it."""
-    steering.skip(call.store, call.operator, call.plan, call.action, call.body["why"])
+    steering.skip(call.assembly, call.operator, call.plan, call.action, call.body["why"])
 
 
 @change("POST /v2/plans/{plan}/actions/{action}/abort", "action:steer", "actions.abort")
 def abort(call: Call) -> None:
     """Stop an action that runs."""
-    steering.abort(call.store, call.operator, call.plan, call.action, call.body.get("why"))
+    steering.abort(call.assembly, call.operator, call.plan, call.action, call.body.get("why"))
 
 
 @change(
@@ -127,7 +127,7 @@ def abort(call: Call) -> None:
 def settle(call: Call) -> None:
     """Say how an action in doubt ended, after looking."""
     state, why = ActionState(call.body["state"]), call.body["why"]
-    steering.settle(call.store, call.operator, call.plan, call.action, state, why)
+    steering.settle(call.assembly, call.operator, call.plan, call.action, state, why)
 
 
 @change(

@@ -124,7 +124,7 @@ def plan(call: Call) -> None:
 @Operation("DELETE /v2/plans/{plan}", "plan:delete", "plans.delete", status=204, if_match=True)
 def delete(call: Call) -> None:
     """Remove a plan that is not running; it is marked DELETED."""
-    removal.delete(call.store, call.operator, call.plan)
+    removal.delete(call.assembly, call.operator, call.plan)
 
 
 @change("POST /v2/plans/{plan}/start", "plan:run", "plans.start", schemas.START)
@@ -150,7 +150,7 @@ def pause(call: Call) -> None:
     nodes of a rollout that have begun.
     """
     at_once = call.body.get("now", False)
-    steering.pause(call.store, call.operator, call.plan, call.body.get("why"), at_once=at_once)
+    steering.pause(call.assembly, call.operator, call.plan, call.body.get("why"), at_once=at_once)
 
 
 @change("POST /v2/plans/{plan}/resume", "plan:run", "plans.resume")
@@ -178,7 +178,7 @@ def set_limits(call: Call) -> None:
 @change("POST /v2/plans/{plan}/undelete", "plan:delete", "plans.undelete")
 def undelete(call: Call) -> None:
     """Bring a removed plan back, with the state that it had; its whole uuid is needed."""
-    removal.undelete(call.store, call.operator, call.plan, call.body.get("why"))
+    removal.undelete(call.assembly, call.operator, call.plan, call.body.get("why"))
 
 
 @Operation(

@@ -31,7 +31,7 @@ def exported_plan(call: Call) -> Any:
     """Return a plan that nobody runs with its attempts, requests, history and all parameters, for
     POST /v2/imports elsewhere.
     """
-    return export_import.exported(call.store, call.store.find_plan(call.names["plan"]))
+    return export_import.exported(call.assembly, call.names["plan"])
 
 
 @Operation(
@@ -40,7 +40,7 @@ def exported_plan(call: Call) -> Any:
 def imported_plan(call: Call) -> None:
     """Import a plan that was exported, with its attempts, requests and history."""
     made = export_import.import_from(
-        call.store, call.document, call.operator, lambda plan: require_allowed(call, plan)
+        call.assembly, call.operator, call.document, lambda plan: require_allowed(call, plan)
     )
     show_new(call, made)
 
@@ -53,8 +53,7 @@ def imported_plan(call: Call) -> None:
 )
 def durations(call: Call) -> dict[str, Any]:
     """List how long actions took, by type, size and node: what forecasts expect."""
-    found = recorded.listed(call.store, list(call.assembly.action_types))
-    return {"items": [known._asdict() for known in found]}
+    return {"items": [known._asdict() for known in recorded.listed(call.assembly)]}
 
 
 @Operation(
@@ -68,14 +67,14 @@ def imported_durations(call: Call) -> dict[str, Any]:
     """Let forecasts use durations of another record. They replace those imported before for the
     same action types.
     """
-    recorded.import_from(call.store, call.document, call.operator)
+    recorded.import_from(call.assembly, call.operator, call.document)
     return {"messages": call.told}
 
 
 @Operation("GET /v2/durations/export", "plan:read", "durations.export", answer=recorded.SCHEMA)
 def exported_durations(call: Call) -> Any:
     """Return the durations that were measured here, for POST /v2/durations elsewhere."""
-    return recorded.exported(call.store, list(call.assembly.action_types))
+    return recorded.exported(call.assembly)
 
 
 @Operation(
@@ -227,5 +226,5 @@ def drain(call: Call) -> dict[str, Any]:
     """Tell a worker to take no more jobs; it ends when it has none. A repeated request changes
     nothing.
     """
-    found = registered.drain(call.store, call.operator, call.names["worker"])
+    found = registered.drain(call.assembly, call.operator, call.names["worker"])
     return {"worker": schemas.as_json(found), "messages": call.told}

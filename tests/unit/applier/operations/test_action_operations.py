@@ -42,7 +42,7 @@ def test_an_action_is_skipped_and_what_needs_it_is_told(site):
     chain = (a, replace(b, needs=(a.uuid,)), replace(c, needs_any=((b.uuid,),)))
     plan = replace(new_plan(), actions=chain)
     site.store.save_plan(plan)
-    actions.skip(site.store, site.operator, plan, plan.actions[0], "by hand")
+    actions.skip(site.assembly, site.operator, plan, plan.actions[0], "by hand")
     first = site.now(plan).actions[0]
     assert (first.state, first.status_message) == (ActionState.SKIPPED, "skipped by ada: by hand")
     assert site.told[0].startswith("a will count as done")
@@ -51,7 +51,7 @@ def test_an_action_is_skipped_and_what_needs_it_is_told(site):
 
 def test_an_action_of_a_plan_that_runs_is_asked_to_be_skipped(site):
     plan, _ = site.claimed("a")
-    actions.skip(site.store, site.operator, plan, plan.actions[0], "by hand")
+    actions.skip(site.assembly, site.operator, plan, plan.actions[0], "by hand")
     (request,) = site.store.requests(plan.uuid)
     assert (request.verb, request.action) == ("skip", plan.actions[0].uuid)
     assert site.told[0] == "No action needs a."
@@ -68,8 +68,8 @@ def running(site) -> tuple[object, Action]:
 def test_an_action_that_runs_is_aborted_and_not_skipped(site):
     plan, action = running(site)
     with pytest.raises(PlanConflict):
-        actions.skip(site.store, site.operator, plan, action, "by hand")
-    actions.abort(site.store, site.operator, plan, action, None)
+        actions.skip(site.assembly, site.operator, plan, action, "by hand")
+    actions.abort(site.assembly, site.operator, plan, action, None)
     (request,) = site.store.requests(plan.uuid)
     assert (request.verb, request.action, request.who) == ("abort", action.uuid, "ada")
 
@@ -108,13 +108,13 @@ def test_what_is_in_doubt_or_failed_is_settled(site, ended, new, is_settled):
     site.store.commit(plan.uuid, claim, [ends(action, ended)], now=NOW)
     settled = plan, site.now(plan).actions[0], new, "looked"
     with pytest.raises(PlanConflict):
-        actions.settle(site.store, site.operator, *settled)
+        actions.settle(site.assembly, site.operator, *settled)
     site.store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
     if is_settled:
-        actions.settle(site.store, site.operator, *settled)
+        actions.settle(site.assembly, site.operator, *settled)
     else:
         with pytest.raises(PlanConflict):
-            actions.settle(site.store, site.operator, *settled)
+            actions.settle(site.assembly, site.operator, *settled)
     now = site.now(plan).actions[0]
     assert now.state is (new if is_settled else ended)
     assert (now.status_message == "set by ada: looked") is is_settled
@@ -127,7 +127,8 @@ KEY = "t"
 
 def line_of(store: TemporaryStore, uuid: str) -> list[str]:
     plan = store.load_plan(uuid)
-    return explanation.explained(SimpleNamespace(plans=store), None, plan, plan.actions[0], 4)[1:]
+    parts = SimpleNamespace(plans=store, store=store)
+    return explanation.explained(parts, plan, plan.actions[0], 4)[1:]
 
 
 def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
@@ -166,4 +167,5 @@ def test_a_job_that_is_looked_for_on_its_machine_is_not_carried_out_again(store)
     job = WorkerJob(
         AttemptKey("p", "a", 1), "site-b", "nop", WorkerJobState.DOING, JobTask.FIND, 1.0, "w2"
     )
-    assert services._line(store, job) == "Worker w2 finds out what became of it."
+    told = services._line(SimpleNamespace(store=store), job)
+    assert told == "Worker w2 finds out what became of it."

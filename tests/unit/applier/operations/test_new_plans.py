@@ -35,7 +35,7 @@ def plan(request, site):
     ],
 )
 def test_a_plan_that_does_the_same_is_the_same_at_another_time(site, plan, changed):
-    told = from_last_of_its_name(site.store, replace(plan, **changed))
+    told = from_last_of_its_name(site.assembly, replace(plan, **changed))
     assert told.startswith("Same as plan 6a1f ")
 
 
@@ -44,12 +44,12 @@ def test_a_large_plan_of_which_the_digest_covers_no_facts_is_not_loaded(site, mo
     made = replace(new_plan(*names, uuid="6a1f"), name="nightly")
     site.store.save_plan(made)
     monkeypatch.setattr(type(site.store), "load_plan", None)
-    told = from_last_of_its_name(site.store, replace(made, on_failure="pause", created_at=LATER))
+    told = from_last_of_its_name(site.assembly, replace(made, on_failure="pause", created_at=LATER))
     assert told.startswith("Differs from plan 6a1f ")
 
 
 def test_a_plan_that_does_something_else_differs(site, plan):
-    told = from_last_of_its_name(site.store, replace(plan, facts_at=LATER, on_failure="pause"))
+    told = from_last_of_its_name(site.assembly, replace(plan, facts_at=LATER, on_failure="pause"))
     assert told.startswith("Differs from plan 6a1f ")
 
 

@@ -29,7 +29,7 @@ NO_PROCESS = 2**31 - 1
 
 def test_who_runs_a_plan_is_asked_to_pause_it(site):
     plan, _ = site.claimed("a")
-    plans.pause(site.store, site.operator, plan, "lunch")
+    plans.pause(site.assembly, site.operator, plan, "lunch")
     (request,) = site.store.requests(plan.uuid)
     assert (request.verb, request.who, request.why) == ("pause", "ada", "lunch")
     (told,) = site.told
@@ -55,11 +55,10 @@ def half_done(site):
 
 def test_a_halt_says_which_nodes_finish_first_or_are_left_half_done(site):
     for way, verb in ((plans.pause, "pause"), (plans.cancel, "cancel")):
-        owner = site.store if way is plans.pause else site.assembly
         for at_once in (False, True):
             plan, _ = half_done(site)
             site.told.clear()
-            way(owner, site.operator, plan, None, at_once=at_once)
+            way(site.assembly, site.operator, plan, None, at_once=at_once)
             (request,) = site.store.requests(plan.uuid)
             assert request.verb == verb + "-now" * at_once
             assert ("half done" in site.told[0]) is at_once
@@ -77,7 +76,7 @@ def test_a_cancel_that_lets_nodes_finish_can_be_made_at_once(site):
 
 def test_only_requests_to_the_present_run_are_shown(site):
     plan, claim = site.claimed("a")
-    plans.pause(site.store, site.operator, plan, None)
+    plans.pause(site.assembly, site.operator, plan, None)
     shown = claim_text.claimant_lines(site.store, site.now(plan), "plans.db", NOW)
     assert any("Requested: pause, by ada" in line for line in shown)
     site.store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
@@ -90,7 +89,7 @@ def test_only_requests_to_the_present_run_are_shown(site):
 
 def test_a_plan_that_is_paused_is_left_so(site):
     plan = site.saved("a", state=PlanState.PAUSED)
-    plans.pause(site.store, site.operator, plan, None)
+    plans.pause(site.assembly, site.operator, plan, None)
     assert site.now(plan).state is PlanState.PAUSED
     assert "is PAUSED already" in site.told[0]
 
@@ -162,17 +161,17 @@ def test_a_cancel_is_refused_if_the_process_that_seemed_gone_is_heard_of(site):
 @pytest.mark.parametrize("state", [PlanState.RECOMMENDED, *ENDED])
 def test_a_plan_that_is_deleted_says_by_whom(site, state):
     plan = site.saved("a", state=state)
-    removal.delete(site.store, site.operator, plan)
+    removal.delete(site.assembly, site.operator, plan)
     now = site.now(plan)
     assert (now.state, now.status_message) == (PlanState.DELETED, "removed by ada")
     with pytest.raises(PlanConflict):
-        removal.delete(site.store, site.operator, now)
+        removal.delete(site.assembly, site.operator, now)
 
 
 def test_who_runs_a_plan_is_named_when_it_is_to_be_deleted(site):
     plan, _ = site.claimed("a")
     with pytest.raises(PlanConflict) as refused:
-        removal.delete(site.store, site.operator, plan)
+        removal.delete(site.assembly, site.operator, plan)
     assert "eve on elsewhere" in str(refused.value)
 
 

@@ -105,7 +105,7 @@ def test_one_action_is_told_of_by_a_part_until_a_forecast_is_asked_for(store, mo
     part, action, _ = action_views.described_by(store, plan.uuid, "first-1")
     whole = list(action_views.described(plan, action, [], 100))
     assert list(action_views.described(part, action, [], 100)) == whole
-    told = explanation.explained(SimpleNamespace(plans=store), None, part, action, None)
+    told = explanation.explained(SimpleNamespace(plans=store), part, action, None)
     assert str(PlanState.RECOMMENDED) in told[1]
     assert "first-0, second-0" in told[2]
     assert f"all {LONG} actions" in told[3]
