@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.contracts import ActionPlugin, StopSignal, Verified
@@ -21,6 +22,8 @@ class StateChange(ActionPlugin):
     USES_MACHINES: ClassVar[bool] = False
     RERUN_SAFE: ClassVar[bool] = True
     JOINS_WORK: ClassVar[bool] = True
+    #: The field with the state, in what the cloud tells about it.
+    FIELD: ClassVar[str]
 
     @abstractmethod
     def _wanted(self) -> Any:
@@ -31,8 +34,19 @@ class StateChange(ActionPlugin):
         raise NotImplementedError
 
     @abstractmethod
+    def _known(self) -> Mapping[str, Any] | None:
+        """Return what the cloud tells about it; None if it is gone."""
+
+    def _has(self, known: Mapping[str, Any], state: Any) -> bool:
+        """Return whether it has a state, and no task of the cloud runs on it."""
+        return bool(known[self.FIELD] == state and known.get("task") is None)
+
     def _look(self, state: Any) -> Verified:
         """Return DONE if it has the state and nothing works on it, IN_DOUBT if it is gone."""
+        known = self._known()
+        if known is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if self._has(known, state) else Verified.NOT_DONE
 
     @abstractmethod
     def _change(self, state: Any, stop: StopSignal) -> None:

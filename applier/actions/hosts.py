@@ -33,7 +33,7 @@ class ChangeNovaServiceState(StateChange):
     The host is ``resource_name``, else ``resource_id``.
     """
 
-    TYPE = "change_nova_service_state"
+    TYPE, FIELD = "change_nova_service_state", "status"
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.RESOURCE, "state": {"enum": list(_SERVICE_STATES)}},
@@ -73,9 +73,8 @@ class ChangeNovaServiceState(StateChange):
     def _before(self) -> str:
         return "disabled" if self._wanted() == "enabled" else "enabled"
 
-    def _look(self, state: str) -> Verified:
-        service = self.context.cloud().service(resource(self.parameters, ""))
-        return _compared(service, "status", state)
+    def _known(self) -> Mapping[str, Any] | None:
+        return self.context.cloud().service(resource(self.parameters, ""))
 
     def _change(self, state: str, stop: StopSignal) -> None:
         """Set the status; the reason is recorded only when ``execute`` disables the service."""
@@ -88,12 +87,12 @@ class ChangeNovaServiceState(StateChange):
 class HostPower(StateChange):
     """Brings a host into a power state."""
 
-    REVERTIBLE = True
+    FIELD, REVERTIBLE = "power", True
 
     def precheck(self) -> None:
         """Raise AlreadyDone if the host is in that state, ActionFailed if it cannot get there."""
         host, power = resource(self.parameters, ""), self._wanted()
-        known = self.context.cloud().host(host)
+        known = self._known()
         done = power if power == "suspended" else f"switched {power}"
         if known is None:
             raise ActionFailed(f"{host} cannot be {done}: there is no such host")
@@ -102,9 +101,8 @@ class HostPower(StateChange):
         if power == "suspended" and known["power"] == "off":
             raise ActionFailed(f"{host} cannot be suspended: it is off")
 
-    def _look(self, state: str) -> Verified:
-        host = self.context.cloud().host(resource(self.parameters, ""))
-        return _compared(host, "power", state)
+    def _known(self) -> Mapping[str, Any] | None:
+        return self.context.cloud().host(resource(self.parameters, ""))
 
     def _change(self, state: str, stop: StopSignal) -> None:
         host = resource(self.parameters, "")
@@ -138,9 +136,8 @@ class ChangeNodePowerState(HostPower):
         verb = state if state in _POWER_EFFECTS else "on or off"
         return one_line(f"power {verb} {resource(parameters, 'a host')}")
 
-    def _wanted(self) -> str:
-        power: str = self.parameters["state"]
-        return power
+    def _wanted(self) -> Any:
+        return self.parameters["state"]
 
     def _before(self) -> str:
         return "off" if self._wanted() == "on" else "on"
@@ -172,9 +169,3 @@ class TurnHostToAcpiS3State(HostPower):
 
     def _before(self) -> str:
         return "on"
-
-
-def _compared(known: Mapping[str, Any] | None, field: str, state: str) -> Verified:
-    if known is None:
-        return Verified.IN_DOUBT
-    return Verified.DONE if known[field] == state else Verified.NOT_DONE

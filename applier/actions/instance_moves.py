@@ -118,7 +118,7 @@ class Migrate(InstanceMove):
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Move the instance back to the source; live if it was moved live and is ACTIVE."""
-        source, instance = self._before(), self._instance()
+        source, instance = self._before(), self._known()
         if instance is None:
             name = resource(self.parameters, "instance")
             raise ActionFailed(f"{name} cannot move back to {source}: it does not exist any more")
@@ -131,9 +131,8 @@ class Migrate(InstanceMove):
     def _wanted(self) -> str | None:
         return self.parameters.get("destination_node")
 
-    def _before(self) -> str:
-        source: str = self.parameters["source_node"]
-        return source
+    def _before(self) -> Any:
+        return self.parameters["source_node"]
 
     def _look(self, state: str | None) -> Verified:
         """Return DONE on the host ``state``, or without one on any but the source.
@@ -141,7 +140,7 @@ class Migrate(InstanceMove):
         Return NOT_DONE on the other of source and destination, and while a task runs on the
         instance: another attempt follows that task. Return IN_DOUBT elsewhere.
         """
-        instance = self._instance()
+        instance = self._known()
         if instance is None or (instance["host"] is None and instance["task"] is None):
             return Verified.IN_DOUBT
         other = self._wanted() if state == self._before() else self._before()
@@ -165,7 +164,7 @@ class Migrate(InstanceMove):
 class Resize(InstanceMove):
     """Change the flavor of an instance; with ``source_flavor`` it can be undone."""
 
-    TYPE = "resize"
+    TYPE, FIELD = "resize", "flavor"
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.INSTANCE_ID, "flavor": schemas.TEXT},
@@ -209,21 +208,15 @@ class Resize(InstanceMove):
     def is_revertible(cls, parameters: Mapping[str, Any]) -> bool:
         return text(parameters, "source_flavor") is not None
 
-    def _wanted(self) -> str:
-        flavor: str = self.parameters["flavor"]
-        return flavor
+    def _wanted(self) -> Any:
+        return self.parameters["flavor"]
 
-    def _before(self) -> str:
-        flavor: str = self.parameters["source_flavor"]
-        return flavor
+    def _before(self) -> Any:
+        return self.parameters["source_flavor"]
 
-    def _look(self, state: str) -> Verified:
-        instance = self._instance()
-        if instance is None:
-            return Verified.IN_DOUBT
-        known = self.context.cloud().flavor(state)
-        done = instance["flavor"] == (known["name"] if known else state)
-        return Verified.DONE if done and instance["task"] is None else Verified.NOT_DONE
+    def _has(self, known: Mapping[str, Any], state: str) -> bool:
+        flavor = self.context.cloud().flavor(state)
+        return super()._has(known, flavor["name"] if flavor else state)
 
     def _change(self, state: str, stop: StopSignal) -> None:
         instance_id = self.parameters["resource_id"]

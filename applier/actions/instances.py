@@ -34,12 +34,12 @@ class InstanceChange(StateChange):
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         return one_line(f"{cls.TYPE} {resource(parameters, 'an instance')}")
 
-    def _instance(self) -> Mapping[str, Any] | None:
+    def _known(self) -> Mapping[str, Any] | None:
         return self.context.cloud().instance(self.parameters["resource_id"])
 
     def _found(self) -> Mapping[str, Any]:
         """Return the instance. Raises AlreadyDone if it is gone."""
-        instance = self._instance()
+        instance = self._known()
         if instance is None:
             raise gone(self.parameters)
         return instance
@@ -53,6 +53,7 @@ def gone(parameters: Mapping[str, Any]) -> AlreadyDone:
 class InstanceStatus(InstanceChange):
     """Brings an instance into the status WANTED; BEFORE undoes it, if it can be undone."""
 
+    FIELD = "status"
     #: The status that the instance gets.
     WANTED: ClassVar[str]
     #: The status that undoes it, of a type that is REVERTIBLE.
@@ -60,7 +61,7 @@ class InstanceStatus(InstanceChange):
 
     def precheck(self) -> None:
         """Raise AlreadyDone if the instance is gone, or has the status and no task runs on it."""
-        if _has_settled(self._found(), self.WANTED):
+        if self._has(self._found(), self.WANTED):
             name = resource(self.parameters, "instance")
             raise AlreadyDone(f"{name} is {self.WANTED} already")
 
@@ -70,19 +71,9 @@ class InstanceStatus(InstanceChange):
     def _before(self) -> str:
         return self.BEFORE
 
-    def _look(self, state: str) -> Verified:
-        instance = self._instance()
-        if instance is None:
-            return Verified.IN_DOUBT
-        return Verified.DONE if _has_settled(instance, state) else Verified.NOT_DONE
-
     def _change(self, state: str, stop: StopSignal) -> None:
         instance_id = self.parameters["resource_id"]
         self.context.cloud().set_instance_status(instance_id, state, stop, self.context.output)
-
-
-def _has_settled(instance: Mapping[str, Any], status: str) -> bool:
-    return bool(instance["status"] == status and instance["task"] is None)
 
 
 class Stop(InstanceStatus):
@@ -127,7 +118,7 @@ class Delete(InstanceStatus):
         self._found()
 
     def _look(self, state: str) -> Verified:  # noqa: ARG002
-        return Verified.DONE if self._instance() is None else Verified.NOT_DONE
+        return Verified.DONE if self._known() is None else Verified.NOT_DONE
 
     def _change(self, state: str, stop: StopSignal) -> None:  # noqa: ARG002
         instance_id = self.parameters["resource_id"]

@@ -157,7 +157,7 @@ class Sleep(Marker):
 
     def execute(self, stop: StopSignal) -> Outcome:
         """Wait until the time is over or ``stop`` is set."""
-        seconds, began = self.parameters["duration"], time.monotonic()
+        seconds, began = self.parameters[self.MAIN], time.monotonic()
         if stop.wait(min(seconds, threading.TIMEOUT_MAX)):
             passed = time.monotonic() - began
             raise ActionFailed(f"stopped after {passed:.1f} s of {seconds:g} s")
@@ -178,10 +178,3 @@ class Pause(Sleep):
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         seconds = cls.estimate(parameters)
         return "pause" if seconds is None else f"pause for {seconds:g} s"
-
-    def execute(self, stop: StopSignal) -> Outcome:
-        """Wait, for a caller that executes it instead of setting a timer."""
-        seconds = self.parameters["seconds"]
-        if stop.wait(min(seconds, threading.TIMEOUT_MAX)):
-            raise ActionFailed(f"stopped before {seconds:g} s were over")
-        return Outcome.CHANGED

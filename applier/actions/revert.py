@@ -28,6 +28,16 @@ _REVERSED = {
 _TYPES = ActionTypes()
 
 
+def _of_undone(method: str, otherwise: Any) -> Any:
+    """Return a class method that asks the original type; ``otherwise`` if it is not installed."""
+
+    def asked(_: type[Revert], parameters: Mapping[str, Any]) -> Any:
+        undone, given = _undone(parameters)
+        return otherwise if undone is None else getattr(undone, method)(given)
+
+    return classmethod(asked)
+
+
 class Revert(ActionPlugin):
     """Undo an action of another type, given its type and its parameters.
 
@@ -65,32 +75,11 @@ class Revert(ActionPlugin):
             return ()
         return [Touch(t.resource, _REVERSED[t.effect]) for t in undone.touches(given)]
 
-    @classmethod
-    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        undone, given = _undone(parameters)
-        return None if undone is None else undone.estimate(given)
-
-    @classmethod
-    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
-        undone, given = _undone(parameters)
-        return () if undone is None else undone.runs_on(given)
-
-    @classmethod
-    def uses_cloud(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the original action uses a cloud; True if its type is not installed."""
-        undone, given = _undone(parameters)
-        return True if undone is None else undone.uses_cloud(given)
-
-    @classmethod
-    def joins_work(cls, parameters: Mapping[str, Any]) -> bool:
-        undone, _ = _undone(parameters)
-        return undone is not None and undone.JOINS_WORK
-
-    @classmethod
-    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether the original action works outside; True if its type is not installed."""
-        undone, given = _undone(parameters)
-        return True if undone is None else undone.works_outside(given)
+    estimate = _of_undone("estimate", None)
+    runs_on = _of_undone("runs_on", ())
+    uses_cloud = _of_undone("uses_cloud", True)
+    joins_work = _of_undone("joins_work", False)
+    works_outside = _of_undone("works_outside", True)
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:

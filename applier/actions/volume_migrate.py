@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from applier.actions import schemas
 from applier.actions.cloud_states import StateChange
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import StopSignal, Verified
+from applier.contracts import StopSignal
 from applier.errors import ActionFailed, AlreadyDone
 from planner.plan.model import Touch
 from planner.plan.states import Outcome
@@ -90,7 +90,7 @@ class VolumeMigrate(StateChange):
         A task that runs is left to :meth:`execute`, which waits for its end. The cloud refuses an
         unknown pool or type.
         """
-        name, wanted, volume = resource(self.parameters, "volume"), self._wanted(), self._volume()
+        name, wanted, volume = resource(self.parameters, "volume"), self._wanted(), self._known()
         if volume is None:
             raise AlreadyDone(f"volume {name} does not exist any more")
         if self._has(volume, wanted):
@@ -98,17 +98,10 @@ class VolumeMigrate(StateChange):
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Move or retype the volume back to ``source_node`` or ``source_type``."""
-        before = self._before()
-        if before is None:
-            return super().revert(stop)
-        name, volume = resource(self.parameters, "volume"), self._volume()
-        if volume is None:
-            gone = "it does not exist any more"
+        if self._before() is not None and self._known() is None:
+            name, gone = resource(self.parameters, "volume"), "it does not exist any more"
             raise ActionFailed(f"{name} cannot have its earlier {self._field()}: {gone}")
-        if self._has(volume, before):
-            return Outcome.OK
-        self._change(before, stop)
-        return Outcome.CHANGED
+        return super().revert(stop)
 
     @classmethod
     def is_revertible(cls, parameters: Mapping[str, Any]) -> bool:
@@ -120,25 +113,17 @@ class VolumeMigrate(StateChange):
     def _field(self) -> str:
         return _WAYS[self.parameters["migration_type"]][1]
 
-    def _volume(self) -> Mapping[str, Any] | None:
+    def _known(self) -> Mapping[str, Any] | None:
         return self.context.cloud().volume(self.parameters["resource_id"])
 
-    def _has(self, volume: Mapping[str, Any], state: str | None) -> bool:
-        """Return whether the volume has this pool or type, and no task runs on it."""
-        return state is not None and volume[self._field()] == state and volume["task"] is None
+    def _has(self, known: Mapping[str, Any], state: str) -> bool:
+        return bool(known[self._field()] == state and known["task"] is None)
 
-    def _wanted(self) -> str:
-        destination: str = self.parameters[self._key()]
-        return destination
+    def _wanted(self) -> Any:
+        return self.parameters[self._key()]
 
     def _before(self) -> str | None:
         return _before(self.parameters)
-
-    def _look(self, state: str | None) -> Verified:
-        volume = self._volume()
-        if volume is None:
-            return Verified.IN_DOUBT
-        return Verified.DONE if self._has(volume, state) else Verified.NOT_DONE
 
     def _change(self, state: str, stop: StopSignal) -> None:
         pool, volume_type = (state, None) if self._field() == "pool" else (None, state)
