@@ -143,7 +143,6 @@ class Ansible(nodes.NodeCommand):
 
     @classmethod
     def simulated(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether there is a node, and neither an address nor an inventory."""
         return super().simulated(parameters) and not parameters.get("inventory")
 
     @classmethod
@@ -160,7 +159,6 @@ class Ansible(nodes.NodeCommand):
         return f"{what} on {one_line(', '.join(hosts), 60)}"
 
     def precheck(self) -> None:
-        """Raise ActionFailed if Ansible, the playbook or an inventory is missing."""
         if self.simulated(self.parameters):
             return
         self._program()

@@ -106,7 +106,6 @@ class CreateInstance(GroupInstance):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Return the new instance, by its name."""
         return touch("instance", text(parameters, "name"))
 
     @classmethod
@@ -135,14 +134,12 @@ class CreateInstance(GroupInstance):
         return self._create(self.parameters["name"], stop)
 
     def verify(self) -> Verified:
-        """Check whether an instance of this name exists, and was created to the end."""
         return Verified.DONE if _is_built(self._known()) else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
         return self._delete(self.context.cloud().instance_named(self.parameters["name"]), stop)
 
     def verify_revert(self) -> Verified:
-        """Check whether an instance of this name still exists."""
         there = self.context.cloud().instance_named(self.parameters["name"])
         return Verified.DONE if there is None else Verified.NOT_DONE
 
@@ -184,7 +181,6 @@ class DeleteInstance(GroupInstance):
         return one_line(f"terminate {resource(parameters, 'an instance')}")
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the instance is gone."""
         if self._found() is None:
             raise gone(self.parameters)
 

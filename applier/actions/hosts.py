@@ -59,7 +59,6 @@ class ChangeNovaServiceState(StateChange):
         return one_line(f"{verb} {resource(parameters, 'a host')}")
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if there is no such service, or it has that status."""
         host, status = resource(self.parameters, ""), self._wanted()
         found = self._look(status)
         if found is Verified.IN_DOUBT:
@@ -90,7 +89,6 @@ class HostPower(StateChange):
     FIELD, REVERTIBLE = "power", True
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the host is in that state, ActionFailed if it cannot get there."""
         host, power = resource(self.parameters, ""), self._wanted()
         known = self._known()
         done = power if power == "suspended" else f"switched {power}"

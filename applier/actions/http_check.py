@@ -77,11 +77,9 @@ class HttpCheck(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Return a line such as ``check http://192.0.2.10:8080/health``."""
         return one_line(f"check {text(parameters, 'url') or 'a URL'}")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Send one request; it changes nothing."""
         url = self.parameters["url"]
         if stop.is_set():
             raise ActionFailed("stopped before the request was sent")

@@ -66,7 +66,6 @@ class Migrate(InstanceMove):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Return the instance, the host it leaves, and the host it enters if that is known."""
         return (
             *super().touches(parameters),
             *touch("node", text(parameters, "source_node"), Effect.LEAVES),

@@ -60,7 +60,6 @@ class InstanceStatus(InstanceChange):
     BEFORE: ClassVar[str]
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the instance is gone, or has the status and no task runs on it."""
         if self._has(self._found(), self.WANTED):
             name = resource(self.parameters, "instance")
             raise AlreadyDone(f"{name} is {self.WANTED} already")
@@ -88,7 +87,6 @@ class Start(InstanceStatus):
     TYPE, WANTED, BEFORE, REVERTIBLE = "start", "ACTIVE", "SHUTOFF", True
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the instance is gone or ACTIVE, ActionFailed if it is SHELVED."""
         super().precheck()
         if self._found()["status"] == "SHELVED":
             name = resource(self.parameters, "instance")
@@ -114,7 +112,6 @@ class Delete(InstanceStatus):
     TYPE, WANTED = "delete", "DELETED"
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the instance is gone."""
         self._found()
 
     def _look(self, state: str) -> Verified:  # noqa: ARG002

@@ -74,7 +74,6 @@ class Skipped(Marker):
         return f"skipped: {one_line(reason)}" if reason else "skipped"
 
     def precheck(self) -> None:
-        """Raise AlreadyDone with the reason."""
         raise AlreadyDone(self.parameters.get("reason") or "it is left out")
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
@@ -111,14 +110,12 @@ class Nop(Marker):
         return f"nop: {one_line(message)}" if message else "nop"
 
     def precheck(self) -> None:
-        """Raise ActionFailed or AlreadyDone if the parameters request it."""
         if self.parameters.get("fail_pre_condition"):
             raise ActionFailed("this nop was asked to fail its precheck (fail_pre_condition)")
         if self.parameters.get("skip_pre_condition"):
             raise AlreadyDone("this nop was asked to be skipped (skip_pre_condition)")
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Print the message."""
         if self.parameters.get("fail_execute"):
             raise ActionFailed("this nop was asked to fail (fail_execute)")
         if message := self.parameters.get("message"):
@@ -141,7 +138,6 @@ class Sleep(Marker):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Return the seconds, or None if they are not valid."""
         seconds = parameters.get(cls.MAIN)
         return float(seconds) if ranges.is_duration(seconds) else None
 
@@ -156,7 +152,6 @@ class Sleep(Marker):
         return "sleep" if seconds is None else f"sleep {seconds:g} s"
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Wait until the time is over or ``stop`` is set."""
         seconds, began = self.parameters[self.MAIN], time.monotonic()
         if stop.wait(min(seconds, threading.TIMEOUT_MAX)):
             passed = time.monotonic() - began

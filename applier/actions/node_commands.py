@@ -91,7 +91,6 @@ class Shell(nodes.NodeCommand):
         return nodes.described(what, parameters)
 
     def precheck(self) -> None:
-        """Raise ActionFailed for a missing command, an ambiguous exit code, a bad expression."""
         if "argv" not in self.parameters:
             super().precheck()
         self._codes()

@@ -67,7 +67,6 @@ class NodeFiles(nodes.NodeAction):
         return Outcome.CHANGED if any(written) else Outcome.OK
 
     def _look(self, machine: Machine) -> Verified:
-        """Compare each file on the node with the wanted content and mode."""
         same = all(_is_same(machine.read(path), data, mode) for path, data, mode in self._files())
         return Verified.DONE if same else Verified.NOT_DONE
 
@@ -125,14 +124,12 @@ class CopyFiles(NodeFiles):
         return nodes.described(what, parameters)
 
     def precheck(self) -> None:
-        """Raise ActionFailed if ``files`` is missing, or a source cannot be read."""
         super().precheck()
         if not nodes.is_simulated(self.parameters):
             for _ in self._files():
                 pass
 
     def _files(self) -> Iterator[tuple[str, bytes, int | None]]:
-        """Yield each destination with the wanted content. Raises ActionFailed."""
         here, mode = self._machine(None), self._mode()
         for file in self.parameters["files"]:
             found = here.read(file["src"])
@@ -172,7 +169,6 @@ class Sync(nodes.NodeCommand):
         return nodes.described(f"sync {path}".rstrip(), parameters)
 
     def precheck(self) -> None:
-        """Raise ActionFailed if a parameter or the source is missing."""
         super().precheck()
         if nodes.is_simulated(self.parameters) or self._is_fetched():
             return

@@ -120,12 +120,10 @@ class NodeAction(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Return the seconds that it takes on a simulated node; None for any other."""
         seconds = parameters.get("duration_s", 0) if cls.simulated(parameters) else None
         return float(seconds) if ranges.is_duration(seconds) else None
 
     def precheck(self) -> None:
-        """Raise ActionFailed if one of NEEDS is missing, unless the node is simulated."""
         lacking = [name for name in self.NEEDS if self.parameters.get(name) is None]
         if lacking and not self.simulated(self.parameters):
             names = " and ".join(map(repr, lacking))
@@ -176,7 +174,6 @@ class NodeCommand(NodeAction):
     _ended: Ended | None = None
 
     def verify(self) -> Verified:
-        """Return NOT_DONE if the command ended in this attempt or is simulated, else IN_DOUBT."""
         is_known = self._ended is not None or self.simulated(self.parameters)
         return Verified.NOT_DONE if is_known else Verified.IN_DOUBT
 

@@ -93,7 +93,6 @@ class Revert(ActionPlugin):
         return one_line(f"undo: {undone.describe(given)}")
 
     def precheck(self) -> None:
-        """Raise ActionFailed if the other type is not installed or not REVERTIBLE."""
         self._work()
 
     def execute(self, stop: StopSignal) -> Outcome:

@@ -23,6 +23,10 @@ from applier.contracts import Print, StopSignal, silent
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, ConfigurationError
 
+#: No instance or volume has a task: an operation ends with the process that began it, so that no
+#: later attempt has to wait for it.
+_IDLE: Mapping[str, Any] = {"task": None}
+
 
 class SimulatedCloud(Cloud):
     """A cloud in the file ``path``, for any number of threads and processes at once.
@@ -83,49 +87,29 @@ class SimulatedCloud(Cloud):
         with self._file.changing() as world:
             world["faults"].append(simulated_document.complete_fault(world, fault))
 
-    def instance(self, instance_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, host, flavor, status, task``; the host of a SHELVED instance is None.
-
-        The task is always None: an operation ends with the process that began it, so that no later
-        attempt has to wait for it.
-        """
-        instance = self._look("instances", instance_id)
-        return instance and {**instance, "task": None}
-
     def instance_named(self, name: str) -> str | None:
         return simulated_operations.named(self._file.read(), name)
 
-    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, size_gb, pool, type, instance, task``."""
-        volume = self._look("volumes", volume_id)
-        return volume and {**volume, "task": None}
-
-    def service(self, host: str) -> Mapping[str, Any] | None:
-        return self._look("services", host)
-
-    def host(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``power, vcpus, ram_mb, disk_gb, labels``."""
-        return self._look("hosts", host)
-
-    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        found = self._look("flavors", flavor)
-        return found and {"name": flavor, **found}
+    def _fact(self, table: str, key: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._file.read()[table].get(key)
+        more = {"flavors": {"name": key}, "instances": _IDLE, "volumes": _IDLE}.get(table, {})
+        return found and {**more, **found}
 
     def facts(self) -> Mapping[str, Any]:
-        """See :meth:`applier.contracts.clouds.Cloud.facts`; a service is up if its host is on."""
+        # A service is up if its host is on.
         at, world = datetime.now(UTC), self._file.read()
         free = simulated_capacity.free_on_hosts(world)
         hosts = world["hosts"]
         return {
             "cloud": self.name,
             "at": at.isoformat(timespec="seconds"),
-            "instances": {uuid: {**i, "task": None} for uuid, i in world["instances"].items()},
+            "instances": {uuid: {**i, **_IDLE} for uuid, i in world["instances"].items()},
             "hosts": {name: {**host, "free": free[name]} for name, host in hosts.items()},
             "services": {
                 name: {**service, "state": "up" if hosts[name]["power"] == "on" else "down"}
                 for name, service in world["services"].items()
             },
-            "volumes": {uuid: {**v, "task": None} for uuid, v in world["volumes"].items()},
+            "volumes": {uuid: {**v, **_IDLE} for uuid, v in world["volumes"].items()},
             "flavors": world["flavors"],
             "server_groups": world["server_groups"],
         }
@@ -186,10 +170,6 @@ class SimulatedCloud(Cloud):
         self._do(
             lambda w: simulated_operations.migrate_volume(w, volume_id, pool, volume_type), stop
         )
-
-    def _look(self, table: str, key: str) -> Mapping[str, Any] | None:
-        entry: Mapping[str, Any] | None = self._file.read()[table].get(key)
-        return entry
 
     def _do(self, begin: Callable[[World], CloudOperation], stop: StopSignal) -> CloudOperation:
         with self._file.changing() as world:
