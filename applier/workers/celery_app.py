@@ -20,6 +20,7 @@ from kombu.exceptions import KombuError
 
 from applier.store.worker_jobs import AttemptKey
 from applier.wording import one_line
+from applier.workers.follower import JobDelivery
 
 #: Libraries that log a traceback for each connection that breaks.
 LIBRARIES = ("celery", "kombu", "amqp")
@@ -201,8 +202,8 @@ def refusal(app: Celery) -> str | None:
     return None
 
 
-class CeleryDelivery:
-    """See :class:`applier.workers.follower.JobDelivery`; a thread sends over one connection.
+class CeleryDelivery(JobDelivery):
+    """Sends messages in a thread, over one connection.
 
     While the broker cannot be reached, messages are dropped. That does no harm: appliers send the
     jobs that wait in the record again, and workers read stops from the record.
@@ -218,11 +219,9 @@ class CeleryDelivery:
         self._thread.start()
 
     def send(self, queue: str, key: AttemptKey) -> None:
-        """Queue a message about a job for one of the workers that serve a queue."""
         self._messages.put((queue, key))
 
     def look(self, keys: Sequence[AttemptKey]) -> None:
-        """Queue a broadcast: each worker that holds one of the jobs reads whether it is to stop."""
         self._messages.put(list(keys))
 
     def close(self) -> None:

@@ -21,7 +21,6 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
 from applier.run.interrupted_actions import Findings, InterruptedActions
-from applier.run.liveness import may_be_at_work
 from applier.scheduling.verdict import in_doubt
 from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob, Worker
 from applier.workers.payloads import action_of, process_of, require_able, result_of, task_of
@@ -135,22 +134,12 @@ class JobRunner:
             elif left is not None and report.state is not ActionState.UNKNOWN:
                 left.forget()
 
-    def stop(self, job: HeldJob, why: StopReason) -> bool:
+    def stop(self, job: HeldJob, why: StopReason | None) -> bool:
         """Stop a job that runs here; return whether it runs and was not stopped before.
 
-        If its action has not begun, return False, and stop the action when it begins.
+        If its action has not begun, return False, and stop the action when it begins. If ``why`` is
+        None, the job may be lost and is given up: its action is aborted, and its commands go on.
         """
-        return self._interrupt(job, why)
-
-    def lose(self, job: HeldJob) -> bool:
-        """Give up a job that may be lost; return whether it runs and was not given up before.
-
-        Its action is aborted, and its commands go on.
-        """
-        return self._interrupt(job, None)
-
-    def _interrupt(self, job: HeldJob, why: StopReason | None) -> bool:
-        """Stop a job, or give it up if ``why`` is None, unless that was done before."""
         with self._lock:
             held = self._held.get(job.token or "")
             if held is None or (held.is_lost if why is None else held.why is not None):
@@ -266,14 +255,6 @@ class JobRunner:
         doubt = in_doubt(taken.payload.get("name") or short(held.key.action))
         text = f"worker {self._own.name} carried it out when {text}; {doubt}"
         return _report(held.key, ActionState.UNKNOWN, text)._replace(given_up=True)
-
-    def may_find(self, key: AttemptKey, lost_worker: str) -> bool:
-        """Return whether this worker may take a job that was lost on its machine.
-
-        Only what a process that has ended, or a thread that has returned here, left is not worked
-        on any more. After some time any worker verifies the others.
-        """
-        return not may_be_at_work(process_of(lost_worker), key.action)
 
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment

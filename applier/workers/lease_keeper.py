@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from applier.errors import DamagedRecord, StoreError
+from applier.run.liveness import may_be_at_work
 from applier.store.worker_jobs import REPORT_S, AttemptKey, HeldJob, StopReason, Worker
 from applier.workers.job_runner import LOST_AT, JobRunner
+from applier.workers.payloads import process_of
 
 if TYPE_CHECKING:
     from applier.storage.sql_store import SqlStore
@@ -76,12 +78,8 @@ class LeaseKeeper:
         except (StoreError, DamagedRecord) as reason:
             LOG.warning("The worker could not be deregistered: %s", reason)
 
-    def wake(self) -> None:
-        """Wake the thread, so that it reads at once whether jobs are to stop."""
-        self._wake.set()
-
     def wake_for(self, keys: Collection[AttemptKey]) -> None:
-        """Call :meth:`wake` if one of these jobs runs here."""
+        """Read at once whether jobs are to stop, if one of these runs here."""
         if not {job.key for job in self._runner.held()}.isdisjoint(keys):
             self._wake.set()
 
@@ -107,7 +105,8 @@ class LeaseKeeper:
             if self._renewed_at == began:
                 lost = self._store.jobs_to_find(self._worker.name, self._worker.queues)
                 for key, lost_worker in lost.items():
-                    if self._runner.may_find(key, lost_worker):
+                    # After some time, any worker verifies what may still be worked on.
+                    if not may_be_at_work(process_of(lost_worker), key.action):
                         self._find(key)
             known = {job.key: job for job in self._known(held.values())}
         except (StoreError, DamagedRecord) as reason:
@@ -145,7 +144,7 @@ class LeaseKeeper:
                 if token in self._missing and self._runner.stop(job, StopReason.ABORT):
                     LOG.warning("Action %s is stopped: its job was removed", job.key.action)
             elif own.token != token:
-                if self._runner.lose(job):
+                if self._runner.stop(job, None):
                     LOG.warning("Action %s is left: its job is not held any more", job.key.action)
             elif own.stop is not None:
                 self._runner.stop(job, own.stop)
@@ -155,7 +154,7 @@ class LeaseKeeper:
         """Give up all held jobs if leases were not renewed for the part LOST_AT of a lease."""
         if self._clock() - self._renewed_at > LOST_AT * self._lease_s:
             for job in self._runner.held():
-                if self._runner.lose(job):
+                if self._runner.stop(job, None):
                     LOG.warning("Action %s is left: its lease is not renewed", job.key.action)
 
     def _report(self, running: int, was_signalled: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,27 +28,23 @@ if TYPE_CHECKING:
 STOPS_IN_S = 10.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RemoteSettings:
-    """The settings of an applier that offers jobs to workers.
+@dataclass(frozen=True, slots=True)
+class RemoteRuns:
+    """Executes the actions of runs at workers; all runs send messages over one connection.
 
     A lease lasts ``lease_s`` seconds. A job that no worker took is sent again after ``resend_s``
     seconds. ``route`` are the kinds of tokens that name queues, the preferred one first. ``cloud``
     is the name of the applier's cloud, ``release`` the release of ActionPlan there.
     """
 
+    store: SqlStore
+    delivery: JobDelivery
+    _: KW_ONLY
     lease_s: float
     resend_s: float
     route: tuple[str, ...] = ()
     cloud: str
     release: str
-
-
-class RemoteRuns:
-    """Executes the actions of runs at workers; all runs send messages over one connection."""
-
-    def __init__(self, store: SqlStore, delivery: JobDelivery, settings: RemoteSettings) -> None:
-        self.store, self.delivery, self.settings = store, delivery, settings
 
     def close(self) -> None:
         """Close the connection to the broker."""
@@ -71,9 +67,14 @@ class RemoteRuns:
         tell: Callable[[str], None] = lambda _: None,
     ) -> JobFollower:
         """Return the follower of the jobs of one run."""
-        lease_s, resend_s = self.settings.lease_s, self.settings.resend_s
         return JobFollower(
-            plan, self.store, self.delivery, done, lease_s=lease_s, resend_s=resend_s, tell=tell
+            plan,
+            self.store,
+            self.delivery,
+            done,
+            lease_s=self.lease_s,
+            resend_s=self.resend_s,
+            tell=tell,
         )
 
     def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
@@ -82,7 +83,7 @@ class RemoteRuns:
         ``workerless`` are the actions that need no place. Raises StoreError.
         """
         served = self.store.served_queues()
-        return queue_limits(plan.actions, self.settings.route, workerless, served)
+        return queue_limits(plan.actions, self.route, workerless, served)
 
     def end_jobs(
         self, plan: str, jobs: Mapping[str, WorkerJob], at_workers: Collection[str]
@@ -103,7 +104,7 @@ class RemoteRuns:
         follower.start()
         try:
             while len(reports) < len(jobs):
-                report = ended.get(timeout=2 * self.settings.lease_s + STOPS_IN_S)
+                report = ended.get(timeout=2 * self.lease_s + STOPS_IN_S)
                 reports[report.uuid] = report
         except queue.Empty:
             pass  # jobs without a report are in doubt, see below
@@ -140,7 +141,7 @@ class RemoteWorkers(Executor):
         known: Mapping[str, WorkerJob],
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.maximum, self.away_s = maximum, runs.settings.lease_s
+        self.maximum, self.away_s = maximum, runs.lease_s
         self._runs, self._plan, self._known = runs, plan, known
         self._offers: dict[str, JobOffer] = {}
         self._threads = Threads(maximum, done)
@@ -148,9 +149,9 @@ class RemoteWorkers(Executor):
         self._follower = runs.follower(plan, done, tell)
 
     def offer(self, task: Any) -> JobOffer:
-        settings, action = self._runs.settings, task.action
-        payload = payload_of(task, settings.cloud, settings.release)
-        to_queue = queue_of(action, settings.route)
+        action = task.action
+        payload = payload_of(task, self._runs.cloud, self._runs.release)
+        to_queue = queue_of(action, self._runs.route)
         offer = JobOffer(task.attempt, to_queue, action.action_type, payload)
         self._offers[action.uuid] = offer
         return offer

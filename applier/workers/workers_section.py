@@ -66,14 +66,15 @@ def remote_runs(conf: cfg.ConfigOpts, store: SqlStore, cloud: Callable[[], str])
     """
     require(conf)
     from applier.workers.celery_app import CeleryDelivery, celery_app
-    from applier.workers.remote_workers import RemoteRuns, RemoteSettings
+    from applier.workers.remote_workers import RemoteRuns
 
-    settings = RemoteSettings(
+    app = celery_app(conf.workers.broker, [DEFAULT_QUEUE], conf.workers.broker_ca_file)
+    return RemoteRuns(
+        store,
+        CeleryDelivery(app),
         lease_s=conf.workers.lease_s,
         resend_s=RESEND_S,
         route=tuple(conf.workers.route),
         cloud=cloud(),
         release=release(),
     )
-    app = celery_app(conf.workers.broker, [DEFAULT_QUEUE], conf.workers.broker_ca_file)
-    return RemoteRuns(store, CeleryDelivery(app), settings)

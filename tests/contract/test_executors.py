@@ -20,10 +20,10 @@ from applier.run.interrupted_actions import jobs_of
 from applier.store.worker_jobs import Worker
 from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
-from applier.workers.remote_workers import RemoteRuns, RemoteSettings
+from applier.workers.remote_workers import RemoteRuns
 from planner.plan.states import ActionState, Outcome
 
-SETTINGS = RemoteSettings(lease_s=30.0, resend_s=0.5, cloud="simulated", release="1")
+LEASE_S = 30.0
 
 
 class NearDelivery:
@@ -35,8 +35,8 @@ class NearDelivery:
     def send(self, _queue, key):
         self._pool.submit(self._runner.perform, key)
 
-    def look(self, _keys):
-        self._keeper.wake()
+    def look(self, keys):
+        self._keeper.wake_for(keys)
 
     def close(self):
         pass
@@ -47,11 +47,18 @@ def near_workers(store, environment, *, places=16) -> Iterator[RemoteRuns]:
     """Yield what makes runs whose actions a worker in this process carries out."""
     worker = Worker("here:1:a", "here", 1, "u", "1", ["default"], ["nop"], places)
     worker = worker._replace(cloud="simulated")
-    runner = JobRunner(store, worker, environment, lease_s=SETTINGS.lease_s)
+    runner = JobRunner(store, worker, environment, lease_s=LEASE_S)
     pool = ThreadPoolExecutor(places)
     try:
-        with LeaseKeeper(store, runner, worker, lease_s=SETTINGS.lease_s) as keeper:
-            yield RemoteRuns(store, NearDelivery(runner, keeper, pool), SETTINGS)
+        with LeaseKeeper(store, runner, worker, lease_s=LEASE_S) as keeper:
+            yield RemoteRuns(
+                store,
+                NearDelivery(runner, keeper, pool),
+                lease_s=LEASE_S,
+                resend_s=0.5,
+                cloud="simulated",
+                release="1",
+            )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

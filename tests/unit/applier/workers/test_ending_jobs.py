@@ -18,12 +18,12 @@ from applier.run.interrupted_actions import jobs_of, no_jobs_of
 from applier.store.worker_jobs import AttemptKey, JobTask, Worker
 from applier.workers.job_runner import JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
-from applier.workers.remote_workers import RemoteRuns, RemoteSettings
+from applier.workers.remote_workers import RemoteRuns
 from planner.plan.states import ActionState, PlanState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 PATIENCE_S = 120.0
-SETTINGS = RemoteSettings(lease_s=30.0, resend_s=5.0, cloud="simulated", release="1")
+SETTINGS = {"resend_s": 5.0, "cloud": "simulated", "release": "1"}
 
 
 class Messages:
@@ -57,7 +57,8 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins(store):
     environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
     worker = Worker("h:1:a", "h", 1, "u", "1", ["default"], ["nop"], 1, cloud="simulated")
     runner = JobRunner(store, worker, environment, lease_s=30.0)
-    runs = RemoteRuns(store, Messages(LeaseKeeper(store, runner, worker, lease_s=30.0)), SETTINGS)
+    messages = Messages(LeaseKeeper(store, runner, worker, lease_s=30.0))
+    runs = RemoteRuns(store, messages, lease_s=30.0, **SETTINGS)
     first = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
     thread = threading.Thread(target=runner.perform, args=(first,))
     thread.start()
@@ -84,8 +85,7 @@ def test_the_command_of_a_lost_worker_is_looked_for_on_its_machine(job):
 
     job.take("h2:5:a", OUT_S)
     verify_job, job.store.verify_job = job.store.verify_job, offer
-    settings = RemoteSettings(lease_s=0.2, resend_s=5.0, cloud="simulated", release="1")
-    runs = RemoteRuns(job.store, job.messages, settings)
+    runs = RemoteRuns(job.store, job.messages, lease_s=0.2, **SETTINGS)
     plan = job.store.load_plan(job.key.plan)
     (report,) = runs.end_jobs(plan.uuid, jobs_of(job.store, plan), {job.key.action})
     assert tasks == [JobTask.FIND]

@@ -11,6 +11,7 @@ from followed_job import OUT_S, PAYLOAD, Job, change, runner
 
 from applier.contracts import Verified
 from applier.errors import DamagedRecord
+from applier.run.liveness import may_be_at_work
 from applier.run.this_process import this_host
 from applier.store.worker_jobs import (
     AttemptKey,
@@ -18,6 +19,7 @@ from applier.store.worker_jobs import (
     StopReason,
     WorkerJobState,
 )
+from applier.workers.payloads import process_of
 from planner.plan.states import ActionState, Outcome
 
 PATIENCE_S = 120.0
@@ -82,12 +84,12 @@ def test_a_worker_finds_what_it_lost_itself_once_it_is_not_at_work_on_it_any_mor
     thread = threading.Thread(target=at_work.perform, args=(job.key,))
     thread.start()
     assert begun.wait(PATIENCE_S)
-    assert not at_work.may_find(job.key, own)
+    assert may_be_at_work(process_of(own), job.key.action)
     goes_on.set()
     thread.join(PATIENCE_S)
-    assert at_work.may_find(job.key, own)
-    assert not at_work.may_find(job.key, f"{this_host()}:{os.getppid()}:b")
-    assert not at_work.may_find(job.key, "elsewhere:1:c")
+    assert not may_be_at_work(process_of(own), job.key.action)
+    assert may_be_at_work(f"{this_host()}:{os.getppid()}", job.key.action)
+    assert may_be_at_work("elsewhere:1", job.key.action)
 
 
 def test_whoever_verifies_is_lost_too_and_the_action_is_in_doubt_and_keeps_its_tokens(job):

@@ -16,7 +16,7 @@ from applier.errors import ActionFailed, StoreError
 from applier.store.worker_jobs import AttemptKey, JobTask, StopReason
 from applier.workers import follower
 from applier.workers.payloads import require_able, task_of
-from applier.workers.remote_workers import RemoteRuns, RemoteSettings, RemoteWorkers
+from applier.workers.remote_workers import RemoteRuns, RemoteWorkers
 from planner.errors import BrokenPlugin
 from planner.making import registry
 from planner.making.registry import ActionTypes
@@ -56,14 +56,12 @@ class Applier:
         self.messages = Messages()
         self.reports: queue.SimpleQueue = queue.SimpleQueue()
         (row,) = job.store.jobs_of(job.key.plan)
-        settings = RemoteSettings(
-            lease_s=lease_s, resend_s=resend_s, cloud="simulated", release="1"
-        )
+        times = {"lease_s": lease_s, "resend_s": resend_s}
         self.workers = RemoteWorkers(
             4,
             self.reports.put,
             plan=job.key.plan,
-            runs=RemoteRuns(job.store, self.messages, settings),
+            runs=RemoteRuns(job.store, self.messages, **times, cloud="simulated", release="1"),
             known={row.key.action: row} if is_known else {},
         )
 

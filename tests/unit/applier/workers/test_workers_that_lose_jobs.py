@@ -190,7 +190,7 @@ def test_a_job_is_verified_at_its_own_worker_while_its_lost_attempt_still_stops(
     job.look_until(32)
     doing.perform(job.key)
     (held,) = doing.held()
-    assert doing.lose(held)
+    assert doing.stop(held, None)
     go_on.set()
     first.join(PATIENCE_S)
     job.look_until(1)
@@ -331,7 +331,7 @@ def test_the_commands_of_a_lost_job_go_on_and_those_of_a_stopped_one_do_not(job,
     machines = SimpleNamespace(of_attempt=lambda *_: attempt)
     doing = Performed(job, machines=machines, runs_on=(None,))
     (held,) = doing.runner.held()
-    assert doing.runner.lose(held) if is_lost else doing.runner.stop(held, StopReason.ABORT)
+    assert doing.runner.stop(held, None if is_lost else StopReason.ABORT)
     assert doing.is_stopped()
     assert let_go == ["commands"] * is_lost
 
