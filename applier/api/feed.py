@@ -19,7 +19,7 @@ from applier.assembly import Assembly, now
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.operations import approving, events
 from applier.report import content, page
-from applier.report.values import ReportContent
+from applier.report.content import ReportContent
 from applier.store import PlanSummary
 from applier.store.entries import EventPage
 from planner.plan.states import PlanState
@@ -159,7 +159,6 @@ class _Kept:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.rendering: Rendering | None = None
-        self.runs = False
         self.again_at = self.quiet_until = 0.0
         #: Hashes of the parts by version, the latest last.
         self.versions: dict[str, Mapping[str, bytes]] = {}
@@ -198,7 +197,7 @@ class LivePages:
         All parts are returned for an unknown version. The part ``actions`` is always left out: it
         is the table around the rows, which are parts of their own.
         """
-        versions = self._kept(rendering.report.uuid).versions
+        versions = self._kept(rendering.report.plan.uuid).versions
         before, after = versions.get(version, {}), versions.get(rendering.version, {})
         return {
             name: html
@@ -245,8 +244,9 @@ class LivePages:
             # Replaced, not changed: readers look into it without the lock.
             latest = list(kept.versions.items())[1 - MOST_VERSIONS :]
             kept.versions = {**dict(latest), version: hashes}
-        kept.rendering, kept.runs = Rendering(version, number, made, parts), made.state in _RUNNING
+        kept.rendering = Rendering(version, number, made, parts)
         ended = time.monotonic()
         kept.again_at = ended + max(LEAST_S, TIMES * (ended - began))
-        kept.quiet_until = max(kept.again_at, ended + (QUIET_S if kept.runs else SURE_S))
+        quiet_s = QUIET_S if made.plan.state in _RUNNING else SURE_S
+        kept.quiet_until = max(kept.again_at, ended + quiet_s)
         return kept.rendering

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import falcon
 
@@ -15,9 +15,8 @@ from applier.api.authentication import AGAIN
 from applier.api.endpoints import Call, Endpoint
 from applier.assembly import now
 from applier.report import page
-from applier.report.attention import listed, waits_for
-from applier.report.values import Listed, StateLink
-from applier.store import PlanFilters
+from applier.report.attention import waits_for
+from applier.store import PlanFilters, PlanSummary
 from applier.wording import count
 from planner.making import registry
 from planner.plan.states import PlanState
@@ -72,7 +71,7 @@ def plan_list(call: Call) -> str | None:
 
 def _listed(call: Call, query: Mapping[str, str], after: str | None, at: datetime) -> str:
     filters = _filters(query, call.assembly.guard.most_approvals, at)
-    rows = list(islice(_rows(call, filters, after, at), LISTED + 1))
+    rows = list(islice(_rows(call, filters, after), LISTED + 1))
     caption = "older ones" if after else "the latest first"
     if "needs_you" in query:  # how many there are is known once all are listed
         caption = f"Plans that need somebody, {caption}"
@@ -80,9 +79,10 @@ def _listed(call: Call, query: Mapping[str, str], after: str | None, at: datetim
         found = call.store.count_plans(most=COUNTED + 1, **filters)
         number = count(found, "plan") if found <= COUNTED else f"over {COUNTED} plans"
         caption = f"{number}, {caption}"
-    last = {**query, "after": rows[LISTED - 1].uuid} if len(rows) > LISTED else {}
+    last = {**query, "after": rows[LISTED - 1][0].uuid} if len(rows) > LISTED else {}
     return page.plans(
         rows[:LISTED],
+        now=at,
         caption=caption,
         query=query,
         states=list(_states(call.store, query, filters)),
@@ -92,18 +92,18 @@ def _listed(call: Call, query: Mapping[str, str], after: str | None, at: datetim
     )
 
 
-def _rows(call: Call, filters: PlanFilters, after: str | None, at: datetime) -> Iterator[Listed]:
-    """Yield the rows of a list.
+def _rows(call: Call, filters: PlanFilters, after: str | None) -> Iterator[tuple[PlanSummary, str]]:
+    """Yield the plans of a list, each with what it waits for if that is a person.
 
-    With the filter ``needs_you``, the record lists plans that may need somebody: only the rows of
-    those that do are yielded.
+    With the filter ``needs_you``, the record lists plans that may need somebody: only those that
+    do are yielded.
     """
     most = LISTED + 1
     while found := call.store.list_plans(limit=most, after=after, **filters):
         for plan in found:
             wanted = waits_for(plan, call.parts.live.lacks_approvals)
             if wanted or filters.get("needs_you") is None:
-                yield listed(plan, at, wanted)
+                yield plan, wanted
         if len(found) < most:
             return
         after = found[-1].uuid
@@ -127,6 +127,15 @@ def _filters(query: Mapping[str, str], approvals: int, at: datetime) -> PlanFilt
         since=at - timedelta(days=min(int(days), 36500)) if days else None,
         needs_you=approvals if "needs_you" in query else None,
     )
+
+
+class StateLink(NamedTuple):
+    """A link of the list of plans to those in a state; ``word`` is the class of its badge."""
+
+    word: str
+    label: str
+    query: str
+    is_chosen: bool
 
 
 def _states(store: SqlStore, query: Mapping[str, str], filters: PlanFilters) -> Iterator[StateLink]:

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from applier.report.values import Row, Tried
 from applier.scheduling.forecast import Forecast
 from applier.store import Attempt
+from applier.timeline.values import Wait
 from applier.timeline.waits import NO_WAIT, Observed
-from applier.wording import duration, seconds_between
+from applier.wording import duration
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import OPEN, ActionState
 from planner.render import look
-from planner.render.look import LOOKS
 from planner.render.swimlanes import places_of
 
 #: The maximum number of actions in the table, and of characters of one output and of all outputs.
 MOST_ROWS = 2000
+#: How many of the slowest actions are listed.
+SLOWEST = 5
 OUTPUT, ALL_OUTPUTS = 4000, 150_000
 #: The maximum length of a message or a description, and in a table of more than MANY actions.
 _LONGEST, _SHORT, MANY = 300, 120, 300
@@ -32,54 +34,75 @@ SLIGHT_S = 0.05
 _FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.REVERT_FAILED, ActionState.CANCELLED)
 
 
+class Row(NamedTuple):
+    """An action in the table, with its number in pictures.
+
+    Columns of times are sorted by those in seconds, which are None if not known; ``planned_s`` is
+    what was expected. ``most`` is the maximum length of its texts. ``attempts`` are the last ended
+    ones, each with as much of its output as is shown.
+    """
+
+    number: int
+    action: Action
+    where: str
+    start: str
+    start_s: float | None
+    took_s: float | None
+    planned_s: float | None
+    slack_s: float | None
+    is_critical: bool
+    most: int
+    waits: Sequence[Wait]
+    attempts: Sequence[tuple[Attempt, str]]
+
+
 def rows(
     plan: ActionPlan,
     found: Observed,
     made: Forecast,
+    planned_s: Mapping[str, float],
     attempts: Mapping[str, Sequence[Attempt]],
-) -> list[Row]:
-    """Return the rows of the table in schedule order, at most ``MOST_ROWS``.
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows of the table in schedule order, at most ``MOST_ROWS``; and the slowest ones.
 
-    ``made`` is a forecast of the whole plan, ``attempts`` are its ended attempts by action.
+    ``made`` is a forecast of the whole plan, ``planned_s`` the seconds that were expected by
+    action, as far as known, ``attempts`` are its ended attempts by action.
     """
     actions = numbered(plan)
     shown, names = _outputs([a for _, a in actions], attempts), names_of_resources(plan)
     critical, times = frozenset(found.critical), found.times
     most = _SHORT if len(actions) > MANY else _LONGEST
 
-    def row(number: int, action: Action) -> Row:
+    def took_s(numbered: tuple[int, Action]) -> float:
+        interval = times.intervals[numbered[1].uuid]
+        return interval.end_s - interval.start_s
+
+    def row(numbered: tuple[int, Action]) -> Row:
+        number, action = numbered
         uuid, resource = action.uuid, action.resource_id or ""
-        start_s, end_s = times.intervals[uuid]
-        ran, slack_s = uuid in times.runs, made.slack_s.get(uuid)
-        took_s = end_s - start_s if ran else None
+        start_s, ran = times.intervals[uuid].start_s, uuid in times.runs
         is_late = times.began is None or (action.state in OPEN and action.started_at is None)
         return Row(
             number=number,
-            uuid=uuid,
-            name=action.label,
-            action_type=action.action_type,
+            action=action,
             where=", ".join(places_of(plan.planner, action)) or names.get(resource, resource),
-            state=str(action.state),
-            mark=LOOKS[str(action.state)].mark,
             start=moment(times.began, start_s, is_expected=is_late) if ran else "-",
             start_s=start_s if ran else None,
-            took=("~" if action.state in OPEN else "") + duration(took_s) if ran else "-",
-            took_s=took_s,
-            slack=spare(slack_s),
-            slack_s=slack_s,
-            tries=action.attempts,
+            took_s=took_s(numbered) if ran else None,
+            planned_s=planned_s.get(uuid),
+            slack_s=made.slack_s.get(uuid),
             is_critical=uuid in critical,
-            about=cut(action.description or "", most),
-            reason=cut(action.reason or "", most),
-            message=cut(action.status_message or "", most),
-            waits=[
-                cut(f"waited {duration(w.end_s - w.start_s)}, {w.reason}: {w.what}", most)
-                for w in found.waiting.get(uuid, NO_WAIT).waits[-_WAITS:]
+            most=most,
+            waits=found.waiting.get(uuid, NO_WAIT).waits[-_WAITS:],
+            attempts=[
+                (one, shown.get((uuid, one.number), ""))
+                for one in attempts.get(uuid, ())[-_ATTEMPTS:]
             ],
-            attempts=[_tried(uuid, one, shown) for one in attempts.get(uuid, ())[-_ATTEMPTS:]],
         )
 
-    return [row(number, action) for number, action in actions[:MOST_ROWS]]
+    ran = [one for one in actions if one[1].uuid in times.runs]
+    slowest = sorted(ran, key=took_s, reverse=True)[:SLOWEST]
+    return list(map(row, actions[:MOST_ROWS])), list(map(row, slowest))
 
 
 def numbered(plan: ActionPlan) -> list[tuple[int, Action]]:
@@ -134,27 +157,13 @@ def cut(text: str, most: int = _LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _tried(uuid: str, attempt: Attempt, shown: Mapping[tuple[str, int], str]) -> Tried:
-    output = shown.get((uuid, attempt.number), "")
-    whole = attempt.output or ""
-    return Tried(
-        number=attempt.number,
-        state=str(attempt.state or ""),
-        began=f"{attempt.started_at.astimezone():%Y-%m-%d %H:%M:%S}",
-        took=duration(seconds_between(attempt.started_at, attempt.ended_at)),
-        message=cut(attempt.message or ""),
-        output=output,
-        worker=attempt.worker or "",
-        is_cut=len(output) < len(whole) or len(whole) >= OUTPUT,
-    )
-
-
 def _outputs(
     actions: Sequence[Action], attempts: Mapping[str, Sequence[Attempt]]
 ) -> dict[tuple[str, int], str]:
     """Return the ends of outputs by action and attempt, at most ``ALL_OUTPUTS`` characters in all.
 
-    The outputs of failed actions come first, and among them those of the last attempts.
+    An ellipsis stands for what is left out. The outputs of failed actions come first, and among
+    them those of the last attempts.
     """
     tried = [
         (action.state not in _FIRST, position > 0, action.uuid, one)
@@ -165,7 +174,9 @@ def _outputs(
     tried.sort(key=lambda one: one[:2])
     found, left = {}, ALL_OUTPUTS
     for _, _, uuid, attempt in tried:
-        text = (attempt.output or "")[-OUTPUT:][-left:] if left > 0 else ""
-        found[uuid, attempt.number] = text
+        whole = attempt.output or ""
+        text = whole[-OUTPUT:][-left:] if left > 0 else ""
+        is_cut = len(text) < len(whole) or len(whole) >= OUTPUT
+        found[uuid, attempt.number] = f"…{text}" if is_cut else text
         left -= len(text)
     return found

@@ -3,27 +3,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from applier.assembly import Assembly
 from applier.operations import approving, services, who_runs
-from applier.report.action_rows import cut, numbered
-from applier.report.values import Button, Left, Listed, Need, ProgressBar, Running, Work
+from applier.report.action_rows import numbered
 from applier.store import PlanSummary
 from applier.timeline.waits import Observed
-from applier.wording import duration, named, seconds_between, told_once
-from planner.plan.model import ActionPlan
+from applier.wording import duration, seconds_between, told_once
+from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, WELL, ActionState, PlanState
-from planner.render.look import mark_of
 
 if TYPE_CHECKING:
     from applier.storage.sql_store import SqlStore
 
-#: The maximum numbers of actions that are listed as running, as not done, and as in doubt.
-MOST_RUNNING, MOST_LEFT, MOST_IN_DOUBT = 8, 40, 5
+#: The maximum number of actions that are listed as in doubt.
+MOST_IN_DOUBT = 5
 _RUNNING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
 _WORST_FIRST = (
     ActionState.FAILED,
@@ -50,21 +47,46 @@ _PARTS = {
 }
 
 
-def work(parts: Assembly, store: SqlStore | None, plan: ActionPlan, found: Observed) -> Work:
-    """Return what comes first on the page of a plan; ``store`` is None if it is not stored."""
-    runs, not_done = list(running(plan, found)), list(left(plan))
+class ProgressBar(NamedTuple):
+    """How many actions are in each state: state, how many are to the left of it, and how many."""
+
+    total: int
+    parts: Sequence[tuple[str, int, int]]
+    words: str
+
+
+class Button(NamedTuple):
+    """A button that sends a request: ``verb`` is the end of its path, ``rule`` who may press it.
+
+    ``kind`` is how it looks: primary, danger, or neither. ``why`` says whether a reason is asked
+    for: it must be given, may be given, or none. ``state`` is part of a request to settle.
+    """
+
+    verb: str
+    label: str
+    rule: str
+    kind: str = ""
+    why: str = "may"
+    state: str = ""
+
+
+class Need(NamedTuple):
+    """What waits for a person; ``buttons`` are about the action with the uuid, if there is one."""
+
+    text: str
+    uuid: str = ""
+    buttons: Sequence[Button] = ()
+
+
+def for_people(
+    parts: Assembly, store: SqlStore | None, plan: ActionPlan
+) -> tuple[list[Need], list[Button]]:
+    """Return what waits for a person, and the buttons; ``store`` is None if it is not stored."""
     refused = approving.missing(parts, plan) if store else ""
     claimant = store.claimant(plan.uuid) if store and plan.state in who_runs.RUNNING else None
     is_gone = who_runs.is_gone(claimant)
-    return Work(
-        progress=progress(Counter(a.state for _, a in numbered(plan))),
-        buttons=buttons(plan, needs_approval=bool(refused), is_gone=is_gone),
-        needs=list(needs(parts if store else None, plan, refused, is_gone=is_gone)),
-        running=runs[:MOST_RUNNING],
-        more_running=max(0, len(runs) - MOST_RUNNING),
-        left=not_done[:MOST_LEFT],
-        more_left=max(0, len(not_done) - MOST_LEFT),
-    )
+    offered = buttons(plan, needs_approval=bool(refused), is_gone=is_gone)
+    return list(needs(parts if store else None, plan, refused, is_gone=is_gone)), offered
 
 
 def progress(counts: Mapping[ActionState, int]) -> ProgressBar:
@@ -83,20 +105,16 @@ def progress(counts: Mapping[ActionState, int]) -> ProgressBar:
     return ProgressBar(total, parts, ", ".join(said) if total else "no actions")
 
 
-def running(plan: ActionPlan, found: Observed) -> Iterator[Running]:
-    """Yield the actions that run, with how long they have run and are expected to run on."""
+def running(plan: ActionPlan, found: Observed) -> Iterator[tuple[Action, str, str]]:
+    """Yield the actions that run, for how long they have run, and for how long they still will."""
     times = found.times
-    for number, action in numbered(plan):
+    for _, action in numbered(plan):
         if action.state is not ActionState.ONGOING or times.now_s is None:
             continue
         start_s, end_s = times.intervals[action.uuid]
         left_s = end_s - times.now_s
-        yield Running(
-            number=number,
-            name=action.label,
-            since=f"for {duration(max(0.0, times.now_s - start_s))}",
-            left=f"about {duration(left_s)} left" if left_s >= 1 else "longer than expected",
-        )
+        left = f"about {duration(left_s)} left" if left_s >= 1 else "longer than expected"
+        yield action, duration(max(0.0, times.now_s - start_s)), left
 
 
 def needs(
@@ -133,26 +151,18 @@ def needs(
         yield Need(text)
 
 
-def left(plan: ActionPlan) -> Iterator[Left]:
-    """Yield the actions that have not ended well, worst states first; none before the plan begins.
+def left(plan: ActionPlan) -> list[list[Action]]:
+    """Return the actions that have not ended well, worst states first; none before the plan begins.
 
-    Actions that are PENDING or ONGOING are left out while the plan is queued or runs. What holds
-    for several actions is told once.
+    Actions that are PENDING or ONGOING are left out while the plan is queued or runs. Those with
+    the same state and message stand together.
     """
-    actions = numbered(plan)
-    if all(action.state is ActionState.PENDING for _, action in actions):
-        return
+    actions = [action for _, action in numbered(plan)]
+    if all(action.state is ActionState.PENDING for action in actions):
+        return []
     going_on = OPEN if plan.state in _RUNNING else frozenset()
-    number = {action.uuid: i for i, action in actions}
-    not_done = [a for _, a in actions if a.state not in WELL | going_on]
-    not_done.sort(key=lambda a: _WORST_FIRST.index(a.state))
-    for same in told_once(not_done):
-        yield Left(
-            number[same[0].uuid],
-            named(same),
-            str(same[0].state),
-            cut(same[0].status_message or ""),
-        )
+    not_done = [action for action in actions if action.state not in WELL | going_on]
+    return told_once(sorted(not_done, key=lambda action: _WORST_FIRST.index(action.state)))
 
 
 _SUCCEEDED = Button("settle", "It succeeded", "steer", why="must", state="SUCCEEDED")
@@ -186,22 +196,10 @@ def buttons(plan: ActionPlan, *, needs_approval: bool, is_gone: bool) -> list[Bu
     return found
 
 
-def listed(plan: PlanSummary, now: datetime, needs: str) -> Listed:
-    """Return the row of a plan; its state is ``damaged`` if its rows cannot be read."""
-    state = str(plan.state) if plan.state else "damaged"
+def ran_for(plan: PlanSummary, now: datetime) -> str:
+    """Return for how long a listed plan has run, or ran; an empty text if it has not begun."""
     until = plan.updated_at if plan.state in (*ENDED_PLAN, PlanState.PAUSED) else now
-    return Listed(
-        uuid=plan.uuid,
-        name=plan.name or "",
-        state=state,
-        mark=mark_of(state),
-        progress=progress(plan.actions),
-        needs=needs,
-        planner=plan.planner,
-        made=f"{plan.created_at.astimezone():%Y-%m-%d %H:%M}" if plan.created_at else "",
-        took=duration(seconds_between(plan.began_at, until)) if plan.began_at else "",
-        creator=plan.creator or "",
-    )
+    return duration(seconds_between(plan.began_at, until)) if plan.began_at else ""
 
 
 #: Actions in doubt wait for a person if their plan is in one of these states.

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from applier.assembly import Assembly
 from applier.contracts import MAX_WORKERS, HistoryEntry
@@ -15,37 +16,69 @@ from applier.operations import differences as comparing
 from applier.operations.differences import lines as difference_lines
 from applier.operations.last_run import next_steps
 from applier.report import attention, heads, inputs, what_if
-from applier.report.action_rows import OUTPUT, SLIGHT_S, numbered, rows, spare
-from applier.report.values import (
-    CurvePoint,
-    HistoryLine,
-    ReportContent,
-    ShownDifferences,
-    Slow,
-    TypeTimes,
-)
-from applier.run.durations import Durations, by_type
+from applier.report.action_rows import OUTPUT, SLIGHT_S, Row, numbered, rows
+from applier.report.attention import Button, Need, ProgressBar
+from applier.report.what_if import CurvePoint
+from applier.run.durations import Durations, PlannedAndTaken, by_type
 from applier.scheduling.forecast import Forecast
 from applier.store import PlanSummary
 from applier.timeline import svg as timeline_svg
 from applier.timeline.chart import chart
 from applier.timeline.waits import Observed
 from applier.wording import count, duration
-from planner.plan.model import ActionPlan
+from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ENDED_PLAN
+from planner.render import look
 from planner.render import svg as graph_svg
-from planner.render.look import mark_of
 
 if TYPE_CHECKING:
     from applier.storage.sql_store import SqlStore
 
 
-#: How many of the slowest actions are listed.
-SLOWEST = 5
 #: The lanes of the timeline of plans with more actions than this cannot be opened.
 MOST_OPEN = 1000
 #: The width of the timeline in pixels.
 WIDTH = 980
+
+
+class ReportContent(NamedTuple):
+    """All that a report shows, as its templates use it. Only its pictures are escaped already.
+
+    ``timeline`` is folded if there are many actions; ``lanes`` is then the whole one, else empty.
+    ``running`` has the actions that run, for how long and for how long they still will; ``left``
+    those that are not done, in groups. ``rows`` has the first of the actions, whose ``numbers`` are
+    by uuid. ``differences`` is None if there is no earlier plan of the same name, or its name and
+    lines of text.
+    """
+
+    plan: ActionPlan
+    summary: str
+    about: str
+    progress: ProgressBar
+    buttons: Sequence[Button]
+    needs: Sequence[Need]
+    running: Sequence[tuple[Action, str, str]]
+    left: Sequence[Sequence[Action]]
+    is_open: bool
+    facts: Sequence[tuple[str, str]]
+    next_steps: Sequence[str]
+    timeline: str
+    lanes: str
+    graph: str
+    numbers: Mapping[str, int]
+    rows: Sequence[Row]
+    slowest: Sequence[Row]
+    points: Sequence[CurvePoint]
+    curve: str
+    slack: str
+    types: Mapping[str, PlannedAndTaken]
+    differences: tuple[str, Sequence[str]] | None
+    approvals: Sequence[str]
+    history: Sequence[HistoryEntry]
+    durations: str
+    input: str
+    configuration: str
+    made: str
 
 
 def stored(
@@ -89,32 +122,34 @@ def report(
     made = predictions.predicted(parts, fresh, durations, workers)
     timeline, lanes = _timelines(plan, found)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
+    table, slowest = rows(plan, found, made.forecast, planned_s, attempts)
+    needs, buttons = attention.for_people(parts, store, plan)
     curve = before.points if before else _curve(parts, fresh, durations, workers)
     return ReportContent(
-        uuid=plan.uuid,
-        title=plan.name or plan.planner,
-        state=str(plan.state),
-        mark=mark_of(str(plan.state)),
+        plan=plan,
         summary=heads.summary(plan, found),
         about=heads.about(plan, history),
-        work=attention.work(parts, store, plan, found),
+        progress=attention.progress(Counter(a.state for _, a in numbered(plan))),
+        buttons=buttons,
+        needs=needs,
+        running=list(attention.running(plan, found)),
+        left=attention.left(plan),
         is_open=plan.state not in ENDED_PLAN,
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
-        warnings=plan.warnings,
         next_steps=list(next_steps(plan)),
         timeline=timeline,
         lanes=lanes,
         graph=graph_svg.render(plan, own_style=False),
-        rows=rows(plan, found, made.forecast, attempts),
-        actions=len(numbered(plan)),
+        numbers=look.numbered(plan),
+        rows=table,
+        slowest=slowest,
         points=curve,
         curve=what_if.drawn(curve),
         slack=_slack(made.forecast),
-        slowest=_slowest(plan, found, made.forecast, planned_s),
-        types=list(_types(plan, planned_s)),
+        types=by_type(plan.actions, planned_s),
         differences=before.differences if before else differences(parts, store, plan, workers),
         approvals=list(approving.lines(parts, plan, zone=None)) if store else [],
-        history=entries(plan, history),
+        history=history[-MOST_ENTRIES:],
         durations=predictions.sentence(durations),
         input=before.input if before else inputs.actions_text(plan, parts.action_types),
         configuration=inputs.configuration_text(parts.conf, plan),
@@ -161,58 +196,15 @@ def _slack(made: Forecast) -> str:
     )
 
 
-def _slowest(
-    plan: ActionPlan, found: Observed, made: Forecast, planned_s: Mapping[str, float]
-) -> list[Slow]:
-    times, critical = found.times, set(found.critical)
-
-    def took_s(uuid: str) -> float:
-        return times.intervals[uuid].end_s - times.intervals[uuid].start_s
-
-    ran = [a for a in plan.actions if a.uuid in times.runs]
-    return [
-        Slow(
-            name=action.label,
-            action_type=action.action_type,
-            planned=duration(planned_s.get(action.uuid)),
-            took=duration(took_s(action.uuid)),
-            slack=spare(made.slack_s.get(action.uuid)),
-            is_critical=action.uuid in critical,
-        )
-        for action in sorted(ran, key=lambda a: took_s(a.uuid), reverse=True)[:SLOWEST]
-    ]
-
-
-def _types(plan: ActionPlan, planned_s: Mapping[str, float]) -> Iterator[TypeTimes]:
-    for name, sums in by_type(plan.actions, planned_s).items():
-        error = "-" if sums.error is None else f"{sums.error:+.0%}"
-        yield TypeTimes(name, sums.actions, duration(sums.planned_s), duration(sums.taken_s), error)
-
-
 #: The maximum numbers of listed history entries, and of plans of the same name among which the one
 #: saved before is searched.
 MOST_ENTRIES, MOST_PLANS = 500, 200
 
 
-def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLine]:
-    """Return the latest entries of the history of a plan, at most ``MOST_ENTRIES``, latest last."""
-    names = {a.uuid: a.label for a in plan.actions}
-    return [
-        HistoryLine(
-            at=f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}",
-            what=entry.verb,
-            action=names.get(entry.action, entry.action[:8]) if entry.action else "",
-            who=f"{entry.who} ({entry.project})" if entry.project else entry.who,
-            why=entry.why or "",
-        )
-        for entry in history[-MOST_ENTRIES:]
-    ]
-
-
 def differences(
     parts: Assembly, store: SqlStore | None, plan: ActionPlan, workers: int
-) -> ShownDifferences | None:
-    """Return the differences from the plan of the same name that was saved before a plan.
+) -> tuple[str, Sequence[str]] | None:
+    """Return the name of the plan of the same name that was saved before a plan, and differences.
 
     None without a store, if there is no such plan, or if it cannot be read. For plans with too
     many actions, the only line names the command that compares them.
@@ -229,14 +221,14 @@ def differences(
     is_same = last.digest == plan.digest
     if largest > comparing.MOST_COMPARED and not is_same:
         text = f"Too large for a report: actionplan diff {last.uuid[:8]} {plan.uuid[:8]}"
-        return ShownDifferences(named, [text])
+        return named, [text]
     try:
         old = store.load_plan(last.uuid)
     except (DamagedRecord, PlanNotFound):
         return None
     made = comparing.compared(parts, old, plan, workers)
     names = (f"plan {last.uuid[:8]}", f"plan {plan.uuid[:8]}")
-    return ShownDifferences(named, list(difference_lines(made, names, parts.action_types)))
+    return named, list(difference_lines(made, names, parts.action_types))
 
 
 def _last(store: SqlStore, plan: ActionPlan) -> PlanSummary | None:

@@ -15,7 +15,6 @@ from applier.configuration.option_types import shown_probe
 from applier.contracts import HistoryEntry
 from applier.operations.who_runs import RUNNING
 from applier.report.action_rows import names_of_resources
-from applier.report.values import Fact
 from applier.run.plan_cloud import cloud_of, shown_name
 from applier.timeline.waits import Observed
 from applier.wording import (
@@ -102,43 +101,40 @@ def facts(
     history: Sequence[HistoryEntry],
     workers: int,
     store: SqlStore | None,
-) -> Iterator[Fact]:
+) -> Iterator[tuple[str, str]]:
     """Yield the lines of the head; ``store`` is None for a plan that is not stored."""
     began, claimant = found.times.began, store.last_claimant(plan.uuid) if store else None
     options = claimant.options if claimant else None
-    yield Fact(
-        "State",
-        standing(plan.state, plan.start_at)
-        + (f": {plan.status_message}" if plan.status_message else ""),
-    )
-    yield Fact("Cloud", cloud_of(plan))
+    why = f": {plan.status_message}" if plan.status_message else ""
+    yield "State", standing(plan.state, plan.start_at) + why
+    yield "Cloud", cloud_of(plan)
     made = next((entry for entry in history if entry.verb == "create"), None)
-    yield Fact("Made", _when(plan.created_at) + (f" by {made.who}" if made else ""))
+    yield "Made", _when(plan.created_at) + (f" by {made.who}" if made else "")
     if began is not None:
         by = f" by {claimant.user} on {claimant.host}" if claimant else ""
-        yield Fact("First run", _when(began) + by)
+        yield "First run", _when(began) + by
     if began is not None and found.times.now_s is None:
         ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
-        yield Fact("Last end", _when(max(ends, default=None)))
+        yield "Last end", _when(max(ends, default=None))
     is_planned = found.is_known or began is None
-    yield Fact("Planned", duration(found.whole_s) if is_planned else f"not known: {_NOT_KNOWN}")
+    yield "Planned", duration(found.whole_s) if is_planned else f"not known: {_NOT_KNOWN}"
     if began is not None:
-        yield Fact("Taken", _took(plan, found).removeprefix("took "))
-    yield Fact("Touches", _touches(plan))
-    yield Fact("Limits", _limits(plan, found, workers))
+        yield "Taken", _took(plan, found).removeprefix("took ")
+    yield "Touches", _touches(plan)
+    yield "Limits", _limits(plan, found, workers)
     policy = str(plugin_options.on_failure_of(parts.conf, plan))
     if options and began is not None:
-        yield Fact("Run with", run_options(options))
+        yield "Run with", run_options(options)
         policy = options.on_failure
-    yield Fact("After a failure", _AFTER_FAILURE.get(policy, policy))
+    yield "After a failure", _AFTER_FAILURE.get(policy, policy)
     for text in guarantees(plan):
-        yield Fact("Guarantee", text)
+        yield "Guarantee", text
     yield from guards(parts, plan)
     for text in gains(plan):
-        yield Fact("Gain", text)
-    yield Fact("Planner", plan.planner)
-    yield Fact("Plan", plan.uuid)
-    yield Fact("Digest", plan.digest)
+        yield "Gain", text
+    yield "Planner", plan.planner
+    yield "Plan", plan.uuid
+    yield "Digest", plan.digest
 
 
 def _when(at: datetime | None) -> str:
@@ -170,23 +166,23 @@ def _limits(plan: ActionPlan, found: Observed, workers: int) -> str:
 _PAUSES = "nothing new starts, and the plan is paused"
 
 
-def guards(parts: Assembly, plan: ActionPlan) -> Iterator[Fact]:
+def guards(parts: Assembly, plan: ActionPlan) -> Iterator[tuple[str, str]]:
     """Yield a line for each guard of a plan; none for a plan without guards."""
     demanded, times = parts.guard.demanded(plan), parts.open_times(plan)
     probe = parts.conf.watcher_applier.health_probe
     if demanded.failure_budget:
         budget = ", ".join(demanded.failure_budget)
-        yield Fact("Failure budget", f"{budget}; once more actions fail, {_PAUSES}")
+        yield "Failure budget", f"{budget}; once more actions fail, {_PAUSES}"
     if probe:
-        yield Fact("Health probe", f"{one_line(shown_probe(probe))}; if it fails, {_PAUSES}")
+        yield "Health probe", f"{one_line(shown_probe(probe))}; if it fails, {_PAUSES}"
     if times is not None:
-        yield Fact("Window", f"{times.words}; at other times no action starts")
+        yield "Window", f"{times.words}; at other times no action starts"
     if demanded.blast_radius:
-        yield Fact("Blast radius", f"at most {_words(demanded.blast_radius)}")
+        yield "Blast radius", f"at most {_words(demanded.blast_radius)}"
     if demanded.blast_radius_at_once:
-        yield Fact("Blast radius at once", f"at most {_words(demanded.blast_radius_at_once)}")
+        yield "Blast radius at once", f"at most {_words(demanded.blast_radius_at_once)}"
     if demanded.approvals:
-        yield Fact("Approvals", f"needs {demanded.by_words}; the history tells who approved it")
+        yield "Approvals", f"needs {demanded.by_words}; the history tells who approved it"
 
 
 def _words(bounds: Bounds) -> str:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,8 +18,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from applier.report.values import Listed, ReportContent
-from planner.render.look import style_of_pages
+from applier.report.action_rows import cut, spare
+from applier.report.attention import progress, ran_for
+from applier.report.content import ReportContent
+from applier.store import PlanSummary
+from applier.wording import duration, named, seconds_between
+from planner.render.look import mark_of, style_of_pages
 from planner.safe_text import visible
 
 _PACKAGE = "applier.report"
@@ -39,7 +44,8 @@ FOLDED = {
 def environment() -> Environment:
     """Return the environment of the templates.
 
-    Every value is escaped, except those that pass through the filter ``element``.
+    Every value is escaped, except those that pass through the filter ``safe``: what this program
+    has drawn or rendered.
     """
     made = Environment(
         loader=PackageLoader(_PACKAGE),
@@ -48,16 +54,25 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["element"] = _element
-    made.filters["content"] = _content
-    made.filters["breakable"] = _breakable
-    made.filters["sorted_by"] = _sorted_by
+    made.filters |= {
+        "at": _at,
+        "breakable": _breakable,
+        "content": _content,
+        "cut": cut,
+        "duration": duration,
+        "mark": mark_of,
+        "named": named,
+        "progress": progress,
+        "sorted_by": _sorted_by,
+        "spare": spare,
+    }
+    made.globals |= {"ran_for": ran_for, "seconds_between": seconds_between}
     return made
 
 
-def _element(text: str) -> Markup:
-    """Return an element of SVG that this program has drawn, whose texts are escaped already."""
-    return Markup(text)  # noqa: S704
+def _at(moment: datetime | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time on the clock of this machine; an empty text for None."""
+    return f"{moment.astimezone():{form}}" if moment else ""
 
 
 def _content(text: str) -> Markup:
@@ -127,15 +142,15 @@ def render(report: ReportContent) -> str:
             **_layout(report, parts(report, live=False)),
             made=report.made,
             policy=policy(),
-            style=_element(style()),
-            script=_element(script()),
+            style=style(),
+            script=script(),
         )
     )
 
 
 def _layout(report: ReportContent, found: Mapping[str, str]) -> dict[str, Any]:
     names = {"work": WORK, "pictures": PICTURES, "folded": FOLDED}
-    return {"parts": found, "title": visible(title(report)), "uuid": report.uuid, **names}
+    return {"parts": found, "title": visible(title(report)), "uuid": report.plan.uuid, **names}
 
 
 def parts(report: ReportContent, *, live: bool = True) -> dict[str, str]:
@@ -146,7 +161,8 @@ def parts(report: ReportContent, *, live: bool = True) -> dict[str, str]:
     made = environment()
     tr = made.get_template("row.html").module.tr  # type: ignore[attr-defined]
     rows = {f"r{one.number}": visible(str(tr(one, live))).strip() for one in report.rows}
-    given = {"report": report, "live": live, "rows": rows.values()}
+    labels = {action.uuid: action.label for action in report.plan.actions}
+    given = {"report": report, "live": live, "rows": rows.values(), "labels": labels}
     names = ("top", *(["steer"] if live else []), *WORK, *PICTURES, *FOLDED)
     found = {
         name: visible(
@@ -169,11 +185,14 @@ def live(report: ReportContent, found: Mapping[str, str], **given: Any) -> str:
 
 def title(report: ReportContent) -> str:
     """Return the title of a page about a plan."""
-    return f"{report.title}: {report.state}"
+    return f"{report.plan.name or report.plan.planner}: {report.plan.state}"
 
 
-def plans(found: Sequence[Listed], **given: Any) -> str:
-    """Return the page that lists plans; ``given`` are further values for the template."""
+def plans(found: Sequence[tuple[PlanSummary, str]], **given: Any) -> str:
+    """Return the page that lists plans, each with what it needs somebody for, if it does.
+
+    ``given`` are further values for the template.
+    """
     return visible(environment().get_template("plans.html").render(plans=found, **given))
 
 

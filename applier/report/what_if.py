@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from applier.report.values import CurvePoint
 from applier.wording import count, duration
 from planner.render.shapes import document, element, text, titled
 
@@ -19,14 +19,23 @@ KNEE = 1.05
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 70, 24, 20, 44
 
 
+class CurvePoint(NamedTuple):
+    """A point of the what-if curve: a number of workers, and the makespan with it."""
+
+    workers: int
+    seconds: float
+    is_now: bool
+    is_knee: bool
+
+
 def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> list[CurvePoint]:
     """Return the makespans with several numbers of workers, in ascending order of the numbers.
 
     ``makespan_s`` computes one. ``actions`` is the number of actions, ``workers`` the configured
     number of workers, which is always among those tried.
 
-    >>> [(p.workers, p.took) for p in points(lambda n: 60 / min(n, 3), 9, 2) if p.is_knee]
-    [(3, '20s')]
+    >>> [(p.workers, p.seconds) for p in points(lambda n: 60 / min(n, 3), 9, 2) if p.is_knee]
+    [(3, 20.0)]
     """
     tried = sorted({*(_FEW if actions > _MANY else _TRIED), workers})
     found: dict[int, float] = {}
@@ -39,7 +48,7 @@ def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> li
     best = min(found.values(), default=0.0)
     knee = next((n for n, seconds in found.items() if seconds <= KNEE * best), None)
     return [
-        CurvePoint(number, seconds, duration(seconds), number == workers, number == knee)
+        CurvePoint(number, seconds, number == workers, number == knee)
         for number, seconds in found.items()
     ]
 
@@ -60,7 +69,7 @@ def drawn(found: Sequence[CurvePoint]) -> str:
     for point, (x, y) in zip(found, places, strict=True):
         spot = "spot here" if point.is_now else "spot"
         circle = element("circle", kind=spot, cx=x, cy=y, r=6 if point.is_now else 4)
-        said = f"{count(point.workers, 'worker')}: {point.took}{_words(point)}"
+        said = f"{count(point.workers, 'worker')}: {duration(point.seconds)}{_words(point)}"
         parts.append(titled("at", [said], circle))
         parts.append(text("tick", x, floor + 14, str(point.workers)))
     parts.append(text("tick", (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, "max_workers"))

@@ -57,7 +57,7 @@ def title(chart: Chart, bar: Bar) -> list[str]:
     if bar.planned is not None:
         lines.append(f"planned {times(chart, *bar.planned)}")
     waited = "the first waited" if many > 1 else "waited"
-    lines += [f"{waited} {duration(w.end_s - w.start_s)}, {w.reason}: {w.what}" for w in bar.waits]
+    lines += [f"{waited} {wait.said}" for wait in bar.waits]
     attempts = max(action.attempts for action in bar.actions)
     if attempts > 1:
         lines.append(f"attempt {attempts}")

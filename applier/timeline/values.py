@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from applier.wording import duration
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState
 
@@ -56,6 +57,11 @@ class Wait(NamedTuple):
     end_s: float
     reason: Reason
     what: str
+
+    @property
+    def said(self) -> str:
+        """How long it was, and for what."""
+        return f"{duration(self.end_s - self.start_s)}, {self.reason}: {self.what}"
 
 
 class Hold(NamedTuple):

@@ -96,7 +96,7 @@ def test_who_looks_at_the_page_reads_the_same(store, plan, tmp_path, monkeypatch
         def needs() -> list[str]:
             saved = store.load_plan(plan)
             shown = content.report(assembly, saved, 1, now=NOW, is_stored=True)
-            return [need.text for need in shown.work.needs]
+            return [need.text for need in shown.needs]
 
         assert needs() == ["No worker serves site-b, site-c."]
         store.report_worker(WORKER)
