@@ -45,7 +45,6 @@ class FieldRecord(VisibleRecord):
 
 def set_up(conf: cfg.ConfigOpts, name: str) -> None:
     """Set up logging by the configuration; raise ConfigurationError if that fails."""
-    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
     conf.set_default("use_stderr", True)
     try:
         log.setup(conf, name)

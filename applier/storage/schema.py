@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from planner.schemas import ranges
 
-#: The table in which alembic stores the version of these tables.
+#: The table with the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
 #: The statements that make the tables, with words in braces for what databases do not share.
 TEXT = re.sub(
@@ -86,7 +86,10 @@ class Dialect(NamedTuple):
 
     def creation(self) -> list[str]:
         """Return the statements that make the tables and the row with the last numbers."""
-        text = TEXT
+        return self.spelt(TEXT)
+
+    def spelt(self, text: str) -> list[str]:
+        """Return the statements of a text in the form of ``schema.sql``."""
         for word, spelt in self.types.items():
             text = text.replace(f"{{{word}}}", spelt)
         made = [one.strip() for one in text.split(";") if one.strip()]

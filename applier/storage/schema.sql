@@ -339,7 +339,7 @@ CREATE TABLE actionplan_worker (
     CONSTRAINT pk_actionplan_worker PRIMARY KEY (name)
 );
 
--- The version of these tables, in the table that alembic keeps for it.
+-- The version of these tables. The table has the form of those that alembic makes.
 CREATE TABLE IF NOT EXISTS actionplan_alembic_version (
     version_num VARCHAR(32) NOT NULL,
     CONSTRAINT actionplan_alembic_version_pkc PRIMARY KEY (version_num)

@@ -2,8 +2,8 @@
 """The version of the tables: reads and checks it, creates and upgrades tables.
 
 A new SQLite file gets its tables when it is opened. Everything else is done by ``actionplan db
-upgrade``. New tables are made by ``schema.sql``. alembic and SQLAlchemy are imported only to change
-tables of an older version: to open a database, its version is compared with :data:`REVISIONS`.
+upgrade``. New tables are made by ``schema.sql``, those of an older version are changed by
+:data:`UPGRADES`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from applier.errors import DamagedRecord, StoreError
 from applier.storage import database_errors
@@ -30,16 +30,12 @@ from applier.storage.database_errors import (
 from applier.storage.schema import TABLES, VERSION_TABLE
 from applier.storage.transactions import Transaction, Transactions
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from alembic.config import Config
-
 #: All versions of the tables, oldest first. Only the tables of these versions are upgraded. A test
 #: says which name fits tables that were edited: its digits are those of a digest of the tables.
 REVISIONS = ("0001_73b56f9d",)
-#: The folder with the migrations, one for each version.
-MIGRATIONS = Path(__file__).with_name("migrations")
+#: By version, except the first: the statements that make its tables of those of the version before
+#: it, in the form of ``schema.sql``.
+UPGRADES: Mapping[str, str] = {}
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: The application id of a SQLite file, by which ``file plans.db`` can identify it.
@@ -48,7 +44,8 @@ APPLICATION_ID = 0x41506C6E
 LONGEST_S = 30.0
 _RUNNING = "SELECT uuid FROM actionplan_plan WHERE state IN ('ONGOING', 'CANCELLING')"
 _VERSIONS = f"SELECT version_num FROM {VERSION_TABLE}"
-_SET_VERSION = f"INSERT INTO {VERSION_TABLE} (version_num) VALUES (:version)"
+_ADD_VERSION = f"INSERT INTO {VERSION_TABLE} (version_num) VALUES (:version)"
+_SET_VERSION = f"UPDATE {VERSION_TABLE} SET version_num = :version"
 #: Never set: used to wait in a way that Ctrl-C interrupts.
 _NEVER = threading.Event()
 
@@ -69,9 +66,10 @@ def upgrade(connection: str) -> None:
                 _create(transaction, url)
             elif version != REVISIONS[-1]:
                 _require_none_running(transaction, url)
-        if version not in (None, REVISIONS[-1]):
-            with migrating(connector) as (command, configuration):
-                command.upgrade(configuration, "head")
+                for newer in REVISIONS[REVISIONS.index(version) + 1 :]:
+                    for statement in url.dialect.spelt(UPGRADES[newer]):
+                        transaction.write(statement, {})
+                    transaction.write(_SET_VERSION, {"version": newer})
 
 
 def _require_none_running(transaction: Transaction, url: Url) -> None:
@@ -277,31 +275,4 @@ def _create(transaction: Transaction, url: Url) -> None:
         transaction.write(f"PRAGMA application_id = {APPLICATION_ID}", {})
     for statement in url.dialect.creation():
         transaction.write(statement, {})
-    transaction.write(_SET_VERSION, {"version": REVISIONS[-1]})
-
-
-@contextmanager
-def migrating(connector: Connector) -> Iterator[tuple[ModuleType, Config]]:
-    """Yield the commands of alembic, and the configuration with which they change the tables.
-
-    That is one transaction, if the database supports transactions for changes of tables.
-    """
-    # The imports take as long as the rest of a short command.
-    import sqlalchemy as sa
-    from alembic import command
-    from alembic.config import Config
-
-    kind, driver = connector.url.kind, connector.driver.__name__
-    name = kind if kind == "sqlite" else f"{kind}+{driver}"
-    engine = sa.create_engine(f"{name}://", creator=connector.open, poolclass=sa.NullPool)
-    configuration = Config()
-    configuration.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    try:
-        with engine.begin() as database:
-            # The drivers begin no transaction by themselves.
-            database.exec_driver_sql(connector.dialect.begin_write)
-            configuration.attributes["connection"] = database
-            yield command, configuration
-    except sa.exc.DBAPIError as error:
-        cause = error.orig or error
-        raise refusal(cause, connector.driver) from cause
+    transaction.write(_ADD_VERSION, {"version": REVISIONS[-1]})

@@ -20,8 +20,14 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[2]
 #: An earlier version is one of so many commits.
 COMMITS = 60
-#: The migration of the next version, which only tests have.
-NEXT = ROOT / "tests/unit/applier/storage/next_version/0002_note.py"
+#: An upgrade to the next version, which only tests have.
+NEXT = (
+    '\nREVISIONS += ("0002",)\n'
+    "UPGRADES: Mapping[str, str] = {\n"
+    '    "0002": "ALTER TABLE actionplan_plan ADD COLUMN note VARCHAR(255);'
+    ' UPDATE actionplan_plan SET note = name"\n'
+    "}\n"
+)
 
 
 def earlier(folder: Path, chance: Random) -> tuple[str, Path] | None:
@@ -37,16 +43,14 @@ def earlier(folder: Path, chance: Random) -> tuple[str, Path] | None:
 
 
 def later(folder: Path) -> Path:
-    """Make a version that is this one with one more migration of the tables."""
+    """Make a version that is this one with one more upgrade of the tables."""
     for name in ("applier", "planner"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     shutil.copy(ROOT / "setup.cfg", folder)
-    storage = folder / "applier" / "storage"
-    shutil.copy(NEXT, storage / "migrations" / "versions")
-    module = storage / "schema_version.py"
+    module = folder / "applier" / "storage" / "schema_version.py"
     text = module.read_text(encoding="utf-8")
-    changed = text.replace("\nMIGRATIONS = ", '\nREVISIONS += ("0002",)\nMIGRATIONS = ', 1)
+    changed = text.replace("\nUPGRADES: Mapping[str, str] = {}\n", NEXT, 1)
     assert changed != text
     module.write_text(changed, encoding="utf-8")
     return _installed(folder)

@@ -72,14 +72,13 @@ TESTS = {
 }
 #: Loaded once: what tests import and no mutant changes.
 LIBRARIES = (
-    "hypothesis pytest networkx jsonschema sqlalchemy.orm alembic.command oslo_config.cfg"
+    "hypothesis pytest networkx jsonschema oslo_config.cfg"
     " taskflow.engines yaml stevedore rich.console cliff.app"
 )
 #: Said because of the library that is loaded once.
 UNIMPORTANT = "ignore::pytest.PytestAssertRewriteWarning"
-#: Not changed: test_migrations.py holds the first two against each other on real servers,
-#: test_worker_fleet.py runs the third with a real broker.
-SLOWLY_TESTED = frozenset({"migrations", "celery_app.py"})
+#: Not changed: test_worker_fleet.py runs it with a real broker.
+SLOWLY_TESTED = frozenset({"celery_app.py"})
 #: Left alone by the tests of a copy.
 LEFT_OUT = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis", "_build", "*.egg-info")
 #: A change may make the tests take so many times as long, or so many seconds; then they hang.

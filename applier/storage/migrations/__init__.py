@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The migrations of the tables: alembic's environment, and one file for each version."""
