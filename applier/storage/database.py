@@ -120,7 +120,7 @@ class Database:
         self._closed.set()
         self._transactions.close()
 
-    def write(self) -> Transaction:
+    def write(self) -> AbstractContextManager[Transaction]:
         """Return a transaction for writing, which is committed as a whole or not at all.
 
         Raises StoreError for a SQLite file that cannot be written, was removed or was replaced.

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, partial
 from itertools import groupby
 from threading import Lock
-from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from applier.errors import DamagedRow
@@ -38,11 +37,15 @@ class Connection(NamedTuple):
     opened: float
 
 
-class IdleConnections:
-    """Keeps idle connections to a database; may be used from several threads."""
+class Transactions:
+    """Makes transactions in a database, on connections that it keeps between them.
+
+    It may be used from several threads. Errors of the driver are raised as
+    :class:`applier.storage.database_errors.Refused`.
+    """
 
     def __init__(self, connector: Connector) -> None:
-        self._connector, self._process = connector, os.getpid()
+        self.connector, self._process = connector, os.getpid()
         driver = connector.driver
         #: The errors that drivers raise when they refuse a statement or one of its values.
         self._errors: tuple[type[BaseException], ...] = (
@@ -51,10 +54,35 @@ class IdleConnections:
             OverflowError,
         )
         self._has_pipeline = hasattr(driver, "Pipeline") and driver.Pipeline.is_supported()
+        #: Compiles each statement once.
+        self._compiled = cache(partial(Compiled, dialect=connector.dialect))
         self._idle: list[Connection] = []
         #: Connections of a parent process. They are never closed: the parent may be using them.
         self._inherited: list[Connection] = []
         self._closed = False
+
+    def write(self, lock: Lock | None = None) -> AbstractContextManager[Transaction]:
+        """Return a transaction for writing, in whose block ``lock``, if given, is held."""
+        return self._made(self.connector.dialect.begin_write, lock)
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """Return a transaction for reading; all its statements read the same snapshot."""
+        return self._made(self.connector.dialect.begin_read)
+
+    @contextmanager
+    def _made(self, statement: str, lock: Lock | None = None) -> Iterator[Transaction]:
+        """Begin a transaction by a statement, commit it at the end of the block.
+
+        It is rolled back if the block raises an exception.
+        """
+        with lock or nullcontext():
+            connection = self.begin(statement)
+            try:
+                yield Transaction(connection, self._compiled)
+            except BaseException as error:
+                self.roll_back(connection, error)
+                raise
+            self.commit(connection)
 
     def begin(self, statement: str) -> Connection:
         """Begin a transaction by running a statement; return its connection.
@@ -98,7 +126,7 @@ class IdleConnections:
         Raises Refused for an error of the driver; after any other error it returns.
         """
         if isinstance(error, self._errors):
-            refused = refusal(error, self._connector.driver, connection.driver)
+            refused = refusal(error, self.connector.driver, connection.driver)
             self._end(connection, broken=isinstance(refused, ConnectionLost))
             raise refused from error
         # An interrupt may have come in the middle of a statement: the connection is unusable then.
@@ -111,9 +139,9 @@ class IdleConnections:
 
     def _opened(self) -> Connection:
         try:
-            driver = self._connector.open()
+            driver = self.connector.open()
         except self._errors as error:
-            raise refusal(error, self._connector.driver) from error
+            raise refusal(error, self.connector.driver) from error
         pipeline = driver.pipeline if self._has_pipeline else nullcontext
         return Connection(driver, driver.cursor(), pipeline, time.monotonic())
 
@@ -166,49 +194,10 @@ class Unexpected(Exception):
 
 
 class Transaction:
-    """A transaction, as a context manager. ``statement`` begins it, such as ``BEGIN``.
+    """Runs statements on the connection of a transaction that has begun."""
 
-    It is committed at the end of the block, and rolled back if the block raises an exception.
-    ``lock``, if there is one, is acquired before it begins, and released at its end.
-    """
-
-    _connection: Connection
-
-    def __init__(
-        self,
-        connections: IdleConnections,
-        compiled: Callable[[str], Compiled],
-        statement: str,
-        lock: Lock | None = None,
-    ) -> None:
-        self._connections, self._compiled = connections, compiled
-        self._statement, self._lock = statement, lock
-
-    def __enter__(self) -> Transaction:
-        if self._lock is not None:
-            self._lock.acquire()
-        try:
-            self._connection = self._connections.begin(self._statement)
-        except BaseException:
-            if self._lock is not None:
-                self._lock.release()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if error is None:
-                self._connections.commit(self._connection)
-            else:
-                self._connections.roll_back(self._connection, error)
-        finally:
-            if self._lock is not None:
-                self._lock.release()
+    def __init__(self, connection: Connection, compiled: Callable[[str], Compiled]) -> None:
+        self._connection, self._compiled = connection, compiled
 
     def write(self, statement: str, *rows: Mapping[str, Any]) -> int:
         """Run a statement once for each row of parameters; return how many rows it changed."""
@@ -334,27 +323,3 @@ class Rows:
         """Return the converted rows of a SELECT."""
         found = self.transaction.read_typed(kind.table, statement, asked)
         return [kind.convert(row) for row in found]
-
-
-class Transactions:
-    """Makes transactions in a database; may be used from several threads.
-
-    Errors of the driver are raised as :class:`applier.storage.database_errors.Refused`.
-    """
-
-    def __init__(self, connector: Connector) -> None:
-        self.connector, dialect = connector, connector.dialect
-        self._connections = idle = IdleConnections(connector)
-        compiled = cache(partial(Compiled, dialect=dialect))  # each statement once
-        #: Makes a transaction for writing, which takes ``lock``, if given, on entering its block.
-        self.write: Callable[..., Transaction] = partial(
-            Transaction, idle, compiled, dialect.begin_write
-        )
-        #: Makes a transaction for reading; all its statements read the same snapshot.
-        self.read: Callable[[], Transaction] = partial(
-            Transaction, idle, compiled, dialect.begin_read
-        )
-
-    def close(self) -> None:
-        """Close the idle connections now, and the others when their transactions end."""
-        self._connections.close()

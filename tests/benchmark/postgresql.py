@@ -101,7 +101,7 @@ def _sent(store: SqlStore, plan: str, claim: str, reports: Sequence[Report]) -> 
     writes = [Write(statements.HOLD_CLAIM, held, 1), *writes_of(plan, reports, now(), 1)]
     compiled = store._database._transactions._compiled
     return [
-        (compiled[write.statement].text, compiled[write.statement].parameters(write.parameters))
+        (compiled(write.statement).text, compiled(write.statement).parameters(write.parameters))
         for write in writes
     ]
 

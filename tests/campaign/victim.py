@@ -195,7 +195,7 @@ class MortalStore(SqlStore):
     def __init__(self, url: str, death: Death, effects: Effects) -> None:
         super().__init__(url)
         self._death, self._effects, self._kind = death, effects, ""
-        connections = self._database._transactions._connections
+        connections = self._database._transactions
         begin = connections.begin
 
         def mortal(statement: str) -> Connection:

@@ -12,7 +12,7 @@ import pytest
 
 from applier.storage import database_errors, transactions
 from applier.storage.connection import Connector, parse
-from applier.storage.transactions import IdleConnections, Transactions
+from applier.storage.transactions import Transactions
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def connector(tmp_path):
 
 @pytest.fixture
 def connections(connector):
-    connections = IdleConnections(connector)
+    connections = Transactions(connector)
     yield connections
     connections.close()
 
@@ -126,7 +126,7 @@ def test_when_one_broke_the_others_are_not_used_again_either(connections, monkey
 
 
 def test_a_connection_that_cannot_be_opened_is_a_refusal(tmp_path):
-    connections = IdleConnections(Connector(parse(f"sqlite:///{tmp_path}/missing/file.db")))
+    connections = Transactions(Connector(parse(f"sqlite:///{tmp_path}/missing/file.db")))
     with pytest.raises(database_errors.Refused) as raised:
         connections.begin("BEGIN")
     assert "unable to open" in str(raised.value.__cause__)

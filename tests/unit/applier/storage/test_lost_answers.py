@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from sample_plans import new_plan
@@ -15,32 +15,24 @@ from applier.storage import database, database_errors
 from applier.storage.database import Database
 from applier.storage.database_errors import ConnectionLost, DatabaseLocked, Deadlock, Holder
 from applier.storage.sql_store import SqlStore
-from applier.storage.transactions import Transaction
 from planner.plan.states import ActionState, PlanState
 
 
 @pytest.fixture(params=["before", "after"])
 def write_over_cut_line(request, monkeypatch):
     """Return a function that makes a write; the line is cut around the commit of its first try."""
-    begin, end, writing, cuts = Database.write, Transaction.__exit__, set(), []
+    begin, cuts = Database.write, []
 
-    def noted(database):
-        transaction = begin(database)
-        writing.add(transaction)
-        return transaction
+    @contextmanager
+    def cut_at_its_end(database):
+        with begin(database) as transaction:
+            yield transaction
+            if cuts == ["before"]:
+                raise ConnectionLost(cuts.pop())
+        if cuts:
+            raise ConnectionLost(cuts.pop())
 
-    def end_and_cut(transaction, kind, error, trace):
-        if not cuts or error is not None or transaction not in writing:
-            end(transaction, kind, error, trace)
-            return
-        if cuts.pop() == "after":
-            end(transaction, None, None, None)
-        else:
-            end(transaction, ValueError, ValueError(), None)
-        raise ConnectionLost
-
-    monkeypatch.setattr(Database, "write", noted)
-    monkeypatch.setattr(Transaction, "__exit__", end_and_cut)
+    monkeypatch.setattr(Database, "write", cut_at_its_end)
     monkeypatch.setattr(threading.Event, "wait", lambda *_: False)
 
     def cut():
