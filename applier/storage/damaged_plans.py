@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -19,74 +18,51 @@ from applier.storage.statements import UnreadableValue
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
 from planner.errors import short
-from planner.plan.states import ActionState, PlanState
+from planner.plan.states import PlanState
 
 
 def listed(
-    database: Database, wanted: Mapping[str, Any], limit: int | None, after: str | None
+    database: Database,
+    wanted: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    limit: int | None,
+    after: str | None,
 ) -> list[PlanSummary]:
     """List plans like ``list_plans`` of the store, but read each by itself.
 
-    So damaged plans are listed as well.
+    So damaged plans are listed as well. ``asked`` are the parameters for the filters ``wanted``.
     """
     with database.read() as transaction:
         uuids = {r["number"]: r["uuid"] for r in transaction.read_unconverted(statements.NUMBERS)}
-        by_time = not wanted.keys().isdisjoint(TIMES)
-        numbers = _by_time(transaction) if by_time else sorted(uuids, reverse=True)
+        numbers = sorted(uuids)
+        if not wanted.keys().isdisjoint(TIMES):
+            numbers = [row["number"] for row in transaction.read_unconverted(statements.MADE)]
     # An index may be damaged, too, and lack a plan.
-    latest = [uuids[number] for number in numbers if number in uuids]
+    latest = [uuids[number] for number in reversed(numbers) if number in uuids]
     if after is not None:
         latest = latest[latest.index(after) + 1 :] if after in latest else []
-    found = (_summary(database, uuid) for uuid in latest)
-    return list(islice((plan for plan in found if passes(plan, wanted)), limit))
+    found = (_summary(database, uuid, tuple(wanted), asked) for uuid in latest)
+    return list(islice(filter(None, found), limit))
 
 
-def _by_time(transaction: Transaction) -> list[int]:
-    """Return the numbers of the plans whose time of creation can be read, the latest first."""
-    made: list[tuple[datetime, int]] = []
-    for row in transaction.read_unconverted(statements.MADE):
-        with suppress(UnreadableValue):
-            at = transaction.typed("actionplan_plan", statements.MADE, row)["created_at"]
-            made += [(at, row["number"])] if at else []
-    return [number for _, number in sorted(made, reverse=True)]
-
-
-def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a plan passes all filters of a list; a missing field passes no filter.
-
-    Removed plans pass only with a filter on their state.
-    """
-    if plan.state is PlanState.DELETED and "state" not in wanted:
-        return False
-    since, until = (wanted.get(name) for name in TIMES)
-    made = plan.created_at
-    if (since and not (made and made >= since)) or (until and not (made and made < until)):
-        return False
-    if "search" in wanted and wanted["search"].lower() not in (plan.name or "").lower():
-        return False
-    if "needs_you" in wanted and not (plan.damage or _may_need(plan, wanted["needs_you"])):
-        return False
-    texts = (name for name in wanted if name not in (*TIMES, "search", "needs_you"))
-    return all(getattr(plan, name) == wanted[name] for name in texts)
-
-
-def _may_need(plan: PlanSummary, demanded: int) -> bool:
-    """Return whether a plan may wait for a person, if a site demands up to so many approvals."""
-    if plan.state in (PlanState.RECOMMENDED, PlanState.FAILED, PlanState.CANCELLED):
-        return bool(plan.approvals + demanded) or ActionState.UNKNOWN in plan.actions
-    return plan.state is PlanState.PAUSED or (
-        plan.state is PlanState.ONGOING and ActionState.UNKNOWN in plan.actions
-    )
-
-
-def _summary(database: Database, uuid: str) -> PlanSummary:
+def _summary(
+    database: Database, uuid: str, names: tuple[str, ...], asked: Mapping[str, Any]
+) -> PlanSummary | None:
+    """Return the summary of a plan; None if it does not pass the filters of these names."""
+    where = {**asked, "plan_uuid": uuid}
     try:
         with database.read() as transaction:
             head = plan_row(transaction, uuid)
-            counts = transaction.read(list_statements.COUNTS, {"plan_uuid": uuid})
-        return rows.summary(head, rows.counts_of(counts).get(uuid, {}))
+            counts = transaction.read(list_statements.COUNTS, where)
+            plan = rows.summary(head, rows.counts_of(counts).get(uuid, {}))
+            return plan if transaction.read(list_statements.passing(names), where) else None
     except (UnreadableValue, Damaged):
-        return _damaged(database, uuid)
+        plan = _damaged(database, uuid)
+    # What is not known of a plan passes no filter; but somebody has to look after it.
+    passes = {"needs_you"}.issuperset(names)
+    with suppress(Damaged), database.read() as transaction:
+        passes = bool(transaction.read_unconverted(list_statements.passing(names), where))
+    return plan if passes and set(TIMES).isdisjoint(names) else None
 
 
 def _damaged(database: Database, uuid: str) -> PlanSummary:

@@ -1,36 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a list with damaged rows: returns the sound ones, and what is wrong with the others."""
+"""Reads a list with damaged rows: the sound ones, and what is wrong with the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from applier.errors import DamagedRecord, DamagedRow, DamagedRows
+from applier.errors import DamagedRow
 from applier.storage import damage
 from applier.storage.schema import MOMENTS, TABLES
 from applier.storage.statements import Row, UnreadableValue
-from applier.storage.transactions import Kind, Rows, Transaction
+from applier.storage.transactions import Kind, Rows
 
 T = TypeVar("T")
-
-
-def found(
-    begin: Callable[[], AbstractContextManager[Transaction]],
-    read: Callable[[Rows], object],
-    otherwise: DamagedRecord,
-) -> DamagedRecord:
-    """Read rows in a new transaction; return an error with the sound and the damaged ones.
-
-    Returns ``otherwise`` if none is damaged now. Raises the errors of transactions, such as that of
-    a part of the file that cannot be read.
-    """
-    with begin() as transaction:
-        rows = SoundRows(transaction)
-        sound = read(rows)
-    return DamagedRows(rows.damaged, sound) if rows.damaged else otherwise
 
 
 class SoundRows(Rows):

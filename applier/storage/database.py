@@ -12,11 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from typing import TypeVar
 
 from applier.backoff import delays_s
-from applier.errors import DamagedRecord, PlanNotFound, StoreError
+from applier.errors import DamagedRecord, DamagedRow, DamagedRows, PlanNotFound, StoreError
 from applier.storage import database_errors, schema_version, statements
 from applier.storage.connection import Connector, SameFile, parse, shown
 from applier.storage.database_errors import (
@@ -216,10 +215,16 @@ class Database:
         try:
             return self.reading(lambda transaction: read(Rows(transaction)))
         except DamagedRecord as damaged:
-            from applier.storage import damaged_rows
+            from applier.storage.damaged_rows import SoundRows
 
-            look = partial(damaged_rows.found, self.read, read, damaged)
-            raise self.tried(look) from damaged
+            def look(transaction: Transaction) -> tuple[T, list[DamagedRow]]:
+                rows = SoundRows(transaction)
+                return read(rows), rows.damaged
+
+            sound, rows = self.reading(look)
+            if rows:
+                raise DamagedRows(rows, sound) from damaged
+            raise
 
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
         """Repeat a refused call until it succeeds, or until the tries or the time are used up."""

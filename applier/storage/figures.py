@@ -73,7 +73,7 @@ class RecordFigures:
             for name in samples:
                 transaction.write(statements.FORGET_DURATIONS, {"of_type": name})
             if rows:
-                transaction.write(statements.INSERT_DURATION, *rows)
+                transaction.insert("actionplan_duration", *rows)
             write_history(transaction, NO_PLAN, history)
 
         self._database.writing(write, lost_too=False)

@@ -111,7 +111,7 @@ class Histories:
 
         def approve(transaction: Transaction) -> None:
             transaction.write(statements.FORGET_APPROVAL, same)
-            transaction.write(statements.INSERT_APPROVAL, row)
+            transaction.insert("actionplan_approval", row)
             note(transaction, uuid, history, approval, at=approval.at)
 
         key = ("approve", approval.who, approval.content)

@@ -64,7 +64,7 @@ class KeptEvents:
             transaction.write(statements.DELETE_EVENTS, {"last": newest})
             transaction.write(statements.EVENTS_DELETED, {"last": newest})
         new = Subscription(name=name, until=until, delivered=newest)
-        transaction.write(statements.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
+        transaction.insert("actionplan_subscription", event_rows.subscription_row(new))
 
     def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """Remove a subscription with its dead events; return False if there is none.
@@ -164,7 +164,7 @@ class KeptEvents:
                 row = event_rows.dead_row(event)
                 again = {"named": row["subscription"], "dead_number": row["number"]}
                 transaction.write(statements.DELETE_DEAD, again)
-                transaction.write(statements.INSERT_DEAD, row)
+                transaction.insert("actionplan_dead_event", row)
             return True
 
         return self._database.writing(write)

@@ -101,6 +101,12 @@ def counts(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
 
 
 @cache
+def passing(filters: tuple[str, ...]) -> str:
+    """Select the number of one plan if it passes these filters."""
+    return f"SELECT number FROM actionplan_plan WHERE uuid = :plan_uuid AND {_wanted(filters)}"
+
+
+@cache
 def number(filters: tuple[str, ...]) -> str:
     """Select the number of plans that pass these filters, at most ``most``."""
     some = f"SELECT number FROM actionplan_plan WHERE {_wanted(filters)} LIMIT :most"

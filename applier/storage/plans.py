@@ -72,9 +72,9 @@ class Plans:
         ]
 
         def add(transaction: Transaction) -> None:
-            _write_many(transaction, _attempt_rows(archive), statements.INSERT_ATTEMPT)
+            _insert_many(transaction, _attempt_rows(archive), "actionplan_attempt")
             for row in asked:
-                transaction.write(statements.INSERT_REQUEST, row)
+                transaction.insert("actionplan_request", row)
             for entry in archive.history:
                 write_history(transaction, plan.uuid, entry)
             note(transaction, plan.uuid, history, at=history.at)
@@ -101,9 +101,9 @@ class Plans:
             members = rows.action_rows(plan, waves)
             try:
                 with self._database.write() as transaction:
-                    transaction.write(statements.INSERT_PLAN, head)
-                    _write_many(
-                        transaction, members, statements.INSERT_ACTION, statements.INSERT_STATE
+                    transaction.insert("actionplan_plan", head)
+                    _insert_many(
+                        transaction, members, "actionplan_action", "actionplan_action_state"
                     )
                     add(transaction)
             except Duplicate:
@@ -211,7 +211,7 @@ class Plans:
         try:
             return self._database.tried(listed)
         except DamagedRecord:
-            one_by_one = partial(damaged_plans.listed, self._database, wanted, limit, after)
+            one_by_one = partial(damaged_plans.listed, self._database, wanted, asked, limit, after)
             return self._database.tried(one_by_one)
 
     def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
@@ -234,11 +234,11 @@ class Plans:
         )
 
 
-def _write_many(transaction: Transaction, members: Iterator[Row], *inserts: str) -> None:
+def _insert_many(transaction: Transaction, members: Iterator[Row], *tables: str) -> None:
     """Insert rows into a table, or their parts into several, by many at once."""
     while some := tuple(islice(members, _AT_ONCE)):
-        for insert in inserts:
-            transaction.write(insert, *some)
+        for table in tables:
+            transaction.insert(table, *some)
 
 
 def _searched(wanted: Mapping[str, Any]) -> dict[str, Any]:

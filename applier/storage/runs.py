@@ -182,7 +182,7 @@ class Runs:
                     number = take_turn(transaction)
                     give_back(transaction, uuid)
                     if wanted:
-                        transaction.write(statements.INSERT_RESERVATION, *wanted)
+                        transaction.insert("actionplan_reservation", *wanted)
                     turn = {"plan_uuid": uuid, "new_number": number}
                     transaction.write(statements.QUEUE_RESERVED, turn)
             if not held:
@@ -218,7 +218,7 @@ class Runs:
                 if transaction.write(statements.COUNT_REQUEST, {"plan_uuid": plan}):
                     number = plan_row(transaction, plan)["requests"]
                     row = rows.request_row(plan, number, request, now)
-                    transaction.write(statements.INSERT_REQUEST, row)
+                    transaction.insert("actionplan_request", row)
                     note(transaction, plan, history, at=now)
                     return
             raise state_refusals.not_claimed(plan, self._database.head(plan)["state"])

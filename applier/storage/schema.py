@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -189,14 +189,15 @@ def types(table: str) -> Mapping[str, tuple[type, ...]]:
     return found | {name: _TYPES[column.kind] for name, column in TABLES[table].items()}
 
 
-def insert_into(table: str, *, without: Container[str] = ()) -> str:
-    """Return the statement that inserts a row; its parameters have the names of the columns.
+@cache
+def insert_into(table: str, given: tuple[str, ...]) -> str:
+    """Return the statement that inserts rows of which the values with these names are given.
 
-    Columns in ``without`` are left to the database.
+    Those that are no columns of the table are ignored. Other columns are left to the database.
     """
-    given = [name for name in TABLES[table] if name not in without]
-    columns = ", ".join(f'"{name}"' if name in _QUOTED else name for name in given)
-    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(f':{name}' for name in given)})"
+    names = [name for name in TABLES[table] if name in given]
+    columns = ", ".join(f'"{name}"' if name in _QUOTED else name for name in names)
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(f':{name}' for name in names)})"
 
 
 def words(values: Iterable[str]) -> str:

@@ -100,7 +100,7 @@ class SqlStore(
 
         def report(transaction: Transaction) -> None:
             transaction.write(statements.FORGET_SERVICE, {"service_uuid": service.uuid})
-            transaction.write(statements.INSERT_SERVICE, row)
+            transaction.insert("actionplan_service", row)
 
         self._database.writing(report)
 

@@ -255,7 +255,7 @@ def write_history(transaction: Transaction, plan: str, history: HistoryEntry) ->
     asked = {"plan_uuid": plan, "after": history.after}
     if history.after is not None and transaction.read(statements.LATER, asked):
         raise PlanChanged(plan, plan_row(transaction, plan)["state"])
-    transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
+    transaction.insert("actionplan_history", history_row(plan, history))
     if history.once is not None:
         row = {"plan": plan, "request_id": history.request_id, "at": history.at, "answer": None}
         insert_answer(transaction, {**history.once._asdict(), **row})
@@ -269,7 +269,7 @@ def insert_answer(transaction: Transaction, row: rows.Changes) -> None:
     old = {"of_none": NO_PLAN, "before": row["at"] - KEPT}
     if row["plan"] == NO_PLAN and transaction.read(statements.OLD_ANSWERS, old):
         transaction.write(statements.FORGET_ANSWERS, old)
-    transaction.write(statements.INSERT_ANSWER, row)
+    transaction.insert("actionplan_answer", row)
 
 
 def is_subscribed(transaction: Transaction, at: datetime) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statements of the record: those in the files of SQL beside this one, and a few more.
+"""The statements of the record: those in the files of SQL beside this one.
 
 They are SQL for every kind of database, for which :class:`Compiled` adapts them: times in values
 and columns are converted, texts, numbers and NULL are passed as they are. Whether a plan may start
@@ -22,7 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from applier.storage.schema import MOMENTS, SQLITE, Dialect, insert_into, types, words
+from applier.storage.schema import MOMENTS, SQLITE, Dialect, types, words
 from applier.storage.state_refusals import RUNNING_PLAN, UNDER_WAY, UNDOABLE
 from planner.plan.states import ENDED_PLAN
 
@@ -59,42 +59,6 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> str: ...
 
 
-#: Columns that a new plan leaves out: ``number`` is set by the database, the others by runs.
-OF_RUNS = frozenset(
-    {
-        "number",
-        "claim",
-        "claimant_host",
-        "claimant_pid",
-        "claimant_user",
-        "claimant_jobs",
-        "claimant_options",
-        "heartbeat_at",
-        "heartbeat_interval_s",
-        "requests_before",
-        "claimed_at",
-        "last_write",
-        "queued",
-        "reserved",
-        "publishes",
-        "deleted_from",
-    }
-)
-INSERT_PLAN = insert_into("actionplan_plan", without=OF_RUNS)
-INSERT_ACTION = insert_into("actionplan_action")
-INSERT_STATE = insert_into("actionplan_action_state")
-INSERT_ATTEMPT = insert_into("actionplan_attempt", without=("id",))
-INSERT_REQUEST = insert_into("actionplan_request")
-INSERT_SERVICE = insert_into("actionplan_service")
-INSERT_RESERVATION = insert_into("actionplan_reservation")
-INSERT_DURATION = insert_into("actionplan_duration", without=("number",))
-INSERT_SUBSCRIPTION = insert_into("actionplan_subscription")
-INSERT_DEAD = insert_into("actionplan_dead_event")
-#: The database sets the numbers of these.
-INSERT_HISTORY = insert_into("actionplan_history", without=("number",))
-INSERT_APPROVAL = insert_into("actionplan_approval", without=("number",))
-#: The row of a change that is to happen once; it fails if there is one with this key.
-INSERT_ANSWER = insert_into("actionplan_answer")
 #: Delete all rows of a plan but those of its events, which are deleted when they are old. Rows that
 #: refer to others come first.
 ALL_OF_A_PLAN = (

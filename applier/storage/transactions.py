@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from applier.errors import DamagedRow
 from applier.storage.connection import Connector
 from applier.storage.database_errors import ConnectionLost, refusal
+from applier.storage.schema import insert_into
 from applier.storage.statements import Compiled, Row, Write
 
 T = TypeVar("T")
@@ -208,6 +209,10 @@ class Transaction:
             cursor.executemany(compiled.text, [compiled.parameters(row) for row in rows])
         number: int = cursor.rowcount
         return number
+
+    def insert(self, table: str, *rows: Mapping[str, Any]) -> None:
+        """Insert rows with the same names; values that are no columns of the table are ignored."""
+        self.write(insert_into(table, tuple(rows[0])), *rows)
 
     def write_all(self, writes: Iterable[Write]) -> None:
         """Run statements in order; raise Unexpected if they change another number of rows.

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from applier.storage import rows, statements
+from applier.storage import rows
 from applier.storage.sql_store import SqlStore
 from applier.store import PlanFilters
 from planner.plan.states import PlanState
@@ -52,10 +52,10 @@ def filled(folder: str, number: int) -> SqlStore:
                 head | (RARE if i % 1000 == 30 else COMMON) for i in range(first, first + 1000)
             ]
             named = [{**row, "uuid": uuid} for row, uuid in zip(heads, uuids, strict=False)]
-            transaction.write(statements.INSERT_PLAN, *named)
+            transaction.insert("actionplan_plan", *named)
             of_plans = [{**member, "plan": uuid} for uuid in uuids for member in members]
-            transaction.write(statements.INSERT_ACTION, *of_plans)
-            transaction.write(statements.INSERT_STATE, *of_plans)
+            transaction.insert("actionplan_action", *of_plans)
+            transaction.insert("actionplan_action_state", *of_plans)
     return store
 
 

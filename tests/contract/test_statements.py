@@ -19,7 +19,7 @@ from test_stores import SERVERS
 import applier.storage
 from applier.storage import list_statements, schema_version, statements
 from applier.storage.connection import Connector, parse
-from applier.storage.schema import MYSQL, POSTGRESQL, SQLITE
+from applier.storage.schema import MYSQL, POSTGRESQL, SQLITE, TABLES, insert_into
 from applier.storage.statements import Compiled
 from applier.store import PlanFilters
 from applier.store.plans import ActionKey, PlanKey
@@ -56,11 +56,14 @@ def of_functions() -> Iterator[tuple[str, str]]:
         if "THESE" in text:
             about = ((f"{name}({n})", statements.about(text, n)) for n in (1, 2, 50))
             yield from about
+    for table, columns in TABLES.items():
+        yield f"insert_into({table})", insert_into(table, tuple(columns))
     filters = tuple(PlanFilters.__annotations__)
-    lists = (list_statements.newest, list_statements.counts, list_statements.number)
+    rest = (list_statements.newest, list_statements.counts)
+    lists = (*rest, list_statements.number, list_statements.passing)
     for make, some in product(lists, (*((one,) for one in filters), (), filters)):
         yield f"{make.__name__}({some})", make(some)
-        if make is not list_statements.number:
+        if make in rest:
             yield f"{make.__name__}({some}, rest)", make(some, is_rest=True)
     filters = ("audit", "strategy", "state", "plan")
     subsets = [some for number in range(4) for some in combinations(filters, number)]

@@ -6,17 +6,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-from sample_plans import MADE
-
 from applier.storage import damage, rows
-from applier.storage.damaged_plans import passes
 from applier.storage.schema import TABLES
-from applier.store import PlanSummary
-from planner.plan.states import ActionState, Outcome, PlanState
+from planner.plan.states import Outcome
 from planner.schemas import ranges
 
 NOT_TEXTS = [5, b"\xff", "\ud800"]
@@ -150,64 +144,3 @@ def test_what_nobody_should_read_is_not_shown():
     assert "secret" not in told
     (told,) = wrong_with("plan.limits", "x" * 1000)
     assert len(told) < 200
-
-
-# Filters of lists of which a plan is damaged: what is not known of it fits no filter.
-
-DAY = timedelta(days=1)
-PLAN = PlanSummary(
-    uuid="p",
-    name=None,
-    planner="weight",
-    state=PlanState.PENDING,
-    created_at=MADE,
-    updated_at=None,
-    actions={},
-)
-
-
-@pytest.mark.parametrize(
-    ("created_at", "wanted", "found"),
-    [
-        (MADE, {}, True),
-        (None, {}, True),
-        (MADE, {"since": MADE}, True),
-        (MADE - DAY, {"since": MADE}, False),
-        (None, {"since": MADE}, False),
-        (MADE - DAY, {"until": MADE}, True),
-        (MADE, {"until": MADE}, False),
-        (None, {"until": MADE}, False),
-        (MADE, {"since": MADE, "until": MADE + DAY, "planner": "weight"}, True),
-        (MADE, {"since": MADE, "planner": "events"}, False),
-    ],
-)
-def test_times_and_texts(
-    created_at: datetime | None, wanted: dict[str, object], found: bool
-) -> None:
-    plan = PLAN._replace(created_at=created_at)
-    assert passes(plan, wanted) == found
-
-
-@pytest.mark.parametrize(
-    ("changes", "wanted", "found"),
-    [
-        ({"damage": "a row is wrong"}, {"needs_you": 0}, True),
-        ({"damage": "a row is wrong", "name": "web"}, {"needs_you": 0, "search": "db"}, False),
-        ({"state": PlanState.PAUSED}, {"needs_you": 0, "planner": "events"}, False),
-        ({"state": PlanState.PAUSED}, {"needs_you": 0}, True),
-        ({"state": PlanState.SUCCEEDED, "approvals": 2}, {"needs_you": 1}, False),
-        ({"state": PlanState.FAILED, "actions": {ActionState.UNKNOWN: 1}}, {"needs_you": 0}, True),
-        ({"state": PlanState.FAILED, "actions": {}}, {"needs_you": 0}, False),
-        ({"state": PlanState.FAILED, "actions": {}}, {"needs_you": 1}, True),
-    ],
-)
-def test_what_waits_for_a_person_passes_all_other_filters_too(
-    changes: dict[str, Any], wanted: dict[str, object], found: bool
-) -> None:
-    assert passes(PLAN._replace(**changes), wanted) == found
-
-
-def test_what_was_deleted_is_there_only_if_it_is_asked_for() -> None:
-    plan = PLAN._replace(state=PlanState.DELETED)
-    assert not passes(plan, {})
-    assert passes(plan, {"state": PlanState.DELETED})

@@ -22,6 +22,7 @@ from applier.storage.sql_store import SqlStore
 from applier.storage.upkeep import check
 from applier.store import Service
 from applier.store.worker_jobs import Worker
+from planner.plan.states import PlanState
 
 PLAN = "00000000-0000-4000-8000-00000000000a"
 A, B = (f"00000000-0000-4000-8000-0000000000{k}" for k in ("a1", "a2"))
@@ -261,15 +262,51 @@ def test_a_page_beside_a_damaged_plan_reads_no_plan_of_the_pages_before(
         run(url, "UPDATE actionplan_plan SET name = x'ff' WHERE uuid = 'p0'")
         read, summary = [], damaged_plans._summary
 
-        def noted(database: Any, uuid: str) -> Any:
+        def noted(database: Any, uuid: str, *given: Any) -> Any:
             read.append(uuid)
-            return summary(database, uuid)
+            return summary(database, uuid, *given)
 
         monkeypatch.setattr(damaged_plans, "_summary", noted)
         for filters in ({}, {"since": MADE}):
             read.clear()
             found = store.list_plans(after="p2", limit=5, **filters)
             assert found[0].uuid == read[0] == "p1", filters
+
+
+@pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
+def test_what_is_not_known_of_a_damaged_plan_passes_no_filter_and_the_others_are_filtered(
+    url: str,
+) -> None:
+    with closing(SqlStore(url)) as store:
+        for uuid, state, name, days in (
+            ("bad", PlanState.SUCCEEDED, "the web", 0),
+            ("old", PlanState.PAUSED, "Web 1", 1),
+            ("new", PlanState.SUCCEEDED, "db", 3),
+            ("gone", PlanState.DELETED, "web", 4),
+        ):
+            made = MADE + timedelta(days=days)
+            store.save_plan(
+                new_plan("a", uuid=uuid, name=name, state=state, created_at=made, planner="hand")
+            )
+        later = MADE + timedelta(days=2)
+        for column, value in (("created_at", "'2999 or so'"), ("limits", "x'ff'")):
+            run(url, f"UPDATE actionplan_plan SET {column} = {value} WHERE uuid = 'bad'")
+            for wanted, found in (
+                ({}, ["new", "old", "bad"]),
+                ({"since": MADE}, ["new", "old"]),
+                ({"since": MADE, "until": later}, ["old"]),
+                ({"since": later, "name": "db"}, ["new"]),
+                ({"since": later, "name": "other"}, []),
+                ({"search": "WEB"}, ["old", "bad"]),
+                ({"state": PlanState.DELETED}, ["gone"]),
+                ({"state": PlanState.SUCCEEDED}, ["new", "bad"]),
+                ({"needs_you": 0}, ["old"]),
+                ({"needs_you": 0, "search": "db"}, []),
+            ):
+                wanted = {"planner": "hand", **wanted}
+                assert [plan.uuid for plan in store.list_plans(**wanted)] == found, wanted
+            assert store.list_plans(planner="hand", limit=1)[0].uuid == "new"
+            assert [plan.uuid for plan in store.list_plans(planner="hand", after="old")] == ["bad"]
 
 
 @pytest.mark.parametrize("record_url", ["sqlite"], indirect=True)
