@@ -36,14 +36,8 @@ def event_of(row: Row) -> schema.Event:
             "action_type": row["action_type"] or "",
         }
         data = {**named, "old": row["old"], **data}
-    event = schema.event(
-        row["type"],
-        row["plan"],
-        number=row["number"],
-        at=row["at"],
-        data=data,
-        action=row["action"],
-    )
+    same = {name: row[name] for name in ("plan", "number", "at", "action")}
+    event = schema.event(row["type"], data=data, **same)
     schema.require_form(event)
     return event
 
@@ -58,18 +52,9 @@ def subscription_of(row: Row) -> Subscription:
 
 def subscription_row(subscription: Subscription) -> dict[str, Any]:
     """Return the row of a subscription."""
-    values = {name: getattr(subscription, name) for name in Subscription._fields}
-    return {**values, **_troubles(subscription)}
-
-
-def delivery_values(subscription: Subscription) -> dict[str, Any]:
-    """Return the bind parameters for writing the progress of a delivery."""
-    return {
-        "named": subscription.name,
-        "held_by": subscription.holder,
-        "new_delivered": subscription.delivered,
-        **{f"new_{name}": text for name, text in _troubles(subscription).items()},
-    }
+    held = {plan: _trouble_row(one) for plan, one in subscription.held_back.items()}
+    away = None if subscription.away is None else json.dumps(_trouble_row(subscription.away))
+    return {**subscription._asdict(), "held_back": json.dumps(held), "away": away}
 
 
 def needed_from(subscription: Subscription) -> int:
@@ -94,18 +79,7 @@ def dead_of(row: Row) -> DeadEvent:
     """Return the dead event of a row."""
     event = json.loads(row["event"])
     schema.require_form(event)
-    return DeadEvent(
-        subscription=row["subscription"],
-        event=event,
-        why=row["why"],
-        at=row["at"],
-    )
-
-
-def _troubles(subscription: Subscription) -> dict[str, str | None]:
-    held = {plan: _trouble_row(one) for plan, one in subscription.held_back.items()}
-    away = None if subscription.away is None else json.dumps(_trouble_row(subscription.away))
-    return {"held_back": json.dumps(held), "away": away}
+    return DeadEvent(row["subscription"], event, row["why"], row["at"])
 
 
 def _trouble_row(trouble: Trouble) -> dict[str, Any]:
@@ -117,9 +91,8 @@ def _trouble_of(values: Mapping[str, Any]) -> Trouble:
     return Trouble(**{**values, "since": datetime.fromisoformat(values["since"])})
 
 
-def _reason(why: str | None) -> str | None:
-    text = storable(why)
-    return None if text is None else text[:_REASON]
+def _reason(why: str) -> str:
+    return (storable(why) or "")[:_REASON]
 
 
 class NewEvent(NamedTuple):

@@ -95,8 +95,8 @@ UPDATE actionplan_subscription SET holder = NULL WHERE name = :named AND holder 
 -- DELIVERED
 -- Write the progress of a delivery. No row matches if another process is the holder.
 UPDATE actionplan_subscription
-SET delivered = :new_delivered, held_back = :new_held_back, away = :new_away, beats = beats + 1
-WHERE name = :named AND holder = :held_by
+SET delivered = :delivered, held_back = :held_back, away = :away, beats = beats + 1
+WHERE name = :name AND holder = :holder
 
 -- PUBLISH
 -- Set whether running plans write events.

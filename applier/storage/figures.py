@@ -18,7 +18,7 @@ from applier.storage.state_changes import take_turn, write_history
 from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction
 from applier.store.entries import NO_PLAN, Heartbeat, Outbox, StoreFigures, WorkerFigures
-from applier.store.runs import MOST, Sample, node_of, size_of
+from applier.store.runs import MOST, RunStore, Sample, node_of, size_of
 
 #: The most rows of actions or jobs that are counted, and the most claimants, services or workers
 #: that are listed.
@@ -29,7 +29,7 @@ MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class RecordFigures:
+class RecordFigures(RunStore):
     """The methods of the store for durations, and those that monitoring uses."""
 
     _database: Database
@@ -37,22 +37,17 @@ class RecordFigures:
     def durations(
         self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
-        """See :meth:`applier.store.runs.RunStore.durations`."""
-
-        def read() -> dict[str, list[Sample]]:
+        def read(transaction: Transaction) -> dict[str, list[Sample]]:
             took = {}
-            with self._database.read() as transaction:
-                for name in action_types:
-                    asked = {"action_type": name, "before": before or _EVER, "most": most}
-                    took[name] = _samples(_readable(transaction, asked))
-                    imported = transaction.read(
-                        statements.IMPORTED, {"of_type": name, "most": most}
-                    )
-                    sound = (r for r in imported if not [*damage.of_row("actionplan_duration", r)])
-                    took[name] += [Sample(**row, imported=True) for row in sound]
-            return {name: samples[:most] for name, samples in took.items()}
+            for name in action_types:
+                asked = {"action_type": name, "before": before or _EVER, "most": most}
+                imported = transaction.read(statements.IMPORTED, {"of_type": name, "most": most})
+                sound = (r for r in imported if not [*damage.of_row("actionplan_duration", r)])
+                samples = _samples(_readable(transaction, asked))
+                took[name] = [*samples, *(Sample(**row, imported=True) for row in sound)][:most]
+            return took
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def import_durations(
         self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
@@ -114,9 +109,9 @@ class RecordFigures:
                 in_doubt=transaction.read(statements.PLANS_IN_DOUBT)[0]["number"],
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
                 are_all_counted=sum(row["number"] for row in actions) < MOST_ACTIONS,
-                oldest_pending_at=_since(oldest[0]) if oldest else None,
-                claimants=tuple(map(_heartbeat, claimants)),
-                services=tuple(map(_heartbeat, reported)),
+                oldest_pending_at=oldest[0]["at"] if oldest else None,
+                claimants=tuple(Heartbeat(**row) for row in claimants),
+                services=tuple(Heartbeat(**row) for row in reported),
                 outboxes=tuple(outboxes),
                 workers=tuple(map(_worker, registered)),
                 jobs={row["state"]: row["number"] for row in jobs},
@@ -127,11 +122,9 @@ class RecordFigures:
 
 def _outboxes(transaction: Transaction) -> Iterator[Outbox]:
     """Yield the outbox of each receiver; ``waiting`` includes events of joins, never delivered."""
-    receivers = map(subscription_of, transaction.read(statements.SUBSCRIPTIONS))
-    dead = {
-        row["subscription"]: row["number"] for row in transaction.read(statements.DEAD_BY_RECEIVER)
-    }
-    for receiver in receivers:
+    counted = transaction.read(statements.DEAD_BY_RECEIVER)
+    dead = {row["subscription"]: row["number"] for row in counted}
+    for receiver in map(subscription_of, transaction.read(statements.SUBSCRIPTIONS)):
         if receiver.until is None:
             oldest = transaction.read(statements.OLDEST_EVENT, {"first": needed_from(receiver)})
             yield Outbox(
@@ -141,20 +134,6 @@ def _outboxes(transaction: Transaction) -> Iterator[Outbox]:
                 held_back=len(receiver.held_back),
                 dead=dead.get(receiver.name, 0),
             )
-
-
-def _since(row: Row) -> datetime | None:
-    since: datetime | None = row["updated_at"] or row["created_at"]
-    return since
-
-
-def _heartbeat(row: Row) -> Heartbeat:
-    return Heartbeat(
-        uuid=row["uuid"],
-        host=row["host"] or "",
-        at=row["heartbeat_at"],
-        plans=row.get("plans", 1),
-    )
 
 
 def _worker(row: Row) -> WorkerFigures:

@@ -155,7 +155,7 @@ class KeptEvents:
 
         Returns False, and writes nothing, if another process is the holder now.
         """
-        change = event_rows.delivery_values(delivered)
+        change = event_rows.subscription_row(delivered)
 
         def write(transaction: Transaction) -> bool:
             if not transaction.write(statements.DELIVERED, change):

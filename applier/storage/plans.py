@@ -26,7 +26,7 @@ from applier.storage.event_rows import Entered
 from applier.storage.state_changes import note, write_history
 from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction
-from applier.store import PlanFilters, PlanSummary, given
+from applier.store import PlanFilters, PlanSummary, RunStore, given
 from applier.store.entries import PlanArchive
 from applier.store.plans import LONG, OverviewOf, before_last, choose
 from planner.errors import InvalidPlan, Mistake
@@ -37,7 +37,7 @@ from planner.safe_text import TOO_DEEP, compact_json, is_too_deep
 _AT_ONCE = 1000
 
 
-class Plans:
+class Plans(RunStore):
     """The methods of the store that save, find and list plans."""
 
     _database: Database
@@ -114,8 +114,6 @@ class Plans:
         self._database.tried(insert, lost_too=False)
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        """See :meth:`applier.store.runs.RunStore.load_plan`."""
-
         def load() -> ActionPlan:
             with self._database.read() as transaction:
                 head = plan_row(transaction, uuid)

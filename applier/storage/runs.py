@@ -24,14 +24,14 @@ from applier.storage.state_changes import (
 from applier.storage.state_refusals import row_changed
 from applier.storage.statements import Row, Write
 from applier.storage.transactions import Kind, Rows, Transaction, Unexpected
-from applier.store import Attempt, Reservation
+from applier.store import Attempt, Reservation, RunStore
 from planner.errors import short
 from planner.plan.model import ActionPlan
 from planner.plan.states import ActionState, PlanState, Who, check
 from planner.safe_text import compact_json
 
 
-class Runs:
+class Runs(RunStore):
     """The methods of the store for plans that are being run."""
 
     _database: Database
@@ -40,8 +40,6 @@ class Runs:
     _publishing: set[str]
 
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
-        """See :meth:`applier.store.runs.RunStore.refresh_plan`."""
-
         def read(transaction: Transaction) -> ActionPlan:
             head = plan_row(transaction, plan.uuid)
             states = transaction.read(statements.STATES, {"plan_uuid": plan.uuid})
@@ -50,26 +48,22 @@ class Runs:
         return self._database.reading(read)
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """See :meth:`applier.store.runs.RunStore.claim_plan`."""
+        def claim(transaction: Transaction) -> None:
+            if transaction.write(statements.CLAIM, change):
+                entered = Entered(PlanState.ONGOING, None)
+                note(transaction, uuid, run_by(claimant, now), entered, at=now)
+                return
+            head = plan_row(transaction, uuid)
+            # The claim is ours if an earlier try was written, but its answer was lost.
+            if head["claim"] != token:
+                raise state_refusals.cannot_claim(uuid, head["state"], head["start_at"])
 
-        def claim() -> None:
-            with self._database.write() as transaction:
-                claimed = transaction.write(statements.CLAIM, change)
-                if claimed:
-                    note(transaction, uuid, run_by(claimant, now), entered, at=now)
-            if not claimed:
-                head = self._database.head(uuid)
-                # The claim is ours if an earlier try was written, but its answer was lost.
-                if head["claim"] != token:
-                    raise state_refusals.cannot_claim(uuid, head["state"], head["start_at"])
-
-        entered = Entered(PlanState.ONGOING, None)
         with self._database.named(uuid, "claim", claimant) as token:
             change = {"plan_uuid": uuid, "new_claim": token, "now": now}
             change |= {"host": claimant.host, "pid": claimant.pid, "user": claimant.user}
             change |= {"interval_s": claimant.heartbeat_interval_s, "jobs": claimant.jobs}
             change |= {"options": compact_json(claimant.options) if claimant.options else None}
-            self._database.tried(claim)
+            self._database.writing(claim)
         return token
 
     def claimant(self, uuid: str) -> Claimant | None:
@@ -77,23 +71,18 @@ class Runs:
         return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
 
     def last_claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.store.runs.RunStore.last_claimant`."""
         return self._database.tried(lambda: rows.last_claimant_of(self._database.head(uuid)))
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """See :meth:`applier.store.runs.RunStore.beat`."""
+        held = {"plan_uuid": uuid, "held": claim, "now": now}
 
-        def beat() -> None:
-            with self._database.write() as transaction:
-                held = {"plan_uuid": uuid, "held": claim, "now": now}
-                lives = transaction.write(statements.BEAT, held)
-            if not lives:
-                raise state_refusals.lost_claim(uuid, self._database.head(uuid)["state"])
+        def beat(transaction: Transaction) -> None:
+            if not transaction.write(statements.BEAT, held):
+                raise state_refusals.lost_claim(uuid, plan_row(transaction, uuid)["state"])
 
-        self._database.tried(beat)
+        self._database.writing(beat)
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """See :meth:`applier.store.runs.RunStore.commit`."""
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
 
@@ -152,8 +141,6 @@ class Runs:
         read: int | None = None,
         history: HistoryEntry | None = None,
     ) -> None:
-        """See :meth:`applier.store.runs.RunStore.move_claimed`."""
-
         def decide(head: Row) -> PlanState:
             if head["claim"] != claim:
                 raise state_refusals.lost_claim(uuid, head["state"])
@@ -168,42 +155,34 @@ class Runs:
             self._publishing.discard(uuid)
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
-        """See :meth:`applier.store.runs.RunStore.reserve`."""
         wanted = [{"plan": uuid, "resource": resource} for resource in dict.fromkeys(resources)]
 
-        def reserve() -> None:
+        def reserve(transaction: Transaction) -> None:
             hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._new_id()}
-            hold["publishes"] = None
-            with self._database.write() as transaction:
-                held = transaction.write(statements.HOLD_CLAIM, hold)
-                if held:
-                    # This comes first: if two plans reserve at once, the second waits here for the
-                    # commit of the first, and then reads its reservations.
-                    number = take_turn(transaction)
-                    give_back(transaction, uuid)
-                    if wanted:
-                        transaction.insert("actionplan_reservation", *wanted)
-                    turn = {"plan_uuid": uuid, "new_number": number}
-                    transaction.write(statements.QUEUE_RESERVED, turn)
-            if not held:
-                raise state_refusals.lost_claim(uuid, self._database.head(uuid)["state"])
+            if not transaction.write(statements.HOLD_CLAIM, {**hold, "publishes": None}):
+                raise state_refusals.lost_claim(uuid, plan_row(transaction, uuid)["state"])
+            # This comes first: if two plans reserve at once, the second waits here for the commit
+            # of the first, and then reads its reservations.
+            number = take_turn(transaction)
+            give_back(transaction, uuid)
+            if wanted:
+                transaction.insert("actionplan_reservation", *wanted)
+            turn = {"plan_uuid": uuid, "new_number": number}
+            transaction.write(statements.QUEUE_RESERVED, turn)
 
-        self._database.tried(reserve)
+        self._database.writing(reserve)
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """See :meth:`applier.store.runs.RunStore.held_by_others`."""
-
-        def read() -> list[Reservation]:
-            with self._database.read() as transaction:
-                found = transaction.read(statements.HELD, {"plan_uuid": uuid})
-                if not found:
-                    plan_row(transaction, uuid)
+        def read(transaction: Transaction) -> list[Reservation]:
+            found = transaction.read(statements.HELD, {"plan_uuid": uuid})
+            if not found:
+                plan_row(transaction, uuid)
             first: dict[str, Reservation] = {}
             for row in found:
                 first.setdefault(row["resource"], Reservation(**row))
             return [first[resource] for resource in sorted(first)]
 
-        return self._database.tried(read)
+        return self._database.reading(read)
 
     def add_request(
         self, plan: str, request: Request, *, now: datetime, history: HistoryEntry | None = None
@@ -213,26 +192,22 @@ class Runs:
         Raises PlanConflict if the plan has no claimant, PlanNotFound.
         """
 
-        def add() -> None:
-            with self._database.write() as transaction:
-                if transaction.write(statements.COUNT_REQUEST, {"plan_uuid": plan}):
-                    number = plan_row(transaction, plan)["requests"]
-                    row = rows.request_row(plan, number, request, now)
-                    transaction.insert("actionplan_request", row)
-                    note(transaction, plan, history, at=now)
-                    return
-            raise state_refusals.not_claimed(plan, self._database.head(plan)["state"])
+        def add(transaction: Transaction) -> None:
+            is_claimed = transaction.write(statements.COUNT_REQUEST, {"plan_uuid": plan})
+            head = plan_row(transaction, plan)
+            if not is_claimed:
+                raise state_refusals.not_claimed(plan, head["state"])
+            row = rows.request_row(plan, head["requests"], request, now)
+            transaction.insert("actionplan_request", row)
+            note(transaction, plan, history, at=now)
 
-        self._database.tried(add, lost_too=False)
+        self._database.writing(add, lost_too=False)
 
     def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """See :meth:`applier.store.runs.RunStore.requests`."""
-
         asked = {"plan_uuid": plan, "after": after}
         return self._database.listed(lambda found: found.of(_REQUESTS, statements.REQUESTS, asked))
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """See :meth:`applier.store.runs.RunStore.attempts`."""
         where = {"plan_uuid": plan, "action_uuid": action}
 
         def read(found: Rows) -> list[Attempt]:

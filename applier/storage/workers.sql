@@ -183,16 +183,16 @@ GROUP BY action_type, state
 
 -- OLDEST_PENDING
 -- The plan that has waited longest for an applier.
-SELECT updated_at, created_at {WAITING} LIMIT 1
+SELECT coalesce(updated_at, created_at) AS at {WAITING} LIMIT 1
 
 -- CLAIMANTS
-SELECT uuid, claimant_host AS host, heartbeat_at FROM actionplan_plan
+SELECT uuid, coalesce(claimant_host, '') AS host, heartbeat_at AS at FROM actionplan_plan
 WHERE state IN {running} AND claim IS NOT NULL
 ORDER BY number DESC
 LIMIT :most
 
 -- SERVICE_BEATS
-SELECT uuid, host, heartbeat_at, plans FROM actionplan_service
+SELECT uuid, host, heartbeat_at AS at, plans FROM actionplan_service
 ORDER BY heartbeat_at DESC
 LIMIT :most
 
