@@ -4,7 +4,8 @@
 =============  =======================================  =========================================
 State          What is seen on the machine              What a follower does
 =============  =======================================  =========================================
-missing        no folder                                begins it, unless it was seen before
+missing        no folder: it was never started, or was  begins it, unless it was seen before
+               removed when its end was recorded
 none           a folder; the wrapper has not begun      begins it, or waits for a wrapper that
                                                         starts
 runs           the wrapper in ``pid`` lives             passes output on until it does not
@@ -35,17 +36,12 @@ _SIGNALLED = 128
 class JobState(StrEnum):
     """The state of a job, by the files in its folder and the processes of its machine."""
 
-    #: There is no folder: it was never started, or its end was recorded and it was removed.
     MISSING = "missing"
-    #: There is a folder, and the wrapper has not begun.
     NONE = "none"
     RUNS = "runs"
     ENDED = "ended"
-    #: The machine was restarted while it ran.
     RESTARTED = "restarted"
-    #: It was killed together with its wrapper.
     KILLED = "killed"
-    #: There is no folder, and processes of it run: its folder is in another place of this machine.
     ELSEWHERE = "elsewhere"
 
 

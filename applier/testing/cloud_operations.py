@@ -54,61 +54,16 @@ class TriedOperation(NamedTuple):
 
 def works(sample: CloudSample) -> Mapping[str, TriedOperation]:
     """Return the operations of a cloud by name; a sample is used for only one of them."""
-    return {**_of_instance(sample), **_of_hosts(sample), **_of_volume(sample)}
-
-
-def back(sample: CloudSample) -> Mapping[str, TriedOperation]:
-    """Return, by the name of an operation, the one that undoes it."""
-    cloud, instance, idle = sample.cloud, sample.instance, sample.idle_host
-
-    def active() -> TriedOperation:
-        return TriedOperation(
-            lambda stop, out: cloud.set_instance_status(instance, "ACTIVE", stop, out),
-            lambda: _of(cloud.instance(instance), "status") == "ACTIVE",
-        )
-
+    cloud, instance, volume = sample.cloud, sample.instance, sample.volume
     return {
-        "stop": active(),
-        "shelve": active(),
-        "service": TriedOperation(
-            lambda stop, out: cloud.set_service_status(sample.host, "enabled", None, stop, out),
-            lambda: _of(cloud.service(sample.host), "status") == "enabled",
-        ),
-        "power": TriedOperation(
-            lambda stop, out: cloud.set_host_power(idle, "on", stop, out),
-            lambda: _of(cloud.host(idle), "power") == "on",
-        ),
-    }
-
-
-def _of(found: Mapping[str, Any] | None, field: str) -> Any:
-    return None if found is None else found[field]
-
-
-def _of_instance(sample: CloudSample) -> dict[str, TriedOperation]:
-    cloud, instance = sample.cloud, sample.instance
-
-    def moved(live: bool) -> TriedOperation:
-        return TriedOperation(
-            lambda stop, out: cloud.migrate(instance, sample.other_host, live, stop, out),
-            lambda: _of(cloud.instance(instance), "host") == sample.other_host,
-        )
-
-    def status(new: str) -> TriedOperation:
-        return TriedOperation(
-            lambda stop, out: cloud.set_instance_status(instance, new, stop, out),
-            lambda: _of(cloud.instance(instance), "status") == new,
-        )
-
-    return {
-        "live_migrate": moved(live=True),
-        "cold_migrate": moved(live=False),
+        "live_migrate": _move(sample, live=True),
+        "cold_migrate": _move(sample, live=False),
         "resize": TriedOperation(
             lambda stop, out: cloud.resize(instance, sample.other_flavor, stop, out),
             lambda: _of(cloud.instance(instance), "flavor") == sample.other_flavor,
         ),
-        "stop": status("SHUTOFF"),
-        "shelve": status("SHELVED"),
+        "stop": _status(sample, "SHUTOFF"),
+        "shelve": _status(sample, "SHELVED"),
         "create": TriedOperation(
             lambda stop, out: cloud.create_instance(NEW, {"flavor": sample.flavor}, stop, out),
             lambda: cloud.instance_named(NEW) is not None,
@@ -117,33 +72,9 @@ def _of_instance(sample: CloudSample) -> dict[str, TriedOperation]:
             lambda stop, out: cloud.delete_instance(instance, stop, out),
             lambda: cloud.instance(instance) is None,
         ),
-    }
-
-
-def _of_hosts(sample: CloudSample) -> dict[str, TriedOperation]:
-    cloud, idle = sample.cloud, sample.idle_host
-
-    def power(new: str) -> TriedOperation:
-        return TriedOperation(
-            lambda stop, out: cloud.set_host_power(idle, new, stop, out),
-            lambda: _of(cloud.host(idle), "power") == new,
-        )
-
-    return {
-        "service": TriedOperation(
-            lambda stop, out: cloud.set_service_status(
-                sample.host, "disabled", "maintenance", stop, out
-            ),
-            lambda: _of(cloud.service(sample.host), "status") == "disabled",
-        ),
-        "power": power("off"),
-        "suspend": power("suspended"),
-    }
-
-
-def _of_volume(sample: CloudSample) -> dict[str, TriedOperation]:
-    cloud, volume = sample.cloud, sample.volume
-    return {
+        "service": _service(sample, "disabled", "maintenance"),
+        "power": _power(sample, "off"),
+        "suspend": _power(sample, "suspended"),
         "volume_migrate": TriedOperation(
             lambda stop, out: cloud.migrate_volume(volume, sample.other_pool, None, stop, out),
             lambda: _of(cloud.volume(volume), "pool") == sample.other_pool,
@@ -153,6 +84,52 @@ def _of_volume(sample: CloudSample) -> dict[str, TriedOperation]:
             lambda: _of(cloud.volume(volume), "type") == sample.other_type,
         ),
     }
+
+
+def back(sample: CloudSample) -> Mapping[str, TriedOperation]:
+    """Return, by the name of an operation, the one that undoes it."""
+    return {
+        "stop": _status(sample, "ACTIVE"),
+        "shelve": _status(sample, "ACTIVE"),
+        "service": _service(sample, "enabled", None),
+        "power": _power(sample, "on"),
+    }
+
+
+def _of(found: Mapping[str, Any] | None, field: str) -> Any:
+    return None if found is None else found[field]
+
+
+def _move(sample: CloudSample, *, live: bool) -> TriedOperation:
+    cloud, instance, host = sample.cloud, sample.instance, sample.other_host
+    return TriedOperation(
+        lambda stop, out: cloud.migrate(instance, host, live, stop, out),
+        lambda: _of(cloud.instance(instance), "host") == host,
+    )
+
+
+def _status(sample: CloudSample, status: str) -> TriedOperation:
+    cloud, instance = sample.cloud, sample.instance
+    return TriedOperation(
+        lambda stop, out: cloud.set_instance_status(instance, status, stop, out),
+        lambda: _of(cloud.instance(instance), "status") == status,
+    )
+
+
+def _service(sample: CloudSample, status: str, reason: str | None) -> TriedOperation:
+    cloud, host = sample.cloud, sample.host
+    return TriedOperation(
+        lambda stop, out: cloud.set_service_status(host, status, reason, stop, out),
+        lambda: _of(cloud.service(host), "status") == status,
+    )
+
+
+def _power(sample: CloudSample, power: str) -> TriedOperation:
+    cloud, host = sample.cloud, sample.idle_host
+    return TriedOperation(
+        lambda stop, out: cloud.set_host_power(host, power, stop, out),
+        lambda: _of(cloud.host(host), "power") == power,
+    )
 
 
 class Offered:

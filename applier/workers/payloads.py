@@ -111,15 +111,9 @@ _TEXTS = ("state", "outcome", "state_reason", "message", "output", "left_in")
 
 def result_of(report: Report) -> dict[str, Any]:
     """Return the result that a worker writes at the end of a job whose attempt has this report."""
-    return {
-        "state": str(report.state),
-        "outcome": None if report.outcome is None else str(report.outcome),
-        "state_reason": None if report.state_reason is None else str(report.state_reason),
-        "message": report.message,
-        "output": report.output,
-        "given_up": report.given_up,
-        "left_in": report.left_in,
-    }
+    values = {key: getattr(report, key) for key in _TEXTS}
+    texts = {key: None if value is None else str(value) for key, value in values.items()}
+    return {**texts, "given_up": report.given_up}
 
 
 def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report:

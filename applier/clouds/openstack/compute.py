@@ -6,7 +6,7 @@ And the compute services, which Nova enables and disables at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,8 @@ class Compute:
 
     def __init__(self, nova: Any, calls: Calls) -> None:
         self.nova, self.calls = nova, calls
-        self._following = Following(self.server, self._changed)
+        #: See :meth:`applier.clouds.openstack.state_waits.Following.wait`.
+        self.wait = Following(self.server, self._changed).wait
 
     def server(self, server_id: str) -> Server | None:
         """Return a server, or None if there is none."""
@@ -55,17 +56,8 @@ class Compute:
         read = partial(self.nova.services, binary="nova-compute", host=host)
         return self.calls.read(lambda: list(read())) or []
 
-    def wait(
-        self, server_id: str, is_over: Callable[[Server], bool], stop: StopSignal
-    ) -> Server | None:
-        """Wait until ``is_over`` returns True for a server; return it, or None if it is gone.
-
-        Raises WaitStopped once ``stop`` is set.
-        """
-        return self._following.wait(server_id, is_over, stop)
-
     def idle(self, server_id: str, stop: StopSignal) -> Server | None:
-        """Wait until a server has no task in Nova, as :meth:`wait` does."""
+        """Wait until a server has no task in Nova, as ``wait`` does."""
         return self.wait(server_id, lambda server: task_of(server) is None, stop)
 
     def settled(self, server: Server, stop: StopSignal) -> Server:

@@ -66,8 +66,11 @@ class Moves:
         if moving is None and task_of(server) is not None:
             server, moving = self._settled(server, (_LIVE, _COLD), stop, what)
         if moving is None:
-            begin = self._live if live else self._cold
-            moving = self._begun(server, what, begin(server, destination), stop)
+            begin = partial(self._nova.migrate_server, server, host=destination)
+            if live:
+                call = self._nova.live_migrate_server
+                begin = partial(call, server, host=destination, block_migration="auto")
+            moving = self._begun(server, what, begin, stop)
         elif destination is not None and moving.dest_compute not in (None, destination):
             raise ActionFailed(
                 f"{what} was refused: it is being moved to {moving.dest_compute} already "
@@ -108,14 +111,6 @@ class Moves:
         call = self._nova.force_complete_server_migration
         if not self._of_running(server_id, "the completion", call):
             raise ActionFailed("no live migration of it is running")
-
-    def _live(self, server: Server, destination: str | None) -> Callable[[], object]:
-        return lambda: self._nova.live_migrate_server(
-            server, host=destination, block_migration="auto"
-        )
-
-    def _cold(self, server: Server, destination: str | None) -> Callable[[], object]:
-        return lambda: self._nova.migrate_server(server, host=destination)
 
     def _settled(
         self, server: Server, types: tuple[str, ...], stop: StopSignal, what: str
