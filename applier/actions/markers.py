@@ -32,6 +32,10 @@ class Marker(ActionPlugin):
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
         return 0.0
 
+    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
+        """Do nothing, for a caller that executes it although it ends before that."""
+        return Outcome.CHANGED
+
     def verify(self) -> Verified:
         return Verified.NOT_DONE
 
@@ -46,16 +50,11 @@ class Anchor(Marker):
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Return 0: it is never executed and ends at once."""
         return 0.0
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
         return "synchronise"
-
-    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Do nothing, for a caller that executes it instead of setting a timer."""
-        return Outcome.CHANGED
 
 
 class Skipped(Marker):
@@ -75,9 +74,6 @@ class Skipped(Marker):
 
     def precheck(self) -> None:
         raise AlreadyDone(self.parameters.get("reason") or "it is left out")
-
-    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        return Outcome.OK
 
 
 _FLAG = {"type": "boolean"}

@@ -125,7 +125,7 @@ class CopyFiles(NodeFiles):
 
     def precheck(self) -> None:
         super().precheck()
-        if not nodes.is_simulated(self.parameters):
+        if not self.simulated(self.parameters):
             for _ in self._files():
                 pass
 
@@ -170,7 +170,7 @@ class Sync(nodes.NodeCommand):
 
     def precheck(self) -> None:
         super().precheck()
-        if nodes.is_simulated(self.parameters) or self._is_fetched():
+        if self.simulated(self.parameters) or self._is_fetched():
             return
         if not os.path.exists(self.parameters["src"]):
             raise ActionFailed(f"there is no {self.parameters['src']} on this machine")

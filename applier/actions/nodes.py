@@ -80,11 +80,6 @@ def node_of(given: Mapping[str, Any]) -> str | None:
     return text(given, "node") or host_of(given.get("address"))
 
 
-def is_simulated(given: Mapping[str, Any]) -> bool:
-    """Return True if the parameters name a node and no address."""
-    return text(given, "node") is not None and text(given, "address") is None
-
-
 def described(what: str, given: Mapping[str, Any]) -> str:
     """Return a description with the node added.
 
@@ -111,8 +106,8 @@ class NodeAction(ActionPlugin):
 
     @classmethod
     def simulated(cls, parameters: Mapping[str, Any]) -> bool:
-        """Return whether an action with these parameters is simulated."""
-        return is_simulated(parameters)
+        """Return whether an action is simulated: its parameters name a node and no address."""
+        return text(parameters, "node") is not None and text(parameters, "address") is None
 
     @classmethod
     def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:

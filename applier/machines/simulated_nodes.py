@@ -83,16 +83,12 @@ class NodeSimulation:
         if self._log is None:
             return
         line = f"{datetime.now(UTC).isoformat()} {what} {node} {task}\n"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
-            file = os.open(os.path.expanduser(self._log), flags, 0o644)
+            with open(os.path.expanduser(self._log), "ab", buffering=0) as file:
+                file.write(line.encode())
         except OSError as reason:
             text = f"[simulated_nodes] log: {self._log}: {reason.strerror}"
             raise ConfigurationError(text) from reason
-        try:
-            os.write(file, line.encode())
-        finally:
-            os.close(file)
 
 
 def require_failure(text: str) -> None:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
@@ -22,24 +23,17 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def _asked(cloud: OpenStackCloud) -> Iterator[CloudParts]:
-    """Yield the connected parts, for reading; turn a ConnectionError into ActionFailed."""
+def _parts(cloud: OpenStackCloud, lost: Callable[[str], Exception]) -> Iterator[CloudParts]:
+    """Yield the connected parts; turn a ConnectionError into the error ``lost``."""
     try:
         yield cloud.connected()
-    except ConnectionError as lost:
-        raise ActionFailed(str(lost)) from lost
+    except ConnectionError as reason:
+        raise lost(str(reason)) from reason
 
 
-@contextmanager
-def _working(cloud: OpenStackCloud) -> Iterator[CloudParts]:
-    """Yield the connected parts, for an operation; turn a ConnectionError into JobLost.
-
-    The operation may go on in the cloud.
-    """
-    try:
-        yield cloud.connected()
-    except ConnectionError as lost:
-        raise JobLost(str(lost), is_over=False) from lost
+#: For reading, and for an operation, which may go on in the cloud.
+_asked = partial(_parts, lost=ActionFailed)
+_working = partial(_parts, lost=partial(JobLost, is_over=False))
 
 
 def _passed_on(way: Callable[..., Any], part: str, method: str) -> Any:
