@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,11 +17,11 @@ from uuid import uuid4
 
 from applier.assembly import Assembly, now
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
-from applier.operations import approving, events
+from applier.operations import approving
 from applier.report import content, page
 from applier.report.content import ReportContent
 from applier.store import PlanSummary
-from applier.store.entries import EventPage
+from applier.store.entries import READERS, EventPage
 from planner.plan.states import PlanState
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class EventFeed:
         with self._renewing:
             if time.monotonic() < self._renew_at:
                 return
-            now, store = datetime.now(UTC), self._store()
-            events.read_on(store, now=now, keep_s=self._keep_s)
+            now, store, keep = datetime.now(UTC), self._store(), timedelta(seconds=self._keep_s)
+            store.subscribe(READERS, now=now, until=now + keep)
             try:
-                events.forget(store, now=now, keep_s=self._keep_s)
+                store.delete_events(before=now - keep, now=now)
             except DamagedRecord as reason:
                 LOG.warning("Old events could not be deleted: %s", reason)
             self._renew_at = time.monotonic() + min(RENEW_S, self._keep_s / 2)

@@ -195,7 +195,7 @@ def run_shown(
     with _before_anything_runs():
         _refuse_what_cannot_run(verb, plan, stopped=stopped)
         if is_new:
-            verb.session.store.save_plan(plan, history=verb.entry("create", args.reason))
+            verb.session.store.save_plan(plan, history=verb.operator.entry("create", args.reason))
         plan_table.show(plan, verb.app.stdout, whole=args.all, max_workers=workers)
         if not plan.actions:
             return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import arguments
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
 FILES = ":files:"
 #: How many of the latest plans are offered.
 _PLANS = 50
-#: The kind of names that the argument NAME of a verb accepts, by verb.
-_NAMES = {
-    "planner show": "planners",
-    "action type show": "action_types",
-    "schema": "planners",
-    "example show": "examples",
-    "example copy": "examples",
-    "event subscription remove": "subscriptions",
-}
 
 
 def candidates(app: Any, words: Sequence[str]) -> list[str]:
@@ -37,7 +29,7 @@ def candidates(app: Any, words: Sequence[str]) -> list[str]:
     common = {text: a for a in app.parser._actions for text in a.option_strings}
     before, awaited = _without_options(before, common)
     if awaited is not None:
-        return _values(app.session, "", awaited, [])
+        return _values(app.session, awaited, [])
     names = [name.split() for name, _ in app.command_manager]
     plain = [word for word in before if not word.startswith("-")]
     if plain[:1] == ["help"]:
@@ -128,25 +120,15 @@ def _after(app: Any, name: str, before: Sequence[str], begun: str) -> list[str]:
         if len(given) >= len(positional) and positional[at].nargs not in ("*", "+"):
             return []
         awaited = positional[at]
-    return _values(app.session, name, awaited, given)
+    return _values(app.session, awaited, given)
 
 
-def _values(
-    session: Session, verb: str, wanted: argparse.Action, given: Sequence[str]
-) -> list[str]:
+def _values(session: Session, wanted: argparse.Action, given: Sequence[str]) -> list[str]:
     if wanted.choices is not None:
         return [str(choice) for choice in wanted.choices]
-    metavar = str(wanted.metavar or wanted.dest)
-    found: list[str] = []
-    for part in metavar.split("|"):
-        kind = "planners" if wanted.dest == "planner" else _KINDS.get(part, "")
-        kind = _NAMES.get(verb, "") if part == "NAME" and not kind else kind
-        look = _LOOKED_UP.get(kind)
-        if kind == "files":
-            found.append(FILES)
-        elif look is not None:
-            found += _tried(lambda look=look: look(session, given))  # type: ignore[misc]
-    return found
+    words = (wanted.dest, *str(wanted.metavar).split("|"))
+    looks = [_LOOKED_UP[word] for word in words if word in _LOOKED_UP]
+    return [value for look in looks for value in _tried(partial(look, session, given))]
 
 
 def _tried(look: Callable[[], Iterable[str]]) -> list[str]:
@@ -176,39 +158,34 @@ def _actions(session: Session, given: Sequence[str]) -> list[str]:
     return [a.label for a in session.plan(given[0]).actions] if given else []
 
 
-def _planners(session: Session, _: Sequence[str]) -> list[str]:
-    return list(session.planner_names())
+def _files(*_: object) -> list[str]:
+    return [FILES]
 
 
-def _examples(_: Session, __: Sequence[str]) -> list[str]:
+def _documents(session: Session, given: Sequence[str]) -> list[str]:
+    return [FILES, *_plans(session, given)]
+
+
+def _examples(*_: object) -> Iterable[str]:
     from applier.cli import examples
 
-    return list(examples.files())
+    return examples.files()
 
 
-def _subscriptions(session: Any, _: Sequence[str]) -> Iterable[str]:
-    return [subscription.name for subscription in session.store.subscriptions()]
-
-
-#: The kind of candidates for an argument, by its name in the help.
-_KINDS = {
-    "PLAN": "plans",
-    "OLD": "documents",
-    "NEW": "documents",
-    "UUID": "deleted",
-    "ACTION": "actions",
-    "FILE": "files",
-    "DIR": "files",
-}
-_LOOKED_UP: dict[str, Callable[[Any, Sequence[str]], Iterable[str]]] = {
-    "plans": _plans,
-    "deleted": _deleted,
-    "documents": lambda session, given: [FILES, *_plans(session, given)],
-    "actions": _actions,
-    "planners": _planners,
-    "action_types": lambda session, _: session.action_types,
-    "subscriptions": _subscriptions,
-    "examples": _examples,
+#: What looks up candidates for an argument, by its name in the help or in the code.
+_LOOKED_UP: dict[str, Callable[[Session, Sequence[str]], Iterable[str]]] = {
+    "PLAN": _plans,
+    "OLD": _documents,
+    "NEW": _documents,
+    "UUID": _deleted,
+    "ACTION": _actions,
+    "FILE": _files,
+    "DIR": _files,
+    "planner": lambda session, _: session.planner_names(),
+    "schema": lambda session, _: session.planner_names(),
+    "action_type": lambda session, _: session.action_types,
+    "example": _examples,
+    "subscription": lambda session, _: (s.name for s in session.store.subscriptions()),
 }
 
 #: The environment variable with the words of the command line, one in each line.

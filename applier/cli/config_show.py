@@ -13,7 +13,8 @@ from applier.cli.exit_codes import REFUSED
 from applier.cli.plugins import shown as shown_value
 from applier.cli.session import configuration_of, warn
 from applier.cli.verb import ListVerb
-from planner.errors import InvalidInput, Mistake, accepted, shown
+from applier.errors import ConfigurationError
+from planner.errors import InvalidInput, Mistake, PlannerError, accepted, shown
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -81,7 +82,6 @@ class ConfigShow(ListVerb):
 
 def _of_actionplan(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
     """Return the options of a planner that are set in ``[watcher_planners.actionplan]``."""
-    from planner.errors import PlannerError
     from planner.making import options, registry
 
     section = options.SECTION_IN_WATCHER
@@ -95,8 +95,6 @@ def _of_actionplan(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
 
 def _mistakes(files: Sequence[str]) -> Sequence[object]:
     """Return the mistakes in a configuration that is read, but not accepted by other commands."""
-    from applier.errors import ConfigurationError
-
     try:
         configuration_of(files, warn=warn)
     except ConfigurationError as reason:

@@ -107,7 +107,8 @@ class Create(Verb):
             write_plan(parsed_args.out, plan)
         differs = self._differs_from_last(plan) if keep and parsed_args.format == "table" else None
         if keep:
-            self.session.store.save_plan(plan, history=self.entry("create", parsed_args.reason))
+            entry = self.operator.entry("create", parsed_args.reason)
+            self.session.store.save_plan(plan, history=entry)
         if settings.max_workers:
             self._tell_not_stored(workers)
         if parsed_args.format != "table":

@@ -13,10 +13,11 @@ from applier.assembly import now
 from applier.cli.arguments import PLAN_HELP, argument, one_of, positive, time_or_age
 from applier.cli.verb import ListVerb, Verb
 from applier.contracts import HistoryEntry
+from applier.errors import DamagedRecord
 from applier.notifications import schema
 from applier.store.entries import NO_PLAN, DeadEvent, Subscription, Trouble
 from applier.wording import ago
-from planner.errors import short, shortened
+from planner.errors import InvalidInput, Mistake, accepted, short, shortened
 
 if TYPE_CHECKING:
     from applier.storage.sql_store import SqlStore
@@ -208,16 +209,14 @@ class SubscriptionRemove(Verb):
     )
     ARGUMENTS = (
         argument(
-            "name",
+            "subscription",
             metavar="NAME",
             help="name of a subscription (event subscription list shows them)",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from planner.errors import InvalidInput, Mistake, accepted
-
-        store, name = self.session.store, parsed_args.name
+        store, name = self.session.store, parsed_args.subscription
         history = self.operator.entry("event subscription remove", name)
         if not store.unsubscribe(name, history=history):
             known = [subscription.name for subscription in store.subscriptions()]
@@ -308,8 +307,6 @@ class History(ListVerb):
 
         The mapping is empty without a plan, if no entry is about an action, and for a damaged plan.
         """
-        from applier.errors import DamagedRecord
-
         if uuid is None or not any(entry.action for entry in entries):
             return {}
         try:

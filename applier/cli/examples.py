@@ -41,13 +41,13 @@ class ExampleShow(Verb):
     """Print one of the files that 'example list' lists"""
 
     EXAMPLES = ("example show host-maintenance.yaml", "example show watcher.conf.sample")
-    ARGUMENTS = (argument("name", metavar="NAME", help="example list shows them"),)
+    ARGUMENTS = (argument("example", metavar="NAME", help="example list shows them"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        chosen = _chosen(parsed_args.name)
+        chosen = _chosen(parsed_args.example)
         if len(chosen) > 1:
             text = f"one file is shown at a time; choose from {', '.join(chosen)}"
-            raise InvalidInput([Mistake(text, place=shlex.quote(parsed_args.name))])
+            raise InvalidInput([Mistake(text, place=shlex.quote(parsed_args.example))])
         (path,) = chosen.values()
         self.app.stdout.write(path.read_text(encoding="utf-8"))
         return 0
@@ -67,7 +67,7 @@ class ExampleCopy(Verb):
     )
     ARGUMENTS = (
         argument(
-            "name", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"
+            "example", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"
         ),
         argument(
             "folder",
@@ -80,7 +80,7 @@ class ExampleCopy(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        chosen, folder = _chosen(parsed_args.name), parsed_args.folder
+        chosen, folder = _chosen(parsed_args.example), parsed_args.folder
         existing = [str(folder / n) for n in chosen if os.path.lexists(folder / n)]
         if existing:
             raise ConfigurationError(f"nothing was copied, these exist: {', '.join(existing)}")

@@ -20,72 +20,33 @@ from planner.errors import shortened
 
 #: The column in which the first sentence of each verb begins.
 _INDENT = 21
+
+
+def _verbs(text: str) -> Sequence[str]:
+    return text.split(", ")
+
+
 #: The verbs of the first screen: those that most plans need, in the order in which they do.
-FIRST: tuple[str, ...] = (
-    *("create", "apply", "start", "list", "show", "watch"),
-    *("why", "stop", "resume", "report"),
-)
+FIRST = _verbs("create, apply, start, list, show, watch, why, stop, resume, report")
 #: All verbs by purpose, in the order of ``help --all``.
 GROUPS = {
-    "Plan and apply": ("drain", "undrain", "create", "simulate", "approve", "apply", "start"),
-    "Look": (
-        "list",
-        "show",
-        "watch",
-        "why",
-        "diff",
-        "graph",
-        "report",
-        "history",
-        "event list",
-        "event subscription list",
-        "action list",
-        "action show",
-        "service list",
-        "worker list",
-        "job list",
-        "duration list",
-        "duration export",
-        "export",
-        "facts",
+    "Plan and apply": _verbs("drain, undrain, create, simulate, approve, apply, start"),
+    "Look": _verbs(
+        "list, show, watch, why, diff, graph, report, history, event list, "
+        "event subscription list, action list, action show, service list, worker list, job list, "
+        "duration list, duration export, export, facts"
     ),
-    "Step in": (
-        "stop",
-        "resume",
-        "set",
-        "action skip",
-        "action force-complete",
-        "action set",
-        "rollback",
-        "delete",
-        "undelete",
-        "import",
-        "event subscription remove",
-        "worker drain",
-        "job clean",
+    "Step in": _verbs(
+        "stop, resume, set, action skip, action force-complete, action set, rollback, delete, "
+        "undelete, import, event subscription remove, worker drain, job clean"
     ),
-    "What there is": (
-        "planner list",
-        "planner show",
-        "action type list",
-        "action type show",
-        "plugin new",
-        "schema",
-        "example list",
-        "example show",
-        "example copy",
+    "What there is": _verbs(
+        "planner list, planner show, action type list, action type show, plugin new, schema, "
+        "example list, example show, example copy"
     ),
-    "Set up": (
-        "config show",
-        "simulator show",
-        "simulator reset",
-        "duration import",
-        "db upgrade",
-        "db check",
-        "db backup",
-        "purge",
-        "complete",
-        "help",
+    "Set up": _verbs(
+        "config show, simulator show, simulator reset, duration import, db upgrade, db check, "
+        "db backup, purge, complete, help"
     ),
 }
 

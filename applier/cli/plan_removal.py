@@ -13,7 +13,7 @@ from applier.cli.exit_codes import REFUSED
 from applier.cli.verb import Verb, make_folder, write_text
 from applier.contracts import Claimant
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
-from applier.operations import who_runs
+from applier.operations import removal, who_runs
 from applier.wording import count
 from planner.errors import shown
 
@@ -36,8 +36,6 @@ class DeletePlan(Verb):
     ARGUMENTS = (PLAN, YES)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import removal
-
         store = self.session.store
         uuid = store.find_plan(parsed_args.plan)
         try:
@@ -70,7 +68,7 @@ class DeletePlan(Verb):
         if asks and not self.agrees(text):
             self.say("Not removed.")
             return REFUSED
-        store.remove_damaged_plan(uuid, history=self.entry("remove", "it was damaged"))
+        store.remove_damaged_plan(uuid, history=self.operator.entry("remove", "it was damaged"))
         self.say(f"Plan {uuid[:8]} is removed from the record.")
         return 0
 
@@ -92,8 +90,6 @@ class UndeletePlan(Verb):
     ARGUMENTS = (argument("plan", metavar="UUID", help="the whole uuid of the plan"), REASON)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import removal
-
         plan = self.session.plan(parsed_args.plan)
         removal.undelete(self.session, self.operator, plan, parsed_args.reason)
         return 0
@@ -130,8 +126,6 @@ class Purge(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import removal
-
         before, assembly = parsed_args.older_than, self.session
         when = f"before {before:%Y-%m-%d %H:%M} UTC"
         number = len(assembly.store.ended_plans(before))

@@ -62,16 +62,17 @@ class PlannerShow(PluginVerb):
     """Show a planner: what it does, and its options with their configured values"""
 
     EXAMPLES = ("planner show weight",)
-    ARGUMENTS = (argument("name", metavar="NAME", help="planner list shows them"),)
+    ARGUMENTS = (argument("planner", metavar="NAME", help="planner list shows them"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.making import options, registry
 
-        conf, planner = self.session.conf, registry.planner(parsed_args.name)
-        self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
+        name, conf = parsed_args.planner, self.session.conf
+        planner = registry.planner(name)
+        self.say(f"{name}  reads documents of kind {planner.KIND}")
         self.say()
         self.say_text(inspect.getdoc(planner) or "")
-        own, *others = options.sections_of(parsed_args.name, conf)
+        own, *others = options.sections_of(name, conf)
         self.say_options(own, planner.OPTIONS)
         for section in others:
             conf.register_opts(planner.OPTIONS, group=section)
@@ -94,24 +95,25 @@ class ActionTypeShow(PluginVerb):
     """Show an action type: what it does, parameters and options"""
 
     EXAMPLES = ("action type show migrate",)
-    ARGUMENTS = (argument("name", metavar="NAME", help="action type list shows them"),)
+    ARGUMENTS = (argument("action_type", metavar="NAME", help="action type list shows them"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.configuration import plugin_options
         from planner.making import registry
 
-        found = self.session.plugins[parsed_args.name]
-        self.say(parsed_args.name)
+        name = parsed_args.action_type
+        found = self.session.plugins[name]
+        self.say(name)
         self.say()
         self.say_text(inspect.getdoc(found) or "")
         self.say()
-        self.say("parameters (actionplan schema " + parsed_args.name + " has all of it):")
+        self.say(f"parameters (actionplan schema {name} has all of it):")
         required = found.SCHEMA.get("required", ())
-        for name, field in (found.SCHEMA.get("properties") or {}).items():
-            must = "required" if name in required else "optional"
-            self.say_text(f"  {name:<18} {must}  {_kind(field)}".rstrip())
-        declared = plugin_options.of_action_type(parsed_args.name, found)
-        section = registry.section_of(registry.ACTIONS, parsed_args.name)
+        for parameter, field in (found.SCHEMA.get("properties") or {}).items():
+            must = "required" if parameter in required else "optional"
+            self.say_text(f"  {parameter:<18} {must}  {_kind(field)}".rstrip())
+        declared = plugin_options.of_action_type(name, found)
+        section = registry.section_of(registry.ACTIONS, name)
         self.say_options(section, [*plugin_options.OF_EVERY_TYPE, *declared])
         return 0
 
@@ -123,15 +125,14 @@ class Schema(Verb):
     """
 
     EXAMPLES = ("schema solution", "schema plan", "schema migrate")
-    ARGUMENTS = (argument("name", metavar="NAME", nargs="?", help="what to print"),)
+    ARGUMENTS = (argument("schema", metavar="NAME", nargs="?", help="what to print"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.making import registry
 
         planners = (registry.planner(name) for name in self.session.planner_names())
         documents: dict[str, Mapping[str, Any]] = {p.KIND: p.SCHEMA for p in planners}
-        types = self.session.action_types
-        name = parsed_args.name
+        types, name = self.session.action_types, parsed_args.schema
         if name == _PLAN:
             from planner.making import saved
 

@@ -11,6 +11,7 @@ from applier.cli import arguments
 from applier.cli.arguments import PLAN, argument
 from applier.cli.exit_codes import REFUSED
 from applier.cli.verb import ListVerb, Verb, rendered
+from applier.operations import durations
 from applier.wording import count, duration
 
 
@@ -69,8 +70,6 @@ class DurationList(ListVerb):
     NOTHING = "No action is on record that succeeded and changed something."
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        from applier.operations import durations
-
         whole = parsed_args.formatter != "table"
         found = durations.listed(self.session)
         columns = ("type", "size", "node", "samples", "imported", "median", "9 in 10")
@@ -99,8 +98,6 @@ class DurationExport(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import durations
-
         found = durations.exported(self.session)
         text = rendered(found, parsed_args.format)
         self.write(text, parsed_args.out)
@@ -120,8 +117,6 @@ class DurationImport(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import durations
-
         document = arguments.opened(parsed_args.file)
         durations.import_from(self.session, self.operator, document)
         return 0

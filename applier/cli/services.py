@@ -16,6 +16,7 @@ from applier.cli.arguments import YES, argument
 from applier.cli.session import Session
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import ActionFailed, PlanNotFound
+from applier.operations import services
 from applier.run.plan_cloud import SIMULATED
 from applier.store import Service
 from applier.store.worker_jobs import Worker
@@ -42,8 +43,8 @@ class ServiceList(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         whole, at = parsed_args.formatter != "table", now()
-        services = self.session.store.services()
-        with_cloud = whole or any(s.cloud != SIMULATED for s in services)
+        found = self.session.store.services()
+        with_cloud = whole or any(s.cloud != SIMULATED for s in found)
         columns: tuple[str, ...] = (
             *("uuid", "host", "process", "user", "plans", "started", "heard of"),
             *(("cloud",) if with_cloud else ()),
@@ -59,7 +60,7 @@ class ServiceList(ListVerb):
                 s.heartbeat_at.isoformat() if whole else heard_of(s, at),
                 *([s.cloud] if with_cloud else []),
             )
-            for s in services
+            for s in found
         )
 
 
@@ -105,8 +106,6 @@ class WorkerDrain(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.operations import services
-
         services.drain(self.session, self.operator, parsed_args.name)
         return 0
 

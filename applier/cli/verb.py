@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from cliff.command import Command
 from cliff.lister import Lister
@@ -20,18 +20,15 @@ from stevedore import NamedExtensionManager
 from stevedore.extension import Extension
 
 from applier import whole_files
-from applier.assembly import now
 from applier.cli.arguments import Add
 from applier.cli.exit_codes import REFUSED, USAGE
 from applier.cli.session import Session
 from applier.errors import ConfigurationError
 from applier.operations import Operator
 from applier.run.this_process import user
+from planner.errors import InvalidInput, Mistake, accepted
 from planner.plan.model import ActionPlan
 from planner.safe_text import HIDDEN, visible_json
-
-if TYPE_CHECKING:
-    from applier.contracts import HistoryEntry
 
 
 def rendered(value: Mapping[str, Any], form: str) -> str:
@@ -258,12 +255,6 @@ class Verb(Command):
         """The user of this process. Operations write messages with its ``say`` and ``note``."""
         return Operator(name=user(), say=self.say, note=self.note)
 
-    def entry(self, verb: str, why: str | None = None) -> HistoryEntry:
-        """Return a history entry about a change that the user of this process makes now."""
-        from applier.contracts import HistoryEntry
-
-        return HistoryEntry(verb=verb, who=user(), at=now(), why=why)
-
     def agrees(self, question: str) -> bool:
         """Print a question, and read a line from standard input; return whether it is y or yes."""
         return self.answer(f"{question} [y/N]") in ("y", "yes")
@@ -330,8 +321,6 @@ class ListVerb(Lister, Verb):
         data: Iterable[Sequence[Any]],
     ) -> int:
         """Write the rows and the lines below them; raises InvalidInput for an unknown column."""
-        from planner.errors import InvalidInput, Mistake, accepted
-
         known = {self._normalize_column_name(name): name for name in column_names}
         wrong = [
             Mistake(f"no such column; {accepted(name, column_names)}", place=f"{option} {name}")

@@ -7,6 +7,7 @@ import argparse
 import re
 from collections.abc import Collection
 
+from applier.assembly import now
 from applier.cli import arguments
 from applier.cli.arguments import PLAN_HELP, STDIN, argument, format_of
 from applier.cli.verb import Verb, rendered
@@ -125,7 +126,6 @@ class Graph(Verb):
         return render[args.format](plan, lambda action: action.uuid in kept)
 
     def _timeline(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
-        from applier.assembly import now
         from applier.operations import timelines
         from applier.timeline import svg
 
@@ -190,7 +190,6 @@ class ReportPlan(Verb):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.assembly import now
         from applier.report import content, page
 
         session = self.session

@@ -25,9 +25,9 @@ from applier.errors import ConfigurationError, PlanConflict
 from applier.extras import MissingExtra
 from applier.notifications import schema
 from applier.operations import services, who_runs
-from applier.operations.events import read_on
 from applier.run.plan_cloud import cloud_of
 from applier.run.this_process import user
+from applier.store.entries import READERS
 from applier.store.worker_jobs import ALL_SERVED
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState, PlanState
@@ -71,7 +71,7 @@ class PlanEvents:
         now = self._clock()
         if self._until is None or self._until < now + LASTS / 2:
             self._until = now + LASTS
-            read_on(self._store, now=now, keep_s=LASTS.total_seconds())
+            self._store.subscribe(READERS, now=now, until=self._until)
 
     def read(self, plan: ActionPlan) -> Sequence[schema.Event]:
         """Return the next events, none if there are no more.

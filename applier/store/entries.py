@@ -117,6 +117,10 @@ class Trouble(NamedTuple):
     why: str
 
 
+#: The name of the subscription that all readers share.
+READERS = "readers"
+
+
 class Subscription(NamedTuple):
     """A subscription, for which events are recorded: that of a receiver, or that of readers.
 

@@ -15,7 +15,7 @@ import pytest
 from command_line import EXAMPLE, CommandLine, Started, wait_until
 
 from applier.notifications.schema import SCHEMA
-from applier.operations.events import READERS
+from applier.store.entries import READERS
 
 CHECKED = jsonschema.Draft202012Validator(SCHEMA)
 FOLLOW = ("watch", "last", "-f", "json")
