@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from applier.cli.arguments import ACTION, PLAN, argument, format_of, state_of
 from applier.cli.reporters.formatting import through, wrapped
-from applier.cli.verb import ListVerb, Verb, rendered
+from applier.cli.verb import Columns, ListVerb, Rows, Verb, rendered, rows
 from applier.operations import lookup
 from applier.operations.creation import read_settings, refuse_planning
-from applier.operations.lookup import find_action, find_part
 from applier.store import Attempt, PlanStore
 from applier.wording import count, duration, one_line, seconds_between, some
 from planner.plan.failure_costs import FailureCosts
@@ -34,12 +32,12 @@ def described_by(
     """Find an action with as much of its plan as describes it, and what does not run if it fails.
 
     Of a long plan, no more is loaded than is shown, and nothing is known of a failure. Raises as
-    :func:`find_part`.
+    :func:`lookup.find_part`.
     """
     if store.long_plan(uuid := store.find_plan(plan)) is not None:
-        return (*find_part(store, uuid, action), ())
+        return (*lookup.find_part(store, uuid, action), ())
     whole = store.load_plan(uuid)
-    found = find_action(whole, action)
+    found = lookup.find_action(whole, action)
     return whole, found, FailureCosts(whole.actions).not_run(found.uuid)
 
 
@@ -141,51 +139,41 @@ class ActionList(ListVerb):
     NOTHING = "No such actions."
     ARGUMENTS = (PLAN, state_of(ActionState))
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         plan = self.session.plan(parsed_args.plan)
-        names = {a.uuid: a.label for a in plan.actions}
+        names, message = {a.uuid: a.label for a in plan.actions}, self._message(plan)
         whole = parsed_args.formatter != "table"
-        columns: tuple[str, ...] = ("uuid", "name", "type", "state", "outcome", "took", "message")
+        columns: Columns = {
+            "uuid": lambda a: a.uuid if whole else a.uuid[:8],
+            "name": lambda a: a.label,
+            "type": lambda a: a.action_type,
+            "state": lambda a: str(a.state),
+            "outcome": lambda a: str(a.outcome or ""),
+            "took": lambda a: took(a) if whole else duration(took(a)),
+            "message": lambda a: message(a) if whole else _cut(message(a)),
+        }
         if whole:
-            columns = (*columns, "parents", "needs")
-        waits = self._waits(plan)
-        return columns, (
-            _row(waits(a), names, whole)
-            for a in plan.actions
-            if parsed_args.state in (None, str(a.state))
-        )
+            columns["parents"] = lambda a: [names[uuid] for uuid in a.parents]
+            columns["needs"] = lambda a: [names[uuid] for uuid in a.needs]
+        chosen = [a for a in plan.actions if parsed_args.state in (None, str(a.state))]
+        return rows(columns, chosen)
 
-    def _waits(self, plan: ActionPlan) -> Callable[[Action], Action]:
-        """Return a function that returns an action as it is to be shown.
-
-        If the action waits only for a window, its status message names that window.
-        """
+    def _message(self, plan: ActionPlan) -> Callable[[Action], str]:
+        """Return a function of an action: its message, or the window for which alone it waits."""
         window_of = self.session.waits_for(plan)
         ended = {a.uuid for a in plan.actions if a.state not in OPEN}
 
-        def with_message(action: Action) -> Action:
+        def message(action: Action) -> str:
             could = action.state is ActionState.PENDING and ended.issuperset(action.before())
             window = window_of(action) if could and not action.status_message else None
-            return replace(action, status_message=f"waits for {window}") if window else action
+            return f"waits for {window}" if window else action.status_message or ""
 
-        return with_message
+        return message
 
 
-def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
-    took = seconds_between(action.started_at, action.ended_at)
-    message = action.status_message or ""
-    row: tuple[Any, ...] = (
-        action.uuid if whole else action.uuid[:8],
-        action.label,
-        action.action_type,
-        str(action.state),
-        str(action.outcome or ""),
-        took if whole else duration(took),
-        message if whole else _cut(message),
-    )
-    if whole:
-        row = (*row, [names[u] for u in action.parents], [names[u] for u in action.needs])
-    return row
+def took(action: Action) -> float | None:
+    """Return the seconds of an action; None if it has not ended."""
+    return seconds_between(action.started_at, action.ended_at)
 
 
 def _cut(message: str) -> str:
@@ -255,7 +243,7 @@ class Why(Verb):
         settings = read_settings(parsed_args.set)
         refuse_planning(settings, None)
         session = self.session
-        plan, action = find_part(session.plans, parsed_args.plan, parsed_args.action)
+        plan, action = lookup.find_part(session.plans, parsed_args.plan, parsed_args.action)
         for line in explanation.explained(session, plan, action, settings.max_workers):
             self.say_wrapped(line, 4)
         return 0

@@ -153,13 +153,7 @@ class Apply(Verb):
             return plan, False
         document = arguments.chosen(arguments.opened(args.file), args, self.session)
         document = creation.with_facts(document, self.session)
-        plan = creation.planned(
-            document,
-            settings,
-            self.session.conf,
-            planner=args.planner,
-            cloud=self.session.cloud_name,
-        )
+        plan = creation.planned(self.session, document, settings, args.planner)
         if document.is_plan:
             try:
                 known = store.load_plan(plan.uuid)

@@ -210,8 +210,8 @@ def planned(session: Session, name: str, *, for_cloud: bool = False) -> tuple[Ac
     if not is_file(name):
         return stored_plan(session, name), True
     document, settings = opened(name), creation.SetOptions()
-    check_types, cloud = not document.is_plan, session.cloud_name if for_cloud else None
-    made = creation.planned(document, settings, session.conf, check_types=check_types, cloud=cloud)
+    checked = not document.is_plan
+    made = creation.planned(session, document, settings, check_types=checked, for_cloud=for_cloud)
     return made, False
 
 

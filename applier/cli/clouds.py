@@ -93,9 +93,8 @@ class _HostVerb(Verb):
         if not apply.may_ask(self, args):
             return REFUSED
         self.app.stdout = lasting(self.app.stdout)
-        session, settings = self.session, SetOptions()
-        cloud = session.cloud_name
-        plan = planned(Document(document), settings, session.conf, cloud=cloud)
+        settings = SetOptions()
+        plan = planned(self.session, Document(document), settings)
         args = argparse.Namespace(yes=args.yes, all=False, accept_drift=False, reason=None)
         return apply.run_shown(self, plan, settings, args, is_new=True)
 

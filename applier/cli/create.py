@@ -80,13 +80,8 @@ class Create(Verb):
         document = creation.with_facts(document, self.session, parsed_args.facts_from)
         problem = None
         if document.is_plan:
-            plan = creation.planned(
-                document,
-                settings,
-                conf,
-                planner=parsed_args.planner,
-                check_types=parsed_args.check_types,
-            )
+            planner, checked = parsed_args.planner, parsed_args.check_types
+            plan = creation.planned(self.session, document, settings, planner, check_types=checked)
         else:
             problem = planning.read_problem(
                 document,

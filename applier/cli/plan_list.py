@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from applier.cli.arguments import argument, one_of, positive, state_of, time_or_age
-from applier.cli.verb import ListVerb
+from applier.cli.verb import Columns, ListVerb, Rows, rows
 from applier.operations import who_runs
 from applier.run.plan_cloud import SIMULATED, name_of, shown_name
 from applier.store import TIMES, PlanFilters, PlanSummary, given
@@ -18,6 +17,7 @@ from planner.plan.states import ActionState, PlanState
 
 #: The default number of listed plans.
 _NEWEST = 25
+_WELL = (ActionState.SUCCEEDED, ActionState.SKIPPED)
 #: The maximum number of further plans that are counted.
 _COUNTED = 1000
 
@@ -57,7 +57,7 @@ class List(ListVerb):
         ),
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         limit = None if parsed_args.all else parsed_args.limit
         filters = _filters(parsed_args)
         plans = self.session.store.list_plans(limit=limit, **filters)
@@ -70,39 +70,26 @@ class List(ListVerb):
                 )
         if len(plans) == limit:
             self._say_how_many_more(filters, limit, whole=whole)
-        columns: tuple[str, ...] = (
-            "uuid",
-            "name",
-            "planner",
-            "state",
-            "actions",
-            "ended well",
-            "created",
-            "creator",
-        )
+        columns: Columns = {
+            "uuid": lambda p: p.uuid if whole else p.uuid[:8],
+            "name": lambda p: p.name or "",
+            "planner": lambda p: p.planner,
+            "state": lambda p: self._state(p, lost),
+            "actions": lambda p: sum(p.actions.values()),
+            "ended well": lambda p: sum(p.actions.get(state, 0) for state in _WELL),
+            "created": lambda p: f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
+            "creator": lambda p: p.creator or "",
+        }
         if not whole:
             self.below = [*self.below, *(_starting(p) for p in plans if p.start_at)]
         of_others = any(name_of(p) != SIMULATED for p in plans)
         if whole:
-            columns = (*columns, "cloud", "starts")
+            columns |= {"cloud": name_of, "starts": _starts}
         elif of_others:
-            columns = (*columns, "cloud")
+            columns["cloud"] = shown_name
         else:
             self.below = [f"Cloud: {SIMULATED}: no plan touches a real cloud", *self.below]
-        return columns, (
-            (
-                p.uuid if whole else p.uuid[:8],
-                p.name or "",
-                p.planner,
-                self._state(p, lost),
-                sum(p.actions.values()),
-                p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
-                f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
-                p.creator or "",
-                *([name_of(p), _starts(p)] if whole else [shown_name(p)] if of_others else []),
-            )
-            for p in plans
-        )
+        return rows(columns, plans)
 
     def nothing(self, parsed_args: argparse.Namespace) -> str:
         if given(_filters(parsed_args)):

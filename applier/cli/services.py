@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from applier.assembly import now
 from applier.cli.arguments import YES, argument
 from applier.cli.session import Session
-from applier.cli.verb import ListVerb, Verb
+from applier.cli.verb import Columns, ListVerb, Rows, Verb, rows, shown_time
 from applier.errors import ActionFailed, PlanNotFound
 from applier.operations import services
 from applier.run.plan_cloud import SIMULATED
@@ -41,27 +41,21 @@ class ServiceList(ListVerb):
         "No applier service has reported on this record.\nTo run a plan here: actionplan apply"
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         whole, at = parsed_args.formatter != "table", now()
         found = self.session.store.services()
-        with_cloud = whole or any(s.cloud != SIMULATED for s in found)
-        columns: tuple[str, ...] = (
-            *("uuid", "host", "process", "user", "plans", "started", "heard of"),
-            *(("cloud",) if with_cloud else ()),
-        )
-        return columns, (
-            (
-                s.uuid if whole else s.uuid[:8],
-                s.host,
-                s.pid,
-                s.user,
-                s.plans,
-                s.started_at.isoformat() if whole else f"{s.started_at:%Y-%m-%d %H:%M:%S}",
-                s.heartbeat_at.isoformat() if whole else heard_of(s, at),
-                *([s.cloud] if with_cloud else []),
-            )
-            for s in found
-        )
+        columns: Columns = {
+            "uuid": lambda s: s.uuid if whole else s.uuid[:8],
+            "host": lambda s: s.host,
+            "process": lambda s: s.pid,
+            "user": lambda s: s.user,
+            "plans": lambda s: s.plans,
+            "started": lambda s: shown_time(s.started_at, whole=whole),
+            "heard of": lambda s: s.heartbeat_at.isoformat() if whole else heard_of(s, at),
+        }
+        if whole or any(s.cloud != SIMULATED for s in found):
+            columns["cloud"] = lambda s: s.cloud
+        return rows(columns, found)
 
 
 def heard_of(service: Service, at: datetime) -> str:
@@ -85,7 +79,7 @@ class WorkerList(ListVerb):
     EXAMPLES = ("worker list", "worker list -f json")
     NOTHING = "No worker has reported on this record: actions run in the appliers themselves."
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         workers = self.session.store.workers()
         if parsed_args.formatter != "table":
             return _WHOLE, map(_whole, workers)
@@ -198,7 +192,7 @@ class JobList(ListVerb):
     NOTHING = "No commands are left on these machines."
     ARGUMENTS = (ADDRESSES,)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Rows:
         with closing(self.session.machines()) as machines:
             found = _found(self.session, machines, parsed_args.addresses)
         short = parsed_args.formatter == "table"

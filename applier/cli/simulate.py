@@ -115,16 +115,15 @@ def rehearse(
     verb: Verb,
     args: argparse.Namespace,
     keys: Sequence[str],
-    combinations: Sequence[tuple[str, ...]],
+    values: Sequence[Sequence[str]],
     plans: Sequence[tuple[ActionPlan, int]],
     known: PastDurations,
 ) -> None:
     """Rehearse each plan with its number of workers, and write the figures.
 
-    ``plans`` has one pair for each of ``combinations``. Without ``keys``, there is only one.
+    ``plans`` has one pair for each of ``values``, which are those of ``keys``.
     """
     from applier.cli.reporters import forecasts
-    from applier.cli.reporters.forecasts import progress_bar
     from applier.configuration import plugin_options
     from applier.operations import rehearsals
     from applier.rehearsal import faults
@@ -134,7 +133,7 @@ def rehearse(
         times=args.times or rehearsals.TIMES,
         seed=args.seed or 1,
     )
-    with progress_bar("rehearsing", settings.times * len(plans)) as advance:
+    with forecasts.progress_bar("rehearsing", settings.times * len(plans)) as advance:
         found = [
             replace(
                 rehearsals.rehearsed(
@@ -154,24 +153,14 @@ def rehearse(
         ]
     if args.format != "table":
         written = [rehearsals.as_dict(one) for one in found]
-        value = {"combinations": _with_keys(keys, combinations, written)} if keys else written[0]
-        verb.app.stdout.write(rendered(value, args.format))
+        each = zip(values, written, strict=True)
+        tried = [{"set": dict(zip(keys, given, strict=True)), **one} for given, one in each]
+        verb.write(rendered({"combinations": tried} if keys else written[0], args.format))
     elif keys:
-        rows = [
-            (chosen_values(keys, each), one) for each, one in zip(combinations, found, strict=True)
-        ]
+        rows = list(zip(values, found, strict=True))
         forecasts.compare_rehearsals(keys, rows, verb.app.stdout)
     else:
         forecasts.show_rehearsals(found[0], verb.app.stdout, whole=args.all)
-
-
-def _with_keys(
-    keys: Sequence[str], combinations: Sequence[tuple[str, ...]], written: list[dict[str, object]]
-) -> list[dict[str, object]]:
-    return [
-        {"set": dict(zip(keys, chosen_values(keys, each), strict=True)), **one}
-        for each, one in zip(combinations, written, strict=True)
-    ]
 
 
 def _times(text: str) -> int:
@@ -211,7 +200,6 @@ class Simulate(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import forecasts
         from applier.operations import predictions
-        from applier.operations.predictions import past_durations, predicted, sentence
         from applier.run.durations import RECORD
 
         keys, combinations = expand(parsed_args.set)
@@ -223,23 +211,21 @@ class Simulate(Verb):
             document = creation.with_facts(document, self.session)
         else:
             arguments.refuse(parsed_args)
-        known = past_durations(self.session)
+        values = [chosen_values(keys, each) for each in combinations]
+        known = predictions.past_durations(self.session)
         plans = [self._planned(parsed_args, document, each) for each in combinations]
         if has_rehearsal_options(parsed_args):
-            rehearse(self, parsed_args, keys, combinations, plans, known)
+            rehearse(self, parsed_args, keys, values, plans, known)
             return 0
         made = [
-            (plan, predicted(self.session, plan, known.of(plan), workers))
+            (plan, predictions.predicted(self.session, plan, known.of(plan), workers))
             for plan, workers in plans
         ]
         if keys:
-            rows = [
-                (chosen_values(keys, each), found.forecast)
-                for each, (_, found) in zip(combinations, made, strict=True)
-            ]
+            rows = [(given, one.forecast) for given, (_, one) in zip(values, made, strict=True)]
             self._compare(keys, rows, parsed_args.format)
             if parsed_args.format == "table":
-                self.say(sentence(made[0][1].durations))
+                self.say(predictions.sentence(made[0][1].durations))
             return 0
         (plan, found), workers = made[0], plans[0][1]
         nights = predictions.split_by_window(self.session, plan, found, workers)
@@ -247,7 +233,7 @@ class Simulate(Verb):
             forecasts.show_forecast(plan, found.forecast, self.app.stdout, whole=parsed_args.all)
             if found.durations.known_from.get(RECORD):
                 self.say(f"If each takes as long as 9 in 10 did: {duration(found.cautious_s)}.")
-            self.say(sentence(found.durations))
+            self.say(predictions.sentence(found.durations))
             if found.unserved:
                 self.say(unserved(found.unserved))
             for line in predictions.window_lines(plan, nights):
@@ -256,7 +242,7 @@ class Simulate(Verb):
             value = predictions.as_dict(plan, found)
             if nights:
                 value["nights"] = predictions.windows_as_list(nights)
-            self.app.stdout.write(rendered(value, parsed_args.format))
+            self.write(rendered(value, parsed_args.format))
         return 0
 
     def _planned(
@@ -268,16 +254,12 @@ class Simulate(Verb):
             creation.refuse_planning(settings, args.planner)
             plan = arguments.stored_plan(self.session, args.file)
         else:
-            plan = creation.planned(
-                document,
-                settings,
-                self.session.conf,
-                planner=args.planner,
-                cloud=self.session.cloud_name,
-            )
+            plan = creation.planned(self.session, document, settings, args.planner)
         return plan, settings.max_workers or self.session.max_workers
 
-    def _compare(self, keys: list[str], rows: list[tuple[list[str], Forecast]], form: str) -> None:
+    def _compare(
+        self, keys: list[str], rows: Sequence[tuple[Sequence[str], Forecast]], form: str
+    ) -> None:
         from applier.cli.reporters import forecasts
 
         best = min(found.timeline.makespan_s for _, found in rows)
@@ -294,4 +276,4 @@ class Simulate(Verb):
             }
             for i, (values, found) in enumerate(rows)
         ]
-        self.app.stdout.write(rendered({"combinations": value}, form))
+        self.write(rendered({"combinations": value}, form))

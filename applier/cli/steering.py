@@ -22,7 +22,7 @@ from applier.cli.arguments import (
 )
 from applier.cli.exit_codes import REFUSED
 from applier.cli.verb import Verb
-from applier.operations import approving, plans, services, start_times, who_runs
+from applier.operations import approving, plans, services, who_runs
 from applier.operations.lookup import find_action
 from applier.run.plan_cloud import cloud_of
 from planner.errors import InvalidInput, Mistake, accepted
@@ -148,10 +148,16 @@ class StartPlan(PlanVerb):
     )
 
     def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
-        session, operator = self.session, self.operator
-        at = start_times.wanted(session, operator, plan, args.at, in_window=args.in_window)
-        accepted, why = args.accept_drift, args.reason
-        plans.start(session, operator, plan, accept_drift=accepted, at=at, why=why)
+        session = self.session
+        at = plans.start(
+            session,
+            self.operator,
+            plan,
+            at=args.at,
+            in_window=args.in_window,
+            accept_drift=args.accept_drift,
+            why=args.reason,
+        )
         self.say(f"Cloud: {cloud_of(plan)}")
         found = services.present(session, session.cloud_needed_by(plan))
         if found:

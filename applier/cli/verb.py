@@ -8,8 +8,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -281,6 +282,21 @@ class Verb(Command):
     def on_terminal(self) -> bool:
         """True if standard output is a terminal."""
         return self.app.stdout.isatty()
+
+
+#: What a row has in each column: a function of what is listed, by the name of the column.
+Columns = dict[str, Callable[[Any], Any]]
+Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
+
+
+def rows(columns: Columns, listed: Iterable[Any]) -> Rows:
+    """Return the names of the columns, and the row of each thing that is listed."""
+    return tuple(columns), ([value(one) for value in columns.values()] for one in listed)
+
+
+def shown_time(at: datetime, *, whole: bool) -> str:
+    """Return a time as programs read it if it is to be ``whole``; else as people do."""
+    return at.isoformat() if whole else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 class ListVerb(Lister, Verb):

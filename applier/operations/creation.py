@@ -102,17 +102,18 @@ def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
 
 
 def planned(
+    assembly: Assembly,
     document: Document,
     settings: SetOptions,
-    conf: cfg.ConfigOpts,
-    *,
     planner: str | None = None,
+    *,
     check_types: bool = True,
-    cloud: str | None = None,
+    for_cloud: bool = True,
 ) -> ActionPlan:
     """Make a plan of a document, or read a saved plan.
 
-    ``on_failure`` becomes part of a new plan. Raises OutOfDate for a saved plan that was changed,
+    A new plan is for the configured cloud, or with ``for_cloud`` unset for none; ``on_failure``
+    becomes part of it. Raises OutOfDate for a saved plan that was changed,
     and InvalidInput for planning settings with a saved plan.
     """
     from planner import make_plan
@@ -124,10 +125,10 @@ def planned(
         document,
         planner,
         settings.options,
-        conf,
+        assembly.conf,
         check_types=check_types,
-        cloud=cloud,
-        demands=demands_of(settings, conf),
+        cloud=assembly.cloud_name if for_cloud else None,
+        demands=demands_of(settings, assembly.conf),
     )
     return with_policy(plan, settings)
 

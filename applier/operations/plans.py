@@ -34,19 +34,24 @@ def start(
     *,
     accept_drift: bool = False,
     at: datetime | None = None,
+    in_window: bool = False,
     why: str | None = None,
-) -> None:
+) -> datetime | None:
     """Make a RECOMMENDED or PAUSED plan PENDING, so that an applier service runs it.
 
-    With ``at``, it starts then and not before. Of a plan that is PENDING, that time is changed.
-    Raises PlanConflict, OtherCloud, GuardRefusal if it may not run, and OutOfDate if the cloud is
-    not as planned any more and that is not accepted.
+    With ``at``, it starts then and not before, with ``in_window`` as :func:`start_times.wanted`
+    says; return that time. Of a plan that is PENDING, it is changed. Raises InvalidInput,
+    PlanConflict, OtherCloud, GuardRefusal if it may not run, and OutOfDate if the cloud is not as
+    planned any more and that is not accepted.
     """
 
+    begins = start_times.wanted(assembly, operator, plan, at, in_window=in_window)
+
     def start_it(plan: ActionPlan) -> None:
-        _start(assembly, operator, plan, accept_drift, at, why)
+        _start(assembly, operator, plan, accept_drift, begins, why)
 
     who_runs.retried(assembly.store, plan, start_it)
+    return begins
 
 
 def _start(

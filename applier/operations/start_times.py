@@ -13,7 +13,6 @@ from applier.wording import duration
 from planner.errors import InvalidInput, Mistake
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import OPEN
-from planner.schemas import ranges
 
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes
@@ -23,7 +22,7 @@ def wanted(
     assembly: Assembly,
     operator: Operator,
     plan: ActionPlan,
-    at: str | datetime | None,
+    at: datetime | None,
     *,
     in_window: bool,
 ) -> datetime | None:
@@ -39,14 +38,10 @@ def wanted(
         return _in_a_window(assembly, operator, plan)
     if at is None:
         return None
-    try:
-        found = ranges.moment(at) if isinstance(at, str) else at
-    except ValueError as reason:
-        raise InvalidInput([Mistake(str(reason), place="at")]) from reason
-    if found <= now():
-        text = f"{found:%Y-%m-%d %H:%M:%S} UTC is over: it is {now():%Y-%m-%d %H:%M:%S} UTC"
+    if at <= now():
+        text = f"{at:%Y-%m-%d %H:%M:%S} UTC is over: it is {now():%Y-%m-%d %H:%M:%S} UTC"
         raise InvalidInput([Mistake(text, place="at")])
-    return found
+    return at
 
 
 def _in_a_window(assembly: Assembly, operator: Operator, plan: ActionPlan) -> datetime | None:

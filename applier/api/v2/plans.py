@@ -19,7 +19,7 @@ from applier.api.v2.answers import show, show_new
 from applier.api.v2.operation import Operation, change, moment, next_page
 from applier.assembly import Assembly
 from applier.errors import PlanNotFound
-from applier.operations import approving, creation, removal, start_times
+from applier.operations import approving, creation, removal
 from applier.operations import plans as steering
 from applier.operations.creation import read_settings, roll_back
 from applier.store import TIMES, PlanFilters
@@ -101,9 +101,7 @@ def create(call: Call) -> None:
     _refuse_files(call.document, planner, assembly)
     settings = read_settings(query.get("set", ()), "query set")
     document = creation.with_facts(call.document, assembly, query.get("facts_from"))
-    plan = creation.planned(
-        document, settings, assembly.conf, planner=planner, cloud=assembly.cloud_name
-    )
+    plan = creation.planned(assembly, document, settings, planner)
     require_allowed(call, plan)
     if query.get("dry_run"):
         call.response.status = falcon.HTTP_200
@@ -131,11 +129,8 @@ def delete(call: Call) -> None:
 def start(call: Call) -> None:
     """Queue a plan: an applier service runs it, or does at a time, or in a window."""
     assembly, operator, plan, body = call.assembly, call.operator, call.plan, call.body
-    at = moment(body, "at") if "at" in body else None
-    in_window = body.get("in_window", False)
-    at = start_times.wanted(assembly, operator, plan, at, in_window=in_window)
-    accepted, why = body.get("accept_drift", False), body.get("why")
-    steering.start(assembly, operator, plan, accept_drift=accepted, at=at, why=why)
+    given = {**body, "at": moment(body, "at") if "at" in body else None}
+    steering.start(assembly, operator, plan, **given)
 
 
 @change("POST /v2/plans/{plan}/approve", "plan:approve", "plans.approve", schemas.REASON_NEEDED)

@@ -58,9 +58,7 @@ def show_forecast(
     short = len(order) > MOST_ROWS and not whole
     critical = set(found.critical)
     rows = [u for u in order if u in critical] if short else order
-    name = f"  {one_line(plan.name)}" if plan.name else ""
-    put_line(out, f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold")
-    out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
+    _head(plan, out)
     table = table_of("start", "takes", "slack", "action", "", numbers=("start", "takes", "slack"))
     columns = table.columns[-1].width = min(_BAR, int(_SHARE * out.width))
     for uuid in rows[: None if whole else MOST_ROWS]:
@@ -80,6 +78,12 @@ def show_forecast(
     for line in footer(actions, found):
         for part in wrapped(line, 2, out.width):
             out.print(Text(part))
+
+
+def _head(plan: ActionPlan, out: Console) -> None:
+    name = f"  {one_line(plan.name)}" if plan.name else ""
+    put_line(out, f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold")
+    out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
 
 
 def bar_of(found: Forecast, uuid: str, columns: int) -> str:
@@ -106,7 +110,7 @@ def footer(actions: dict[str, Action], found: Forecast) -> list[str]:
 
 
 def compare_forecasts(
-    keys: Sequence[str], rows: Sequence[tuple[list[str], Forecast]], knee: int, stream: TextIO
+    keys: Sequence[str], rows: Sequence[tuple[Sequence[str], Forecast]], knee: int, stream: TextIO
 ) -> None:
     """Write a row for each combination of settings, and mark the knee."""
     table = table_of(*keys, "expected", "no order beats", "", numbers=(*keys, "expected"))
@@ -139,9 +143,7 @@ def show_rehearsals(found: Rehearsals, stream: TextIO, *, whole: bool = False) -
     """Write the final states, the times, the failed actions, and the effect of lower limits."""
     out = console(stream)
     plan, figures = found.plan, found.figures
-    name = f"  {one_line(plan.name)}" if plan.name else ""
-    put_line(out, f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold")
-    out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
+    _head(plan, out)
     faults = ", ".join(map(str, found.settings.faults)) or "no faults"
     put_line(
         out,
@@ -249,7 +251,7 @@ def _advice(best: Lowered, planned: RehearsalFigures) -> str:
 
 
 def compare_rehearsals(
-    keys: Sequence[str], rows: Sequence[tuple[list[str], Rehearsals]], stream: TextIO
+    keys: Sequence[str], rows: Sequence[tuple[Sequence[str], Rehearsals]], stream: TextIO
 ) -> None:
     """Write a row of figures for each combination of settings."""
     table = table_of(*keys, *_FIGURES, numbers=(*keys, *_FIGURES))
