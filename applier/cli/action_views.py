@@ -10,8 +10,7 @@ from typing import Any
 from applier.cli.arguments import ACTION, PLAN, argument, format_of, state_of
 from applier.cli.reporters.formatting import through, wrapped
 from applier.cli.verb import Columns, ListVerb, Rows, Verb, rendered, rows
-from applier.operations import lookup
-from applier.operations.creation import read_settings, refuse_planning
+from applier.operations import creation, lookup
 from applier.store import Attempt, PlanStore
 from applier.wording import count, duration, one_line, seconds_between, some
 from planner.plan.failure_costs import FailureCosts
@@ -229,19 +228,18 @@ class Why(Verb):
         PLAN,
         ACTION,
         argument(
-            "--set",
-            metavar="KEY=VALUE",
+            "--set KEY=VALUE",
+            "option of the run (max_workers=4), as given to apply",
             action="append",
             default=[],
-            help="option of the run (max_workers=4), as given to apply",
         ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import explanation
 
-        settings = read_settings(parsed_args.set)
-        refuse_planning(settings, None)
+        settings = creation.read_settings(parsed_args.set)
+        creation.refuse_planning(settings, None)
         session = self.session
         plan, action = lookup.find_part(session.plans, parsed_args.plan, parsed_args.action)
         for line in explanation.explained(session, plan, action, settings.max_workers):

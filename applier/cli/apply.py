@@ -10,22 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
+from applier import errors
 from applier.cli import arguments, foreground
-from applier.cli.arguments import ACCEPT_DRIFT, REASON, YES, add_part, argument, planning
+from applier.cli.arguments import ACCEPT_DRIFT, REASON, YES, argument
 from applier.cli.exit_codes import OUT_OF_DATE, REFUSED
 from applier.cli.terminal import lasting
 from applier.cli.verb import Verb
-from applier.errors import (
-    DamagedRecord,
-    GuardRefusal,
-    OutOfDate,
-    PlanNotFound,
-    StoreError,
-    UnknownActionTypes,
-)
 from applier.operations import creation, drift, who_runs
-from applier.operations.creation import SetOptions, read_settings
-from applier.operations.drift import dry_run
+from applier.operations.creation import SetOptions
 from applier.run.plan_cloud import cloud_of, shown_name
 from applier.run.prechecks import Precheck, Prechecked
 from applier.wording import count, one_line, resources, some
@@ -46,7 +38,7 @@ def show_dry_run(verb: Verb, plan: ActionPlan) -> int:
 
     Return the exit code, OUT_OF_DATE if a run would be refused. Nothing is stored or changed.
     """
-    found = dry_run(verb.session, plan, runs_commands=True)
+    found = drift.dry_run(verb.session, plan, runs_commands=True)
     verb.say(f"Cloud: {cloud_of(plan)}")
     _show(verb, found.checked)
     if found.moved is not None:
@@ -94,26 +86,24 @@ class Apply(Verb):
         "apply last --yes --set max_workers=8 --set on_failure=continue",
     )
     ARGUMENTS = (
-        planning(arguments.FILE_OR_PLAN),
-        add_part,
+        arguments.FILE_OR_PLAN,
+        arguments.PLANNER,
+        arguments.SET,
+        arguments.ALL,
+        arguments.PART,
         YES,
-        argument(
-            "--dry-run",
-            action="store_true",
-            help="only look what each action would find in the cloud as it is now",
-        ),
+        argument("--dry-run", "only look what each action would find in the cloud as it is now"),
         ACCEPT_DRIFT,
         argument(
-            "--events",
-            metavar="FILE",
-            help="append a line of JSON to FILE for each change of a state; '-': standard output, "
+            "--events FILE",
+            "append a line of JSON to FILE for each change of a state; '-': standard output, "
             "and everything else goes to standard error",
         ),
         REASON,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        settings = read_settings(parsed_args.set)
+        settings = creation.read_settings(parsed_args.set)
         if parsed_args.dry_run:
             return self._look(parsed_args, settings)
         if not may_ask(self, parsed_args):
@@ -157,7 +147,7 @@ class Apply(Verb):
         if document.is_plan:
             try:
                 known = store.load_plan(plan.uuid)
-            except PlanNotFound:
+            except errors.PlanNotFound:
                 from planner.making import saved
 
                 saved.require_new(plan, document)
@@ -189,7 +179,7 @@ def run_shown(
     with _before_anything_runs():
         _refuse_what_cannot_run(verb, plan, stopped=stopped)
         if is_new:
-            verb.session.store.save_plan(plan, history=verb.operator.entry("create", args.reason))
+            verb.session.store.save_plan(plan, history=verb.entry("create", args.reason))
         plan_table.show(plan, verb.app.stdout, whole=args.all, max_workers=workers)
         if not plan.actions:
             return 0
@@ -215,8 +205,8 @@ def _before_anything_runs() -> Iterator[None]:
     """Add to an error of the record that nothing has run."""
     try:
         yield
-    except (StoreError, DamagedRecord) as reason:
-        raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
+    except (errors.StoreError, errors.DamagedRecord) as reason:
+        raise errors.StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
 
 
 def may_ask(verb: Verb, args: argparse.Namespace) -> bool:
@@ -240,7 +230,7 @@ def _require_allowed(verb: Verb, plan: ActionPlan, settings: SetOptions) -> None
             f"plan {plan.uuid[:8]} is approved with on_failure={policy}: "
             f"--set on_failure={given} is for a plan that needs no approval"
         )
-        raise GuardRefusal(plan.uuid, text)
+        raise errors.GuardRefusal(plan.uuid, text)
 
 
 def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan, *, stopped: bool) -> None:
@@ -260,7 +250,7 @@ def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan, *, stopped: bool) -> N
     known = session.action_types
     unknown = needed - set(known)
     if unknown:
-        raise UnknownActionTypes(plan.uuid[:8], unknown, known)
+        raise errors.UnknownActionTypes(plan.uuid[:8], unknown, known)
     for name in needed:
         # Importing the plugin raises BrokenPlugin if it cannot be used.
         known[name]
@@ -296,5 +286,5 @@ def _same(known: ActionPlan, plan: ActionPlan) -> ActionPlan:
     """Return the stored plan for a saved one; raises OutOfDate if their content differs."""
     if known.digest != plan.digest:
         text = f"plan {plan.uuid[:8]} is stored with other content: make the plan again"
-        raise OutOfDate(text)
+        raise errors.OutOfDate(text)
     return known

@@ -38,14 +38,36 @@ ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows th
 Add = Callable[[Any], object]
 
 
-def argument(*names: str, **options: Any) -> Add:
-    """Return what adds one argument; the parameters are those of ``add_argument``."""
-    return methodcaller("add_argument", *names, **options)
+def argument(usage: str, text: str, **more: Any) -> Add:
+    """Return what adds one argument, by how it is used: ``-y --yes``, ``--out FILE``, or ``PLAN``.
+
+    ``text`` explains it. An option without a value is a flag. ``more`` are for ``add_argument``.
+    """
+    *names, last = usage.split(" ")
+    if last.startswith("-"):
+        names.append(last)
+        if not more.keys() & {"action", "choices"}:
+            more["action"] = "store_true"
+    else:
+        names = names or [more.pop("dest", last.lower())]
+        more["metavar"] = last
+    return methodcaller("add_argument", *names, help=text, **more)
 
 
 def defaults(**values: Any) -> Add:
     """Return what sets the values of arguments that a verb does not have."""
     return methodcaller("set_defaults", **values)
+
+
+def group(title: str, *arguments: Add, about: str | None = None) -> Add:
+    """Return what adds arguments under a title of their own, with a sentence about them."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        made = parser.add_argument_group(title, about)
+        for one in arguments:
+            one(made)
+
+    return add
 
 
 def one_of(*arguments: Add, required: bool = False) -> Add:
@@ -59,17 +81,21 @@ def one_of(*arguments: Add, required: bool = False) -> Add:
     return add
 
 
-_REASON: dict[str, Any] = {"metavar": "TEXT", "help": "why, for the record"}
-PLAN = argument("plan", metavar="PLAN", help=PLAN_HELP)
-ACTION = argument("action", metavar="ACTION", help=ACTION_HELP)
-REASON = argument("--reason", **_REASON)
-REASON_NEEDED = argument("--reason", required=True, **_REASON)
-YES = argument("-y", "--yes", action="store_true", help="do not ask")
-ALL = argument("--all", action="store_true", help="show every action of a long plan")
-ACCEPT_DRIFT = argument(
-    "--accept-drift",
-    action="store_true",
-    help="run it although the cloud is not as planned any more",
+PLAN = argument("PLAN", PLAN_HELP)
+ACTION = argument("ACTION", ACTION_HELP)
+_WHY = "why, for the record"
+REASON = argument("--reason TEXT", _WHY)
+REASON_NEEDED = argument("--reason TEXT", _WHY, required=True)
+YES = argument("-y --yes", "do not ask")
+ALL = argument("--all", "show every action of a long plan")
+ACCEPT_DRIFT = argument("--accept-drift", "run it although the cloud is not as planned any more")
+PLANNER = argument("--planner NAME", "planner (actionplan planner list shows them)")
+SET = argument(
+    "--set KEY=VALUE",
+    "option of the planner (ordering=slots), of one action type (migrate.parallelization=2), or of "
+    "the run (max_workers=4, on_failure=continue); or a guard of the plan (approvals=1)",
+    action="append",
+    default=[],
 )
 
 
@@ -77,39 +103,16 @@ def state_of(states: type[StrEnum]) -> Add:
     """Return what adds the option ``--state``."""
     known = [str(state) for state in states]
     text = f"only these: {', '.join(known)}"
-    return argument("--state", metavar="STATE", type=str.upper, choices=known, help=text)
-
-
-def planning(file: Add) -> Add:
-    """Return what adds ``file``, which names a document, and a planner and its options."""
-
-    def add(parser: argparse.ArgumentParser) -> None:
-        file(parser)
-        parser.add_argument(
-            "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
-        )
-        parser.add_argument(
-            "--set",
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            help="option of the planner (ordering=slots), of one action type "
-            "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue); or a "
-            "guard of the plan (approvals=1)",
-        )
-        ALL(parser)
-
-    return add
+    return argument("--state STATE", text, type=str.upper, choices=known)
 
 
 def format_of(*more: str) -> Add:
     """Return what adds the option ``-f`` for output without rows; ``more`` are further formats."""
     return argument(
-        "-f",
-        "--format",
+        "-f --format",
+        "how to show it (default: table)",
         choices=["table", "json", "yaml", *more],
         default="table",
-        help="how to show it (default: table)",
     )
 
 
@@ -216,43 +219,35 @@ def planned(session: Session, name: str, *, for_cloud: bool = False) -> tuple[Ac
 
 
 FILE_OR_PLAN = argument(
-    "file",
-    metavar="FILE|PLAN",
-    help=f"document or saved plan ('-': standard input); or {PLAN_HELP}",
+    "FILE|PLAN", f"document or saved plan ('-': standard input); or {PLAN_HELP}", dest="file"
 )
 FILE_OR_PLAYBOOK = one_of(
+    argument("FILE", "document, or saved plan; '-': standard input", nargs="?"),
     argument(
-        "file", metavar="FILE", nargs="?", help="document, or saved plan; '-': standard input"
-    ),
-    argument(
-        "--from-playbook",
-        metavar="PLAYBOOK",
-        help="a playbook of Ansible, such as site.yml, instead of a document",
+        "--from-playbook PLAYBOOK", "a playbook of Ansible, such as site.yml, instead of a document"
     ),
     required=True,
 )
 
 
-def add_playbook(parser: argparse.ArgumentParser) -> None:
-    """Add the options that go with ``--from-playbook``."""
-    group = parser.add_argument_group("with --from-playbook")
-    group.add_argument(
-        "--inventory",
-        metavar="HOSTS",
+PLAYBOOK = group(
+    "with --from-playbook",
+    argument(
+        "--inventory HOSTS",
+        "any inventory that ansible-inventory reads; may be repeated",
         action="append",
-        help="any inventory that ansible-inventory reads; may be repeated",
-    )
-    group.add_argument("--limit", metavar="PATTERN", help="only these hosts")
-    group.add_argument("--tags", metavar="TAG,...", help="only tasks with one of these tags")
-    group.add_argument("--skip-tags", metavar="TAG,...", help="no tasks with one of these tags")
-    group.add_argument(
-        "--variables",
-        metavar="NAME=TEXT|@FILE",
+    ),
+    argument("--limit PATTERN", "only these hosts"),
+    argument("--tags TAG,...", "only tasks with one of these tags"),
+    argument("--skip-tags TAG,...", "no tasks with one of these tags"),
+    argument(
+        "--variables NAME=TEXT|@FILE",
+        "as --extra-vars: a variable, or a file with some; may be repeated",
         action="append",
-        help="as --extra-vars: a variable, or a file with some; may be repeated",
-    )
-    group.add_argument("--become", action="store_true", help="run tasks as another user")
-    group.add_argument("--forks", metavar="N", type=positive, help="how many hosts at once")
+    ),
+    argument("--become", "run tasks as another user"),
+    argument("--forks N", "how many hosts at once", type=positive),
+)
 
 
 def _variables(texts: Sequence[str]) -> dict[str, Any]:
@@ -300,27 +295,17 @@ _PLACES: dict[str, Path] = {
 }
 
 
-def add_part(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a part of a deployment."""
-    group = parser.add_argument_group("a part of a deployment")
-    group.add_argument(
-        "--node", metavar="UID,...", action="append", help="only tasks of these nodes"
-    )
-    group.add_argument("--task", metavar="NAME,...", action="append", help="only these tasks")
-    group.add_argument(
-        "--fetch-deps",
-        action="store_true",
-        help="also what they depend on, on whatever node",
-    )
-    group.add_argument(
-        "--changed-since",
-        metavar="PLAN",
-        help="only what differs from that plan, and what depends on it "
-        f"(a saved plan; or {PLAN_HELP})",
-    )
-    group.add_argument(
-        "--strict", action="store_true", help="refuse names, roles and groups that match nothing"
-    )
+PART = group(
+    "a part of a deployment",
+    argument("--node UID,...", "only tasks of these nodes", action="append"),
+    argument("--task NAME,...", "only these tasks", action="append"),
+    argument("--fetch-deps", "also what they depend on, on whatever node"),
+    argument(
+        "--changed-since PLAN",
+        f"only what differs from that plan, and what depends on it (a saved plan; or {PLAN_HELP})",
+    ),
+    argument("--strict", "refuse names, roles and groups that match nothing"),
+)
 
 
 def chosen(document: Document, args: argparse.Namespace, session: Session) -> Document:

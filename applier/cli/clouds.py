@@ -26,8 +26,8 @@ class Facts(Verb):
 
     EXAMPLES = ("facts", "facts -f json", "facts --out facts.yaml")
     ARGUMENTS = (
-        argument("-f", "--format", choices=["yaml", "json"], default="yaml", help="default: yaml"),
-        argument("--out", metavar="FILE", help="write them to a file"),
+        argument("-f --format", "default: yaml", choices=["yaml", "json"], default="yaml"),
+        argument("--out FILE", "write them to a file"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -40,19 +40,16 @@ class _HostVerb(Verb):
     """A verb that writes a document about hosts."""
 
     ARGUMENTS: ClassVar[tuple[Add, ...]] = (
-        argument("hosts", metavar="HOST", nargs="*", help="name of a compute host"),
+        argument("HOST", "name of a compute host", dest="hosts", nargs="*"),
         argument(
-            "--label",
-            metavar="KEY=VALUE",
+            "--label KEY=VALUE",
+            "all hosts with this label, such as rack=r1; may be repeated: with all of them",
             action="append",
             default=[],
-            help="all hosts with this label, such as rack=r1; may be repeated: with all of them",
         ),
         one_of(
-            argument("--out", metavar="FILE", help="write the document to a file"),
-            argument(
-                "--apply", action="store_true", help="make the plan, show it, ask, and run it here"
-            ),
+            argument("--out FILE", "write the document to a file"),
+            argument("--apply", "make the plan, show it, ask, and run it here"),
         ),
         YES,
     )
@@ -118,14 +115,8 @@ class Drain(_HostVerb):
     ARGUMENTS = (
         *_HostVerb.ARGUMENTS,
         REASON,
-        argument(
-            "--power-off", action="store_true", help="switch the hosts off when they are empty"
-        ),
-        argument(
-            "--scheduler",
-            action="store_true",
-            help="let the cloud choose a host for instances that fit nowhere",
-        ),
+        argument("--power-off", "switch the hosts off when they are empty"),
+        argument("--scheduler", "let the cloud choose a host for instances that fit nowhere"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -190,7 +181,7 @@ class SimulatorReset(Verb):
     """
 
     EXAMPLES = ("simulator reset", "simulator reset --from my-cloud.yaml")
-    ARGUMENTS = (argument("--from", dest="source", metavar="FILE", help="cloud to start with"),)
+    ARGUMENTS = (argument("--from FILE", "cloud to start with", dest="source"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier import configuration

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import arguments
+from applier.cli.help import WORDS
 
 if TYPE_CHECKING:
     from applier.cli.session import Session
@@ -188,8 +189,6 @@ _LOOKED_UP: dict[str, Callable[[Session, Sequence[str]], Iterable[str]]] = {
     "subscription": lambda session, _: (s.name for s in session.store.subscriptions()),
 }
 
-#: The environment variable with the words of the command line, one in each line.
-WORDS = "ACTIONPLAN_WORDS"
 #: For each shell, the script that calls ``actionplan complete --words`` for candidates.
 SCRIPTS = {
     "bash": f"""\

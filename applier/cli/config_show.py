@@ -33,7 +33,7 @@ class ConfigShow(ListVerb):
     """
 
     EXAMPLES = ("config show", "config show --section actionplan")
-    ARGUMENTS = (argument("--section", metavar="NAME", help="only options of this section"),)
+    ARGUMENTS = (argument("--section NAME", "only options of this section"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         from applier import configuration

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import arguments
-from applier.cli.arguments import ALL, PLAN, REASON, argument, format_of, planning
+from applier.cli.arguments import ALL, PLAN, REASON, argument, format_of
 from applier.cli.verb import Verb, shown_plan, write_plan
 from applier.errors import GuardRefusal
 from applier.operations import creation
-from applier.operations.creation import read_settings
 from applier.wording import duration
 from planner.errors import PlannerError
 from planner.plan.model import ActionPlan
@@ -44,22 +43,24 @@ class Create(Verb):
         "create --from-playbook site.yml --inventory hosts.yml --limit web",
     )
     ARGUMENTS = (
-        planning(arguments.FILE_OR_PLAYBOOK),
-        arguments.add_playbook,
-        arguments.add_part,
-        argument("--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"),
+        arguments.FILE_OR_PLAYBOOK,
+        arguments.PLANNER,
+        arguments.SET,
+        ALL,
+        arguments.PLAYBOOK,
+        arguments.PART,
+        argument("--out FILE", "also write the plan to a file (JSON), for apply"),
         argument(
-            "--facts-from",
-            metavar="CLOUD",
-            help="plan with what this cloud holds now (simulated, openstack or a plugin); it must "
+            "--facts-from CLOUD",
+            "plan with what this cloud holds now (simulated, openstack or a plugin); it must "
             "be the configured one, and the document must have no facts",
         ),
-        argument("--dry-run", action="store_true", help="show the plan, do not store it"),
+        argument("--dry-run", "show the plan, do not store it"),
         argument(
             "--no-check-types",
+            "also plan action types that no plugin offers, without checking parameters",
             dest="check_types",
             action="store_false",
-            help="also plan action types that no plugin offers, without checking parameters",
         ),
         format_of(),
         REASON,
@@ -74,7 +75,7 @@ class Create(Verb):
         from applier.configuration import check
         from planner.making import planning, saved
 
-        settings = read_settings(parsed_args.set)
+        settings = creation.read_settings(parsed_args.set)
         conf = self.session.conf
         document = arguments.chosen(arguments.document_of(parsed_args), parsed_args, self.session)
         document = creation.with_facts(document, self.session, parsed_args.facts_from)
@@ -102,8 +103,7 @@ class Create(Verb):
             write_plan(parsed_args.out, plan)
         differs = self._differs_from_last(plan) if keep and parsed_args.format == "table" else None
         if keep:
-            entry = self.operator.entry("create", parsed_args.reason)
-            self.session.store.save_plan(plan, history=entry)
+            self.session.store.save_plan(plan, history=self.entry("create", parsed_args.reason))
         if settings.max_workers:
             self._tell_not_stored(workers)
         if parsed_args.format != "table":
@@ -209,11 +209,10 @@ class Rollback(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import plan_table
-        from applier.operations.creation import roll_back
 
         session = self.session
         plan = session.plan(parsed_args.plan)
-        made = roll_back(session, self.operator, plan)
+        made = creation.roll_back(session, self.operator, plan)
         plan_table.show(
             made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
         )

@@ -59,26 +59,19 @@ class EventList(ListVerb):
         "event list --dead",
     )
     ARGUMENTS = (
-        argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all"),
+        argument("PLAN", f"{PLAN_HELP}; default: all", nargs="?"),
         one_of(
-            argument(
-                "--after",
-                metavar="NUMBER",
-                type=_event_number,
-                help="list the events that follow this one",
-            ),
+            argument("--after NUMBER", "list the events that follow this one", type=_event_number),
             argument(
                 "--dead",
-                action="store_true",
-                help="list the events that could not be delivered to a receiver and were given up",
+                "list the events that could not be delivered to a receiver and were given up",
             ),
         ),
         argument(
-            "--limit",
-            metavar="NUMBER",
+            "--limit NUMBER",
+            f"list at most so many (default: {_LIMIT})",
             type=positive,
             default=_LIMIT,
-            help=f"list at most so many (default: {_LIMIT})",
         ),
     )
 
@@ -209,9 +202,9 @@ class SubscriptionRemove(Verb):
     )
     ARGUMENTS = (
         argument(
-            "subscription",
-            metavar="NAME",
-            help="name of a subscription (event subscription list shows them)",
+            "NAME",
+            "name of a subscription (event subscription list shows them)",
+            dest="subscription",
         ),
     )
 
@@ -276,18 +269,15 @@ class History(ListVerb):
     )
     NOTHING = "No changes are on record."
     ARGUMENTS = (
-        argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all"),
+        argument("PLAN", f"{PLAN_HELP}; default: all", nargs="?"),
         argument(
-            "--limit",
-            metavar="NUMBER",
+            "--limit NUMBER",
+            f"list at most so many, the latest (default: {_LIMIT})",
             type=positive,
             default=_LIMIT,
-            help=f"list at most so many, the latest (default: {_LIMIT})",
         ),
-        argument(
-            "--since", metavar="TIME", type=time_or_age, help="only what was done at TIME or later"
-        ),
-        argument("--who", metavar="USER", help="only what USER did"),
+        argument("--since TIME", "only what was done at TIME or later", type=time_or_age),
+        argument("--who USER", "only what USER did"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:

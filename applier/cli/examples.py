@@ -41,7 +41,7 @@ class ExampleShow(Verb):
     """Print one of the files that 'example list' lists"""
 
     EXAMPLES = ("example show host-maintenance.yaml", "example show watcher.conf.sample")
-    ARGUMENTS = (argument("example", metavar="NAME", help="example list shows them"),)
+    ARGUMENTS = (argument("NAME", "example list shows them", dest="example"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         chosen = _chosen(parsed_args.example)
@@ -66,16 +66,14 @@ class ExampleCopy(Verb):
         "example copy events /tmp/try",
     )
     ARGUMENTS = (
+        argument("NAME", "what to copy (default: all)", dest="example", nargs="?", default=_TOP),
         argument(
-            "example", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"
-        ),
-        argument(
-            "folder",
-            metavar="DIR",
+            "DIR",
+            "where to put it; made if it is missing (default: the current folder)",
+            dest="folder",
             nargs="?",
             default=Path(),
             type=Path,
-            help="where to put it; made if it is missing (default: the current folder)",
         ),
     )
 

@@ -206,7 +206,7 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
         return
     try:
         # ``apply`` starts it now, even if it was to start at a later time.
-        store.start_plan(plan.uuid, None, now=now(), history=verb.operator.entry("start"))
+        store.start_plan(plan.uuid, None, now=now(), history=verb.entry("start"))
     except (PlanConflict, InvalidTransition):
         if store.load_plan(plan.uuid).state is not PlanState.PENDING:
             raise

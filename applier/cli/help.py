@@ -50,6 +50,9 @@ GROUPS = {
     ),
 }
 
+#: The shells whose command lines are completed, and the environment variable with the words of such
+#: a line, one in each line.
+SHELLS, WORDS = ("bash", "zsh"), "ACTIONPLAN_WORDS"
 #: What is meant by verbs of other programs.
 _ELSEWHERE = {
     "abort": "stop PLAN --abort ACTION",
@@ -88,8 +91,8 @@ class Help(Verb):
 
     EXAMPLES = ("help --all", "help create", "help action")
     ARGUMENTS = (
-        argument("--all", action="store_true", help="list all verbs, by purpose"),
-        argument("words", metavar="VERB", nargs=argparse.REMAINDER, help="what to explain"),
+        argument("--all", "list all verbs, by purpose"),
+        argument("VERB", "what to explain", dest="words", nargs=argparse.REMAINDER),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -124,28 +127,22 @@ class Complete(Verb):
         "complete zsh > ~/.zfunc/_actionplan",
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        from applier.cli import completion
-
-        parser = super().get_parser(prog_name)
-        shells = list(completion.SCRIPTS)
-        parser.add_argument(
-            "shell",
-            metavar="SHELL",
+    ARGUMENTS = (
+        argument(
+            "SHELL",
+            f"{' or '.join(SHELLS)} (default: {SHELLS[0]})",
             nargs="?",
-            choices=shells,
-            default=shells[0],
-            help=f"{' or '.join(shells)} (default: {shells[0]})",
-        )
-        text = f"print what the last word in the variable {completion.WORDS} may become"
-        parser.add_argument("--words", action="store_true", help=text)
-        return parser
+            choices=SHELLS,
+            default=SHELLS[0],
+        ),
+        argument("--words", f"print what the last word in the variable {WORDS} may become"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli import completion
 
         if parsed_args.words:
-            words = os.environ.get(completion.WORDS, "").split("\n")
+            words = os.environ.get(WORDS, "").split("\n")
             for word in completion.candidates(self.app, words):
                 self.say(word)
         else:

@@ -39,21 +39,15 @@ class List(ListVerb):
     NOTHING = "No plans. To make one: actionplan create FILE"
     ARGUMENTS = (
         state_of(PlanState),
-        argument("--planner", metavar="NAME", help="only those of this planner"),
-        argument("--creator", metavar="USER", help="only those that this user made"),
-        argument(
-            "--since", metavar="TIME", type=time_or_age, help="only those made at TIME or later"
-        ),
-        argument("--until", metavar="TIME", type=time_or_age, help="only those made before TIME"),
+        argument("--planner NAME", "only those of this planner"),
+        argument("--creator USER", "only those that this user made"),
+        argument("--since TIME", "only those made at TIME or later", type=time_or_age),
+        argument("--until TIME", "only those made before TIME", type=time_or_age),
         one_of(
             argument(
-                "--limit",
-                type=positive,
-                metavar="N",
-                default=_NEWEST,
-                help=f"at most so many (default: {_NEWEST})",
+                "--limit N", f"at most so many (default: {_NEWEST})", type=positive, default=_NEWEST
             ),
-            argument("--all", action="store_true", help="all of them"),
+            argument("--all", "all of them"),
         ),
     )
 

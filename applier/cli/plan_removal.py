@@ -68,7 +68,7 @@ class DeletePlan(Verb):
         if asks and not self.agrees(text):
             self.say("Not removed.")
             return REFUSED
-        store.remove_damaged_plan(uuid, history=self.operator.entry("remove", "it was damaged"))
+        store.remove_damaged_plan(uuid, history=self.entry("remove", "it was damaged"))
         self.say(f"Plan {uuid[:8]} is removed from the record.")
         return 0
 
@@ -87,7 +87,7 @@ class UndeletePlan(Verb):
     """
 
     EXAMPLES = ("undelete 7f3a91c2-51f6-4a3e-9d0c-0d8f9d0b8a11",)
-    ARGUMENTS = (argument("plan", metavar="UUID", help="the whole uuid of the plan"), REASON)
+    ARGUMENTS = (argument("UUID", "the whole uuid of the plan", dest="plan"), REASON)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         plan = self.session.plan(parsed_args.plan)
@@ -111,16 +111,13 @@ class Purge(Verb):
     )
     ARGUMENTS = (
         argument(
-            "--older-than",
-            metavar="AGE",
+            "--older-than AGE",
+            "what ended or was deleted longer ago: 12h, 90d, 8w",
             type=age,
             required=True,
-            help="what ended or was deleted longer ago: 12h, 90d, 8w",
         ),
         argument(
-            OPTION,
-            metavar="DIR",
-            help="write the report of each plan to DIR/UUID.html before it is deleted",
+            f"{OPTION} DIR", "write the report of each plan to DIR/UUID.html before it is deleted"
         ),
         YES,
     )

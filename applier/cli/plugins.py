@@ -62,7 +62,7 @@ class PlannerShow(PluginVerb):
     """Show a planner: what it does, and its options with their configured values"""
 
     EXAMPLES = ("planner show weight",)
-    ARGUMENTS = (argument("planner", metavar="NAME", help="planner list shows them"),)
+    ARGUMENTS = (argument("NAME", "planner list shows them", dest="planner"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.making import options, registry
@@ -95,7 +95,7 @@ class ActionTypeShow(PluginVerb):
     """Show an action type: what it does, parameters and options"""
 
     EXAMPLES = ("action type show migrate",)
-    ARGUMENTS = (argument("action_type", metavar="NAME", help="action type list shows them"),)
+    ARGUMENTS = (argument("NAME", "action type list shows them", dest="action_type"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.configuration import plugin_options
@@ -125,7 +125,7 @@ class Schema(Verb):
     """
 
     EXAMPLES = ("schema solution", "schema plan", "schema migrate")
-    ARGUMENTS = (argument("schema", metavar="NAME", nargs="?", help="what to print"),)
+    ARGUMENTS = (argument("NAME", "what to print", dest="schema", nargs="?"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from planner.making import registry
@@ -266,11 +266,7 @@ class PluginNew(Verb):
     """Write a package with an action type of your own and a test that passes"""
 
     EXAMPLES = ("plugin new my_site",)
-    ARGUMENTS = (
-        argument(
-            "name", metavar="NAME", help="of the package and of the action type: a folder is made"
-        ),
-    )
+    ARGUMENTS = (argument("NAME", "of the package and of the action type: a folder is made"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         name, folder = parsed_args.name, Path(parsed_args.name)

@@ -24,7 +24,7 @@ class ExportPlan(Verb):
     """
 
     EXAMPLES = ("export last --out maintenance.plan.json", "export 7f3a91")
-    ARGUMENTS = (PLAN, argument("--out", metavar="FILE", help="write it to a file"))
+    ARGUMENTS = (PLAN, argument("--out FILE", "write it to a file"))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import export_import
@@ -46,9 +46,7 @@ class ImportPlan(Verb):
     """
 
     EXAMPLES = ("import maintenance.plan.json",)
-    ARGUMENTS = (
-        argument("file", metavar="FILE", help="what 'export' wrote ('-': standard input)"),
-    )
+    ARGUMENTS = (argument("FILE", "what 'export' wrote ('-': standard input)"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier.operations import export_import
@@ -93,8 +91,8 @@ class DurationExport(Verb):
 
     EXAMPLES = ("duration export --out durations.json", "duration export -f yaml")
     ARGUMENTS = (
-        argument("-f", "--format", choices=["json", "yaml"], default="json", help="default: json"),
-        argument("--out", metavar="FILE", help="write them to a file"),
+        argument("-f --format", "default: json", choices=["json", "yaml"], default="json"),
+        argument("--out FILE", "write them to a file"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -112,9 +110,7 @@ class DurationImport(Verb):
     """
 
     EXAMPLES = ("duration import durations.json",)
-    ARGUMENTS = (
-        argument("file", metavar="FILE", help="what 'duration export' wrote ('-': standard input)"),
-    )
+    ARGUMENTS = (argument("FILE", "what 'duration export' wrote ('-': standard input)"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         document = arguments.opened(parsed_args.file)
@@ -158,7 +154,7 @@ class DbBackup(Verb):
     """
 
     EXAMPLES = ("db backup /var/backups/actionplan.sqlite",)
-    ARGUMENTS = (argument("file", metavar="FILE", help="a file that does not exist yet"),)
+    ARGUMENTS = (argument("FILE", "a file that does not exist yet"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier import configuration

@@ -95,9 +95,7 @@ class WorkerDrain(Verb):
     """
 
     EXAMPLES = ("worker drain site-b-1.4711",)
-    ARGUMENTS = (
-        argument("name", metavar="NAME", help="name of a worker (worker list shows them)"),
-    )
+    ARGUMENTS = (argument("NAME", "name of a worker (worker list shows them)"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         services.drain(self.session, self.operator, parsed_args.name)
@@ -135,10 +133,10 @@ def _short(worker: Worker) -> tuple[Any, ...]:
 
 _HERE = "this machine"
 ADDRESSES = argument(
-    "addresses",
-    metavar="ADDRESS",
+    "ADDRESS",
+    "a node to look at besides this machine: [user@]host[:port]",
+    dest="addresses",
     nargs="*",
-    help="a node to look at besides this machine: [user@]host[:port]",
 )
 
 

@@ -39,7 +39,7 @@ class ShowPlan(Verb):
     ARGUMENTS = (
         PLAN,
         ALL,
-        argument("--node", metavar="HOST", help="show one host of the cloud instead"),
+        argument("--node HOST", "show one host of the cloud instead"),
         format_of("message"),
     )
 

@@ -7,14 +7,12 @@ import argparse
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from applier.cli import arguments
-from applier.cli.arguments import Add, format_of, planning, positive
+from applier.cli.arguments import Add, argument, format_of, group, positive
 from applier.cli.verb import Verb, rendered
 from applier.operations import creation
-from applier.operations.creation import read_settings
 from applier.store.worker_jobs import unserved
 from applier.wording import duration
 from planner.errors import InvalidInput, Mistake
@@ -87,23 +85,25 @@ def _values(text: str) -> Iterator[str]:
 _MOST_REHEARSALS = 100_000
 
 
-def add_faults(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a rehearsal."""
-    group = parser.add_argument_group(
-        "a rehearsal",
-        "Windows and the health probe are not rehearsed: actions never wait for them.",
-    )
-    group.add_argument(
-        "--inject",
-        metavar="FAULT,...",
-        action="append",
-        help="faults: fail:TARGET[=PERCENT%%], slow:TARGET=FACTORx, hang:TARGET[=PERCENT%%]; "
+def _times(text: str) -> int:
+    number = positive(text)
+    if number > _MOST_REHEARSALS:
+        raise argparse.ArgumentTypeError(f"{text} is more than {_MOST_REHEARSALS}")
+    return number
+
+
+FAULTS = group(
+    "a rehearsal",
+    argument(
+        "--inject FAULT,...",
+        "faults: fail:TARGET[=PERCENT%%], slow:TARGET=FACTORx, hang:TARGET[=PERCENT%%]; "
         "TARGET is an action type, an action, or a resource (node:compute-3, node:*)",
-    )
-    group.add_argument("--times", metavar="N", type=_times, help="how many runs (default: 200)")
-    group.add_argument(
-        "--seed", metavar="N", type=_times, help="the same seed meets the same chances (default: 1)"
-    )
+        action="append",
+    ),
+    argument("--times N", "how many runs (default: 200)", type=_times),
+    argument("--seed N", "the same seed meets the same chances (default: 1)", type=_times),
+    about="Windows and the health probe are not rehearsed: actions never wait for them.",
+)
 
 
 def has_rehearsal_options(args: argparse.Namespace) -> bool:
@@ -124,7 +124,6 @@ def rehearse(
     ``plans`` has one pair for each of ``values``, which are those of ``keys``.
     """
     from applier.cli.reporters import forecasts
-    from applier.configuration import plugin_options
     from applier.operations import rehearsals
     from applier.rehearsal import faults
 
@@ -135,19 +134,14 @@ def rehearse(
     )
     with forecasts.progress_bar("rehearsing", settings.times * len(plans)) as advance:
         found = [
-            replace(
-                rehearsals.rehearsed(
-                    verb.session,
-                    plan,
-                    known,
-                    settings,
-                    max_workers=workers,
-                    on_failure=plugin_options.on_failure_of(verb.session.conf, plan),
-                    failure_budget=verb.session.guard.demanded(plan).failure_budget,
-                    advise=not keys,
-                    progress=advance,
-                ),
-                not_rehearsed=rehearsals.left_out(verb.session, plan),
+            rehearsals.rehearsed(
+                verb.session,
+                plan,
+                known,
+                settings,
+                max_workers=workers,
+                advise=not keys,
+                progress=advance,
             )
             for plan, workers in plans
         ]
@@ -161,13 +155,6 @@ def rehearse(
         forecasts.compare_rehearsals(keys, rows, verb.app.stdout)
     else:
         forecasts.show_rehearsals(found[0], verb.app.stdout, whole=args.all)
-
-
-def _times(text: str) -> int:
-    number = positive(text)
-    if number > _MOST_REHEARSALS:
-        raise argparse.ArgumentTypeError(f"{text} is more than {_MOST_REHEARSALS}")
-    return number
 
 
 class Simulate(Verb):
@@ -191,10 +178,13 @@ class Simulate(Verb):
         "simulate last --inject 'fail:node:*=10%' --set max_workers=1,2,4 --times 500",
     )
     ARGUMENTS: ClassVar[tuple[Add, ...]] = (
-        planning(arguments.FILE_OR_PLAN),
-        arguments.add_part,
+        arguments.FILE_OR_PLAN,
+        arguments.PLANNER,
+        arguments.SET,
+        arguments.ALL,
+        arguments.PART,
         format_of(),
-        add_faults,
+        FAULTS,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -249,7 +239,7 @@ class Simulate(Verb):
         self, args: argparse.Namespace, document: Document | None, texts: tuple[str, ...]
     ) -> tuple[ActionPlan, int]:
         """Return the plan for these settings, and the number of workers."""
-        settings = read_settings(texts)
+        settings = creation.read_settings(texts)
         if document is None:
             creation.refuse_planning(settings, args.planner)
             plan = arguments.stored_plan(self.session, args.file)

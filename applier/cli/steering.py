@@ -7,19 +7,8 @@ import argparse
 from abc import abstractmethod
 from typing import ClassVar
 
-from applier.cli.arguments import (
-    ACCEPT_DRIFT,
-    ACTION,
-    ACTION_HELP,
-    PLAN,
-    REASON,
-    REASON_NEEDED,
-    Add,
-    argument,
-    one_of,
-    positive,
-    time_or_span,
-)
+from applier.cli import arguments
+from applier.cli.arguments import PLAN, REASON, REASON_NEEDED, argument, one_of
 from applier.cli.exit_codes import REFUSED
 from applier.cli.verb import Verb
 from applier.operations import approving, plans, services, who_runs
@@ -59,15 +48,12 @@ class SetLimits(PlanVerb):
     ARGUMENTS = (
         PLAN,
         argument(
-            "--limit",
-            metavar="TOKEN=N",
+            "--limit TOKEN=N",
+            "how many at once may hold a token (type:migrate, node:compute-1, 'node:*')",
             action="append",
             default=[],
-            help="how many at once may hold a token (type:migrate, node:compute-1, 'node:*')",
         ),
-        argument(
-            "--max-workers", type=positive, metavar="N", help="how many actions may run at once"
-        ),
+        argument("--max-workers N", "how many actions may run at once", type=arguments.positive),
         REASON,
     )
 
@@ -108,7 +94,7 @@ def parse_limits(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
 class ActionVerb(PlanVerb):
     """A verb that changes one action."""
 
-    ARGUMENTS: ClassVar[tuple[Add, ...]] = (PLAN, ACTION, REASON_NEEDED)
+    ARGUMENTS: ClassVar[tuple[arguments.Add, ...]] = (PLAN, arguments.ACTION, REASON_NEEDED)
 
     def change(self, plan: ActionPlan, args: argparse.Namespace) -> int:
         self.change_action(plan, find_action(plan, args.action), args)
@@ -133,17 +119,14 @@ class StartPlan(PlanVerb):
     ARGUMENTS = (
         PLAN,
         one_of(
-            argument(
-                "--at", metavar="TIME", type=time_or_span, help="start at TIME and not before"
-            ),
+            argument("--at TIME", "start at TIME and not before", type=arguments.time_or_span),
             argument(
                 "--in-window",
-                action="store_true",
-                help="start with the first window in which the plan is expected to end; if none is "
+                "start with the first window in which the plan is expected to end; if none is "
                 "long enough, with the next one",
             ),
         ),
-        ACCEPT_DRIFT,
+        arguments.ACCEPT_DRIFT,
         REASON,
     )
 
@@ -194,20 +177,16 @@ class StopPlan(PlanVerb):
         one_of(
             argument(
                 "--pause",
+                "let running actions end",
                 dest="how",
                 action="store_const",
                 const="pause",
-                help="let running actions end",
             ),
-            argument(
-                "--cancel", dest="how", action="store_const", const="cancel", help="stop them"
-            ),
-            argument("--abort", metavar="ACTION", help=f"stop only this one: {ACTION_HELP}"),
+            argument("--cancel", "stop them", dest="how", action="store_const", const="cancel"),
+            argument("--abort ACTION", f"stop only this one: {arguments.ACTION_HELP}"),
         ),
         argument(
-            "--now",
-            action="store_true",
-            help="also stop nodes of a rollout that have begun; says which are left half done",
+            "--now", "also stop nodes of a rollout that have begun; says which are left half done"
         ),
         REASON,
     )
@@ -258,7 +237,7 @@ class ResumePlan(PlanVerb):
     EXAMPLES = ("resume last --dry-run", "resume 7f3a91 --reason 'db-1 has room again'")
     ARGUMENTS = (
         PLAN,
-        argument("--dry-run", action="store_true", help="only show what would be done"),
+        argument("--dry-run", "only show what would be done"),
         REASON,
     )
 
@@ -313,7 +292,7 @@ class ActionForceComplete(ActionVerb):
 
     EXAMPLES = ("action force-complete last move-db-1",)
 
-    ARGUMENTS = (PLAN, ACTION)
+    ARGUMENTS = (PLAN, arguments.ACTION)
 
     def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:  # noqa: ARG002
         from applier.operations import actions
@@ -333,7 +312,7 @@ class ActionSet(ActionVerb):
     )
     ARGUMENTS = (
         *ActionVerb.ARGUMENTS,
-        argument("--state", choices=sorted(_SETTLED), required=True, help="what it is"),
+        argument("--state", "what it is", choices=sorted(_SETTLED), required=True),
     )
 
     def change_action(self, plan: ActionPlan, action: Action, args: argparse.Namespace) -> None:

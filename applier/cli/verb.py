@@ -21,9 +21,11 @@ from stevedore import NamedExtensionManager
 from stevedore.extension import Extension
 
 from applier import whole_files
+from applier.assembly import now
 from applier.cli.arguments import Add
 from applier.cli.exit_codes import REFUSED, USAGE
 from applier.cli.session import Session
+from applier.contracts import HistoryEntry
 from applier.errors import ConfigurationError
 from applier.operations import Operator
 from applier.run.this_process import user
@@ -255,6 +257,10 @@ class Verb(Command):
     def operator(self) -> Operator:
         """The user of this process. Operations write messages with its ``say`` and ``note``."""
         return Operator(name=user(), say=self.say, note=self.note)
+
+    def entry(self, verb: str, why: str | None = None) -> HistoryEntry:
+        """Return a history entry about a change that the user of this process makes now."""
+        return HistoryEntry(verb=verb, who=user(), at=now(), why=why)
 
     def agrees(self, question: str) -> bool:
         """Print a question, and read a line from standard input; return whether it is y or yes."""

@@ -36,12 +36,8 @@ class Diff(Verb):
     )
     REFUSAL = TROUBLE
     ARGUMENTS = (
-        argument(
-            "old",
-            metavar="OLD",
-            help=f"document or saved plan ('-': standard input); or {PLAN_HELP}",
-        ),
-        argument("new", metavar="NEW", help="what it is compared with, named likewise"),
+        argument("OLD", f"document or saved plan ('-': standard input); or {PLAN_HELP}"),
+        argument("NEW", "what it is compared with, named likewise"),
         format_of(),
     )
 
@@ -86,24 +82,23 @@ class Graph(Verb):
         "graph maintenance.yaml -f mermaid",
     )
     ARGUMENTS = (
-        argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}"),
-        argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot"),
+        argument("FILE|PLAN", f"file; or {PLAN_HELP}", dest="plan"),
+        argument("-f --format", "default: dot", choices=FORMATS, default="dot"),
         argument(
-            "--state",
-            metavar="STATE",
+            "--state STATE",
+            f"only actions in this state, or in one of several: {', '.join(_STATES)}",
             action="append",
             type=str.upper,
             choices=_STATES,
-            help=f"only actions in this state, or in one of several: {', '.join(_STATES)}",
         ),
         argument(
             "--lanes",
+            "what the lanes of a timeline are; default: what suits the plan",
             choices=[str(kind) for kind in LaneKind],
-            help="what the lanes of a timeline are; default: what suits the plan",
         ),
-        argument("--node", metavar="RE", help="only actions of matching nodes"),
-        argument("--task", metavar="RE", help="only actions with a matching name"),
-        argument("--out", metavar="FILE", help="write to a file, not to the output"),
+        argument("--node RE", "only actions of matching nodes"),
+        argument("--task RE", "only actions with a matching name"),
+        argument("--out FILE", "write to a file, not to the output"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -185,8 +180,8 @@ class ReportPlan(Verb):
 
     EXAMPLES = ("report last -o report.html", "report maintenance.yaml -o before.html")
     ARGUMENTS = (
-        argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}"),
-        argument("-o", "--out", metavar="FILE", help="write to a file, not to the output"),
+        argument("FILE|PLAN", f"file; or {PLAN_HELP}", dest="plan"),
+        argument("-o --out FILE", "write to a file, not to the output"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:

@@ -153,16 +153,14 @@ class Watch(Verb):
     ARGUMENTS = (
         PLAN,
         argument(
-            "-f",
-            "--format",
-            choices=["json"],
-            help="write a line of JSON to standard output for each event of the plan, and "
+            "-f --format",
+            "write a line of JSON to standard output for each event of the plan, and "
             "everything else to standard error",
+            choices=["json"],
         ),
         argument(
             "--web",
-            action="store_true",
-            help="show a page that goes on by itself, for a browser on this machine, until Ctrl-C",
+            "show a page that goes on by itself, for a browser on this machine, until Ctrl-C",
         ),
     )
 

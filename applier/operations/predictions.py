@@ -11,15 +11,7 @@ from typing import Any
 from applier.assembly import Assembly, now
 from applier.engines.tasks import only_waiting, workerless
 from applier.guarding.nights import Night, nights
-from applier.run.durations import (
-    ESTIMATE,
-    NOTHING,
-    OTHERWISE_S,
-    RECORD,
-    Durations,
-    PastDurations,
-    estimates,
-)
+from applier.run import durations as past
 from applier.run.plan_cloud import name_of
 from applier.scheduling.concurrency import Concurrency, QueueLimits, queue_limits
 from applier.scheduling.course import Ranking
@@ -38,53 +30,54 @@ class Prediction:
     """
 
     forecast: Forecast
-    durations: Durations
+    durations: past.Durations
     cautious_s: float
     concurrency: Concurrency
     unserved: Collection[str] = ()
 
 
-def past_durations(assembly: Assembly, before: datetime | None = None) -> PastDurations:
+def past_durations(assembly: Assembly, before: datetime | None = None) -> past.PastDurations:
     """Return the durations of earlier runs; the record is opened when they are first read.
 
     With ``before``, they are those that were known at that time.
     """
-    return PastDurations(
-        lambda names: assembly.plans.durations(names, before=before), estimates(assembly.policies)
+    return past.PastDurations(
+        lambda names: assembly.plans.durations(names, before=before),
+        past.estimates(assembly.policies),
     )
 
 
 def predicted(
-    assembly: Assembly, plan: ActionPlan, durations: Durations, max_workers: int
+    assembly: Assembly, plan: ActionPlan, durations: past.Durations, max_workers: int
 ) -> Prediction:
     """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
     concurrency, queues = _concurrency_and_queues(assembly, plan, max_workers)
     found = forecast(plan.actions, durations.seconds, concurrency)
-    known = durations.known_from.get(RECORD)
+    known = durations.known_from.get(past.RECORD)
     cautious = forecast(plan.actions, durations.cautious, concurrency) if known else found
     makespan_s = cautious.timeline.makespan_s
     return Prediction(found, durations, makespan_s, concurrency, queues.unserved)
 
 
 def makespan_s(
-    assembly: Assembly, plan: ActionPlan, durations: Durations, max_workers: int
+    assembly: Assembly, plan: ActionPlan, durations: past.Durations, max_workers: int
 ) -> float:
     """Return the makespan that :func:`predicted` computes, in seconds; faster than a forecast."""
     concurrency = concurrency_of(assembly, plan, max_workers)
     return Ranking(plan.actions, durations.seconds, concurrency).timeline.makespan_s
 
 
-def sentence(durations: Durations) -> str:
+def sentence(durations: past.Durations) -> str:
     """Return a sentence with the number of durations from each source.
 
-    >>> sentence(Durations({}, {}, {"estimate": 2, "nothing": 1}))
+    >>> sentence(past.Durations({}, {}, {"estimate": 2, "nothing": 1}))
     'Durations: 2 actions estimated, 1 action taken for 1 s each.'
     """
     words = {
-        ESTIMATE: "estimated",
-        RECORD: "from earlier runs (median)",
-        NOTHING: f"taken for {OTHERWISE_S:g} s each",
+        past.ESTIMATE: "estimated",
+        past.RECORD: "from earlier runs (median)",
+        past.NOTHING: f"taken for {past.OTHERWISE_S:g} s each",
     }
     parts = [
         f"{count(durations.known_from[source], 'action')} {text}"

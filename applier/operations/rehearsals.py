@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from applier.assembly import Assembly
+from applier.configuration import plugin_options
 from applier.contracts import ActionPlugin
 from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import concurrency_of
@@ -20,7 +21,7 @@ from applier.run.durations import PastDurations
 from applier.run.plan_cloud import name_of
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Course, Ranking
-from applier.scheduling.failures import FailureRules, OnFailure
+from applier.scheduling.failures import FailureRules
 from planner.plan.model import Action, ActionPlan, Touch
 
 #: How often a plan is rehearsed by default.
@@ -46,8 +47,7 @@ class Rehearsals:
     ``tried`` are the lower limits that were tried. They are compared with ``compared``, the figures
     of as many rehearsals with the limits of the plan. ``advised`` is the best of ``tried``; None if
     none helps. ``samples`` is the number of earlier runs of actions from which durations were
-    drawn. ``not_rehearsed`` are the guards of the plan that are not simulated: :func:`rehearsed`
-    leaves it empty, and the caller sets it.
+    drawn. ``not_rehearsed`` are the guards of the plan that are not simulated.
     """
 
     plan: ActionPlan
@@ -73,18 +73,15 @@ def rehearsed(
     settings: Settings,
     *,
     max_workers: int,
-    on_failure: OnFailure,
-    failure_budget: Sequence[str] = (),
     advise: bool = True,
     progress: Progress = lambda: None,
 ) -> Rehearsals:
     """Rehearse the open actions of a plan; raises InvalidInput for faults that concern no action.
 
-    ``failure_budget`` are the budgets of the plan and of the configuration. With ``advise``, lower
-    limits are tried if an action goes wrong in any rehearsal; not if a run does not end, because
-    one that hangs early has few failures.
+    With ``advise``, lower limits are tried if an action goes wrong in any rehearsal; not if a run
+    does not end, because one that hangs early has few failures.
     """
-    prepared = _Preparation(assembly, plan, known, settings, on_failure, failure_budget)
+    prepared = _Preparation(assembly, plan, known, settings)
     concurrency = concurrency_of(assembly, plan, max_workers)
     found = compared = prepared.figures(concurrency, settings.times, progress)
     tried: list[Lowered] = []
@@ -107,10 +104,11 @@ def rehearsed(
         compared=compared,
         tried=tried,
         advised=advised,
+        not_rehearsed=_left_out(assembly, plan),
     )
 
 
-def left_out(assembly: Assembly, plan: ActionPlan) -> list[str]:
+def _left_out(assembly: Assembly, plan: ActionPlan) -> list[str]:
     """Return the names of the guards of a plan that rehearsals do not simulate."""
     windows = assembly.guard.demanded(plan).windows
     found = {"windows": windows, "health_probe": assembly.conf.watcher_applier.health_probe}
@@ -126,16 +124,15 @@ class _Preparation:
         plan: ActionPlan,
         known: PastDurations,
         settings: Settings,
-        on_failure: OnFailure,
-        failure_budget: Sequence[str],
     ) -> None:
         self._plan = plan
-        self._make_budget = (
-            partial(FailureBudget, failure_budget, plan.actions) if failure_budget else None
-        )
+        budget = assembly.guard.demanded(plan).failure_budget
+        self._make_budget = partial(FailureBudget, budget, plan.actions) if budget else None
         self._seconds = known.of(plan).seconds
         self._rules = FailureRules(
-            on_failure=on_failure, policies=assembly.policies, tolerances=plan.tolerances
+            on_failure=plugin_options.on_failure_of(assembly.conf, plan),
+            policies=assembly.policies,
+            tolerances=plan.tolerances,
         )
         installed = {a.action_type for a in plan.actions} & set(assembly.action_types)
         plugins = {name: assembly.plugins[name] for name in installed}

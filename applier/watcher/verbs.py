@@ -61,13 +61,9 @@ class WatcherSimulate(simulate.Simulate):
         "simulate last -f json",
     )
     ARGUMENTS = (
-        argument("file", metavar="PLAN", help=PLAN_HELP),
+        argument("PLAN", PLAN_HELP, dest="file"),
         argument(
-            "--set",
-            metavar="max_workers=N",
-            action="append",
-            default=[],
-            help="number of actions that run at once",
+            "--set max_workers=N", "number of actions that run at once", action="append", default=[]
         ),
         ALL,
         format_of(),
@@ -106,19 +102,14 @@ class WatcherResume(OnWatcher):
     EXAMPLES = ("resume last", "resume --all", "resume --follow")
     ARGUMENTS = (
         one_of(
-            argument("plan", metavar="PLAN", nargs="?", help=PLAN_HELP),
-            argument(
-                "--all", action="store_true", help="all plans whose applier has died, then end"
-            ),
-            argument(
-                "--follow", action="store_true", help="all such plans, now and later, as a service"
-            ),
+            argument("PLAN", PLAN_HELP, nargs="?"),
+            argument("--all", "all plans whose applier has died, then end"),
+            argument("--follow", "all such plans, now and later, as a service"),
             required=True,
         ),
         argument(
             "--not-begun",
-            action="store_true",
-            help="of PLAN, which this engine never ran: nobody runs it, and nothing had begun",
+            "of PLAN, which this engine never ran: nobody runs it, and nothing had begun",
         ),
     )
 

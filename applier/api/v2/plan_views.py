@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import falcon
@@ -13,7 +12,6 @@ from applier.api.errors import of_api
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, next_page
 from applier.assembly import now
-from applier.configuration import plugin_options
 from applier.operations import approving, drift, lookup, predictions, rehearsals
 from applier.rehearsal import faults
 from applier.run.prechecks import Precheck
@@ -278,7 +276,5 @@ def rehearsal(call: Call) -> dict[str, Any]:
         predictions.past_durations(assembly),
         settings,
         max_workers=query.get("max_workers") or assembly.max_workers,
-        on_failure=plugin_options.on_failure_of(assembly.conf, plan),
-        failure_budget=assembly.guard.demanded(plan).failure_budget,
     )
-    return rehearsals.as_dict(replace(made, not_rehearsed=rehearsals.left_out(assembly, plan)))
+    return rehearsals.as_dict(made)
