@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completes command lines: returns verbs, options, and names of plans, actions, plugins, files."""
+"""The verb ``complete``: completes verbs, options, and names of plans, actions, plugins, files."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import arguments
-from applier.cli.help import WORDS
+from applier.cli.arguments import argument
+from applier.cli.verb import Verb
 
 if TYPE_CHECKING:
     from applier.cli.session import Session
@@ -189,6 +191,8 @@ _LOOKED_UP: dict[str, Callable[[Session, Sequence[str]], Iterable[str]]] = {
     "subscription": lambda session, _: (s.name for s in session.store.subscriptions()),
 }
 
+#: The environment variable with the words of the command line, one in each line.
+WORDS = "ACTIONPLAN_WORDS"
 #: For each shell, the script that calls ``actionplan complete --words`` for candidates.
 SCRIPTS = {
     "bash": f"""\
@@ -221,3 +225,32 @@ _actionplan() {{
 compdef _actionplan actionplan
 """,
 }
+
+
+class Complete(Verb):
+    """Print what makes bash or zsh complete verbs, options, plans, actions and files"""
+
+    EXAMPLES = (
+        "complete bash > ~/.local/share/bash-completion/completions/actionplan",
+        "complete zsh > ~/.zfunc/_actionplan",
+    )
+
+    ARGUMENTS = (
+        argument(
+            "SHELL",
+            f"{' or '.join(SCRIPTS)} (default: bash)",
+            nargs="?",
+            choices=tuple(SCRIPTS),
+            default="bash",
+        ),
+        argument("--words", f"print what the last word in the variable {WORDS} may become"),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.words:
+            words = os.environ.get(WORDS, "").split("\n")
+            for word in candidates(self.app, words):
+                self.say(word)
+        else:
+            self.app.stdout.write(SCRIPTS[parsed_args.shell])
+        return 0

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs ``help`` and ``complete``."""
+"""The verb ``help``."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import inspect
-import os
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -50,9 +49,6 @@ GROUPS = {
     ),
 }
 
-#: The shells whose command lines are completed, and the environment variable with the words of such
-#: a line, one in each line.
-SHELLS, WORDS = ("bash", "zsh"), "ACTIONPLAN_WORDS"
 #: What is meant by verbs of other programs.
 _ELSEWHERE = {
     "abort": "stop PLAN --abort ACTION",
@@ -116,37 +112,6 @@ class Help(Verb):
             return USAGE
         command = verb(self.app, self.app_args, cmd_name=name)
         self.app.stdout.write(command.get_parser(f"{self.app.NAME} {name}").format_help())
-        return 0
-
-
-class Complete(Verb):
-    """Print what makes bash or zsh complete verbs, options, plans, actions and files"""
-
-    EXAMPLES = (
-        "complete bash > ~/.local/share/bash-completion/completions/actionplan",
-        "complete zsh > ~/.zfunc/_actionplan",
-    )
-
-    ARGUMENTS = (
-        argument(
-            "SHELL",
-            f"{' or '.join(SHELLS)} (default: {SHELLS[0]})",
-            nargs="?",
-            choices=SHELLS,
-            default=SHELLS[0],
-        ),
-        argument("--words", f"print what the last word in the variable {WORDS} may become"),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from applier.cli import completion
-
-        if parsed_args.words:
-            words = os.environ.get(WORDS, "").split("\n")
-            for word in completion.candidates(self.app, words):
-                self.say(word)
-        else:
-            self.app.stdout.write(completion.SCRIPTS[parsed_args.shell])
         return 0
 
 

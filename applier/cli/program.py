@@ -9,14 +9,14 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import EntryPoint, version
 from typing import Any
 
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from applier.cli.exit_codes import OUT_OF_DATE, REFUSED, USAGE
-from applier.cli.help import EXAMPLES, FIRST, GROUPS, Complete, Help, no_such_verb
+from applier.cli.help import EXAMPLES, FIRST, GROUPS, Help, no_such_verb
 from applier.cli.session import Session
 from applier.cli.verb import VerbParser
 from applier.errors import ApplierError, GuardRefusal, OtherCloud, OutOfDate
@@ -87,7 +87,8 @@ class Program(App):
             **streams,
         )
         self.command_manager.add_command("help", Help)
-        self.command_manager.add_command("complete", Complete)
+        complete = EntryPoint("complete", "applier.cli.completion:Complete", self.VERBS)
+        self.command_manager.commands["complete"] = complete
         self.session = Session()
 
     def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:  # noqa: ARG002

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import EXAMPLE, ROOT, CommandLine
 
-from applier.cli.completion import FILES
-from applier.cli.help import WORDS
+from applier.cli.completion import FILES, WORDS
 
 
 def offered(actionplan: CommandLine, *words: str) -> list[str]:
