@@ -6,8 +6,7 @@ State          What is seen on the machine              What a follower does
 =============  =======================================  =========================================
 missing        no folder: it was never started, or was  begins it, unless it was seen before
                removed when its end was recorded
-none           a folder; the wrapper has not begun      begins it, or waits for a wrapper that
-                                                        starts
+none           a folder; the wrapper has not begun      begins it; of several wrappers, one does
 runs           the wrapper in ``pid`` lives             passes output on until it does not
 killed, left   it does not; processes of the job do     passes output on until they have ended
 killed         none of them runs, and there is no       ends: the exit code is lost
