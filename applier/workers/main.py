@@ -23,7 +23,6 @@ try:
     import celery  # noqa: F401 - so that users get a sentence instead of a traceback
 except ImportError:
     raise MissingExtra("actionplan-worker", "workers") from None
-from oslo_config import cfg
 from oslo_log import log
 
 from applier import configuration
@@ -131,17 +130,16 @@ def _drain() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _prepare(conf: cfg.ConfigOpts) -> None:
-    log.register_options(conf)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the worker until it ends; return its exit code, 1 for a refused configuration."""
     given = sys.argv[1:] if arguments is None else arguments
     warnings: list[str] = []
     try:
         conf = configuration.load(
-            arguments=given, description=DESCRIPTION, prepare=_prepare, warn=warnings.append
+            arguments=given,
+            description=DESCRIPTION,
+            prepare=log.register_options,
+            warn=warnings.append,
         )
         workers_section.require(conf)
         with closing(Assembly(conf)) as assembly:

@@ -37,14 +37,14 @@ class Calls:
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
 
-    def read(self, call: Callable[[], Answer], stop: StopSignal | None = None) -> Answer | None:
+    def read(self, call: Callable[[], Answer]) -> Answer | None:
         """Return the answer of a call that changes nothing; None if the object does not exist.
 
         Raises ConnectionError if the cloud cannot be reached or its last answer is 500 or above,
-        ActionFailed after any other error. Once ``stop`` is set, the call is not repeated.
+        ActionFailed after any other error.
         """
         try:
-            return self._repeated(call, lambda: False, stop)
+            return self._repeated(call, lambda: False, _NEVER)
         except exceptions.NotFoundException:
             return None
         except exceptions.HttpException as error:
@@ -75,7 +75,7 @@ class Calls:
             raise ActionFailed(f"{what} was refused: {reason_of(error)}") from error
 
     def _repeated(
-        self, call: Callable[[], Answer], has_begun: Callable[[], bool], stop: StopSignal | None
+        self, call: Callable[[], Answer], has_begun: Callable[[], bool], stop: StopSignal
     ) -> Answer | None:
         began, may_have_begun, is_in_doubt = time.monotonic(), False, False
         for delay_s in delays_s(_FIRST_S, _LONGEST_S):
@@ -89,7 +89,7 @@ class Calls:
             may_have_begun |= not is_refused and _status_of(fault) != _CONFLICT
             is_in_doubt |= is_lost(fault)
             is_late = time.monotonic() - began + delay_s > self._patience_s
-            is_over = is_refused or is_late or (stop or _NEVER).wait(delay_s)
+            is_over = is_refused or is_late or stop.wait(delay_s)
             if may_have_begun and has_begun():
                 return None
             if is_over:
