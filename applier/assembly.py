@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from applier.clouds.simulated import SimulatedCloud
     from applier.contracts import ActionPlugin, Claimant, Listener
     from applier.contracts.clouds import Cloud
-    from applier.engines import Engine
+    from applier.engines.engine import Engine
     from applier.engines.environment import ActionEnvironment
     from applier.guarding.guard import Guard
     from applier.guarding.open_times import OpenTimes
     from applier.guarding.windows import NodeWork
-    from applier.machines import OpenMachines
+    from applier.machines.open_machines import OpenMachines
     from applier.run.runner import Pause, Runner
     from applier.scheduling.decisions import Breaker, Holding
     from applier.scheduling.failures import TypePolicy

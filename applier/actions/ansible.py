@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from applier.actions import nodes, schemas
+from applier.actions import node_action, schemas
 from applier.actions.ansible_output import AnsibleOutput, HostResult, failures
 from applier.actions.parameters import one_line, text
 from applier.contracts import Machine, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import address
-from applier.secrets import SecretText
+from applier.secret_values import SecretText
 from planner.errors import shown
 from planner.plan.extent import listed
 from planner.plan.model import Touch
@@ -64,7 +64,7 @@ _IMPLICIT = ("localhost", "127.0.0.1", "::1")
 _PIECE = 30_000
 
 
-class Ansible(nodes.NodeCommand):
+class Ansible(node_action.NodeCommand):
     """Run a playbook, a role or a module of Ansible; changed if it changed one of the hosts.
 
     It is ok if nothing had to change, and fails with the hosts that failed or were unreachable, and
@@ -117,7 +117,7 @@ class Ansible(nodes.NodeCommand):
                 "writeOnly": True,
                 "description": "a reference to a secret",
             },
-            **nodes.WHERE,
+            **node_action.WHERE,
         },
         examples=[
             {"playbook": "/srv/site.yml", "inventory": "/srv/hosts.yml", "hosts": ["web-1"]},
@@ -155,7 +155,7 @@ class Ansible(nodes.NodeCommand):
             what += f" play {one_line(str(play), 10)}"
         hosts = [str(host) for host in listed(parameters.get("hosts"))]
         if not hosts:
-            return nodes.described(what, parameters)
+            return node_action.described(what, parameters)
         return f"{what} on {one_line(', '.join(hosts), 60)}"
 
     def precheck(self) -> None:
@@ -199,9 +199,9 @@ class Ansible(nodes.NodeCommand):
     def _run(self, machine: Machine, more: Sequence[str] = ()) -> Mapping[str, HostResult]:
         """Run it to its end; raise ActionFailed if it or one of the hosts fails."""
         told = AnsibleOutput(self.context.output)
-        name = one_line(self.describe(self.parameters), nodes.SHOWN)
+        name = one_line(self.describe(self.parameters), node_action.SHOWN)
         start = ["/bin/sh", "-c", _START, "ansible", self._program(), *self._arguments(), *more]
-        self._ended = ended = nodes.run(
+        self._ended = ended = node_action.run(
             machine, start, name, output=told, env=self._environment(), cwd=self._folder()
         )
         told.close()
@@ -210,7 +210,7 @@ class Ansible(nodes.NodeCommand):
                 raise ActionFailed(failed)
             if ended.code == 0:
                 return told.hosts
-        raise nodes.failure(name, ended._replace(last_line=told.last_line))
+        raise node_action.failure(name, ended._replace(last_line=told.last_line))
 
     def _arguments(self) -> list[str]:
         given = self.parameters
@@ -277,7 +277,7 @@ class Ansible(nodes.NodeCommand):
             known = {"ansible_host": host, "ansible_ssh_common_args": shlex.join(words)}
             known |= {"ansible_user": user} if user else {}
             known |= {"ansible_port": port} if port else {}
-        name = nodes.node_of(self.parameters) or "localhost"
+        name = node_action.node_of(self.parameters) or "localhost"
         return json.dumps({"all": {"hosts": {name: known}}})
 
     def _folder(self) -> str | None:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from applier.actions import nodes, schemas
+from applier.actions import node_action, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed, JobLost
-from applier.secrets import shown
+from applier.secret_values import shown
 from planner.plan.states import Outcome
 from planner.schemas import ranges
 
@@ -34,7 +34,7 @@ LOOK_S = 3.0
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-class Shell(nodes.NodeCommand):
+class Shell(node_action.NodeCommand):
     """Run a program (``argv``) or a line for /bin/sh (``command``); the exit code is the outcome.
 
     A code in ``changed_exit_codes`` (0 by default) is changed, a code in ``ok_exit_codes`` is ok,
@@ -68,7 +68,7 @@ class Shell(nodes.NodeCommand):
                     "propertyNames": {"enum": [str(outcome) for outcome in _TOLD]},
                     "additionalProperties": schemas.TEXT,
                 },
-                **nodes.WHERE,
+                **node_action.WHERE,
             },
             examples=[
                 {"argv": ["systemctl", "restart", "haproxy"], "timeout_s": 60},
@@ -87,8 +87,8 @@ class Shell(nodes.NodeCommand):
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Return a line such as ``run: systemctl restart haproxy``, without values of ``env``."""
         line = _line(parameters)
-        what = f"run: {one_line(line, nodes.SHOWN)}" if line else "run a command"
-        return nodes.described(what, parameters)
+        what = f"run: {one_line(line, node_action.SHOWN)}" if line else "run a command"
+        return node_action.described(what, parameters)
 
     def precheck(self) -> None:
         if "argv" not in self.parameters:
@@ -102,10 +102,10 @@ class Shell(nodes.NodeCommand):
 
     def _work(self, machine: Machine, stop: StopSignal) -> Outcome:  # noqa: ARG002
         ok, changed = self._codes()
-        name = one_line(_line(self.parameters), nodes.SHOWN)
+        name = one_line(_line(self.parameters), node_action.SHOWN)
         timeout_s = self.parameters.get("timeout_s")
-        lines = nodes.LineMatcher(self._lines(), self.context.output)
-        self._ended = ended = nodes.run(
+        lines = node_action.LineMatcher(self._lines(), self.context.output)
+        self._ended = ended = node_action.run(
             machine,
             self.parameters.get("argv") or ["/bin/sh", "-c", self.parameters["command"]],
             name,
@@ -117,7 +117,7 @@ class Shell(nodes.NodeCommand):
         lines.close()
         code = _shell_code(ended)
         if ended.why is not None or code not in (*ok, *changed):
-            raise nodes.failure(name, ended, timeout_s)
+            raise node_action.failure(name, ended, timeout_s)
         told = [outcome for outcome in _TOLD if outcome in lines.found]
         return told[0] if told else Outcome.CHANGED if code in changed else Outcome.OK
 
@@ -153,7 +153,7 @@ def _line(parameters: Mapping[str, Any]) -> str:
     return shown(text(parameters, "command") or "")
 
 
-class Puppet(nodes.NodeCommand):
+class Puppet(node_action.NodeCommand):
     """Run ``puppet apply`` with a manifest, and with the paths in ``modules``.
 
     Exit code 0 is ok (nothing had to change), 2 is changed, any other is a failure. Manifest and
@@ -163,7 +163,7 @@ class Puppet(nodes.NodeCommand):
     TYPE, MAIN, NEEDS = "puppet", "manifest", ("manifest",)
     #: True, because a manifest describes a state: applying it again changes nothing more.
     RERUN_SAFE = True
-    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+    SCHEMA: ClassVar[Mapping[str, Any]] = node_action.parameters(
         {"manifest": {**schemas.TEXT, "description": "path of the manifest on the node"}},
         {
             "modules": {
@@ -180,14 +180,14 @@ class Puppet(nodes.NodeCommand):
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         name = one_line((text(parameters, "manifest") or "").rpartition("/")[2], 40)
         what = f"puppet apply {name}" if name else "puppet apply"
-        return nodes.described(what, parameters)
+        return node_action.described(what, parameters)
 
     def _work(self, machine: Machine, stop: StopSignal) -> Outcome:  # noqa: ARG002
         manifest, modules = self.parameters["manifest"], self.parameters.get("modules")
         program = ["puppet", "apply", "--detailed-exitcodes"]
         program += ["--modulepath", ":".join(modules)] if modules else []
-        name = one_line(f"puppet apply {manifest}", nodes.SHOWN)
-        self._ended = ended = nodes.run(
+        name = one_line(f"puppet apply {manifest}", node_action.SHOWN)
+        self._ended = ended = node_action.run(
             machine,
             [*program, manifest],
             name,
@@ -195,11 +195,11 @@ class Puppet(nodes.NodeCommand):
             cwd=self.parameters.get("cwd"),
         )
         if ended.why is not None or ended.code not in _PUPPET:
-            raise nodes.failure(name, ended)
+            raise node_action.failure(name, ended)
         return _PUPPET[ended.code]
 
 
-class Reboot(nodes.NodeAction):
+class Reboot(node_action.NodeAction):
     """Restart a node, and wait until its kernel has a new boot id.
 
     The wait ends after ten minutes, or at the action's own time-out. The machine that the applier
@@ -207,22 +207,22 @@ class Reboot(nodes.NodeAction):
     """
 
     TYPE, NEEDS = "reboot", ("address",)
-    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters({}, {}, {"node": "3"})
+    SCHEMA: ClassVar[Mapping[str, Any]] = node_action.parameters({}, {}, {"node": "3"})
 
     _before: str | None = None
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        return nodes.described("reboot", parameters)
+        return node_action.described("reboot", parameters)
 
     def _work(self, machine: Machine, stop: StopSignal) -> Outcome:
         self._before = _boot_id(machine)
         try:
             # The connection may break before the command ends. Not every PATH includes sbin.
             program = ["/bin/sh", "-c", 'PATH="$PATH:/usr/sbin:/sbin" exec reboot']
-            ended = nodes.run(machine, program, "reboot", output=self.context.output)
+            ended = node_action.run(machine, program, "reboot", output=self.context.output)
             if ended.code:
-                raise nodes.failure("reboot", ended)
+                raise node_action.failure("reboot", ended)
         except ConnectionError as reason:
             if stop.is_set() and isinstance(reason, JobLost):
                 raise
@@ -249,7 +249,7 @@ class Reboot(nodes.NodeAction):
 
 def _boot_id(machine: Machine) -> str:
     printed: list[str] = []
-    ended = nodes.run(machine, ["cat", _BOOT_ID], "cat", output=printed.append)
+    ended = node_action.run(machine, ["cat", _BOOT_ID], "cat", output=printed.append)
     if ended.code != 0:
-        raise nodes.failure(f"cat {_BOOT_ID}", ended)
+        raise node_action.failure(f"cat {_BOOT_ID}", ended)
     return "".join(printed).strip()

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from applier.actions import nodes, schemas
+from applier.actions import node_action, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import Content, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
@@ -44,7 +44,7 @@ _ITEM = re.compile(r"(\*deleting|[<>ch.][fdLDS]\S+) .+")
 _CHANGED = str(Outcome.CHANGED)
 
 
-class NodeFiles(nodes.NodeAction):
+class NodeFiles(node_action.NodeAction):
     """Writes files on a node; ok if all are right already.
 
     Each is replaced as a whole, and missing folders above it are made. It is read before it is
@@ -83,7 +83,7 @@ class UploadFile(NodeFiles):
     """
 
     TYPE, NEEDS = "upload_file", ("path", "data")
-    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+    SCHEMA: ClassVar[Mapping[str, Any]] = node_action.parameters(
         {"path": schemas.TEXT, "data": {"type": "string", "maxLength": _MOST}},
         {"mode": _MODE, "dir_mode": _FOLDER_MODE},
         {"path": "/etc/motd", "data": "node 3", "mode": "0644"},
@@ -93,7 +93,7 @@ class UploadFile(NodeFiles):
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Return a line such as ``write /etc/motd on node 3``, without the text."""
         path = one_line(text(parameters, "path") or "a file", 40)
-        return nodes.described(f"write {path}", parameters)
+        return node_action.described(f"write {path}", parameters)
 
     def _files(self) -> Iterator[tuple[str, bytes, int | None]]:
         yield self.parameters["path"], self.parameters["data"].encode(), self._mode()
@@ -107,7 +107,7 @@ class CopyFiles(NodeFiles):
     """
 
     TYPE, NEEDS = "copy_files", ("files",)
-    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+    SCHEMA: ClassVar[Mapping[str, Any]] = node_action.parameters(
         {"files": {"type": "array", "items": _FILE, "minItems": 1}},
         {"mode": _MODE, "dir_mode": _FOLDER_MODE},
         {
@@ -121,7 +121,7 @@ class CopyFiles(NodeFiles):
         given = parameters.get("files")
         number = len(given) if isinstance(given, list | tuple) else 0
         what = f"copy {number} file{'' if number == 1 else 's'}" if number else "copy files"
-        return nodes.described(what, parameters)
+        return node_action.described(what, parameters)
 
     def precheck(self) -> None:
         super().precheck()
@@ -139,7 +139,7 @@ class CopyFiles(NodeFiles):
             yield file["dst"] + name, found.data, found.mode if mode is None else mode
 
 
-class Sync(nodes.NodeCommand):
+class Sync(node_action.NodeCommand):
     """Make ``dst`` on the node equal to ``src``; ok if it is already.
 
     ``src`` is a folder or file of this machine, or ``rsync://HOST/...``, which the node fetches
@@ -148,7 +148,7 @@ class Sync(nodes.NodeCommand):
     """
 
     TYPE, NEEDS, RERUN_SAFE = "sync", ("src", "dst"), True
-    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+    SCHEMA: ClassVar[Mapping[str, Any]] = node_action.parameters(
         {
             "src": {**schemas.TEXT, "description": "on this machine, or rsync://"},
             "dst": {**schemas.TEXT, "description": "path on the node"},
@@ -166,7 +166,7 @@ class Sync(nodes.NodeCommand):
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         path = one_line(text(parameters, "dst") or "", 40)
-        return nodes.described(f"sync {path}".rstrip(), parameters)
+        return node_action.described(f"sync {path}".rstrip(), parameters)
 
     def precheck(self) -> None:
         super().precheck()
@@ -196,22 +196,22 @@ class Sync(nodes.NodeCommand):
 
     def _has_rsync(self, machine: Machine) -> bool:
         look = ["/bin/sh", "-c", "command -v rsync"]
-        return nodes.run(machine, look, "rsync", output=lambda _: None).code == 0
+        return node_action.run(machine, look, "rsync", output=lambda _: None).code == 0
 
     def _must(self, machine: Machine, program: Sequence[str]) -> None:
         name = shlex.join(program)
-        ended = nodes.run(machine, program, name, output=self.context.output)
+        ended = node_action.run(machine, program, name, output=self.context.output)
         if ended.code != 0:
-            raise nodes.failure(name, ended)
+            raise node_action.failure(name, ended)
 
     def _rsync(self, machine: Machine, options: Sequence[str], src: str, dst: str) -> Outcome:
-        lines = nodes.LineMatcher({_CHANGED: _ITEM}, self.context.output)
+        lines = node_action.LineMatcher({_CHANGED: _ITEM}, self.context.output)
         program = [*_RSYNC, *options, "--", src, dst]
-        name = one_line(shlex.join(["rsync", src, dst]), nodes.SHOWN)
-        self._ended = ended = nodes.run(machine, program, name, output=lines)
+        name = one_line(shlex.join(["rsync", src, dst]), node_action.SHOWN)
+        self._ended = ended = node_action.run(machine, program, name, output=lines)
         lines.close()
         if ended.code != 0 or ended.why is not None:
-            raise nodes.failure(name, ended)
+            raise node_action.failure(name, ended)
         return Outcome.CHANGED if lines.found else Outcome.OK
 
 

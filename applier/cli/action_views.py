@@ -10,13 +10,13 @@ from typing import Any
 from applier.cli.arguments import ACTION, PLAN, argument, format_of, state_of
 from applier.cli.reporters.formatting import through, wrapped
 from applier.cli.verb import Columns, ListVerb, Rows, Verb, rendered, rows
-from applier.operations import creation, lookup
+from applier.operations import creation, hidden_parameters, lookup
 from applier.store import Attempt, PlanStore
 from applier.wording import count, duration, one_line, seconds_between, some
 from planner.plan.failure_costs import FailureCosts
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import OPEN, ActionState
-from planner.schemas.secrets import labelled
+from planner.schemas.hidden_values import labelled
 
 #: The maximum numbers of output lines that are shown of the last attempt, and of earlier ones.
 _LAST, _EARLIER = 20, 5
@@ -198,7 +198,7 @@ class ActionShow(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         store = self.session.store
         plan, action, not_run = described_by(store, parsed_args.plan, parsed_args.action)
-        action = lookup.action_without(action, self.session.action_types)
+        action = hidden_parameters.action_without(action, self.session.action_types)
         attempts = store.attempts(plan.uuid, action.uuid)
         if parsed_args.format != "table":
             value = {

@@ -16,7 +16,7 @@ from applier.cli.arguments import ACCEPT_DRIFT, REASON, YES, argument
 from applier.cli.exit_codes import OUT_OF_DATE, REFUSED
 from applier.cli.terminal import lasting
 from applier.cli.verb import Verb
-from applier.operations import creation, drift, who_runs
+from applier.operations import creation, drift, refusals, who_runs
 from applier.operations.creation import SetOptions
 from applier.run.plan_cloud import cloud_of, shown_name
 from applier.run.prechecks import Precheck, Prechecked
@@ -241,11 +241,11 @@ def _refuse_what_cannot_run(verb: Verb, plan: ActionPlan, *, stopped: bool) -> N
     """
     session = verb.session
     if plan.state in who_runs.RUNNING and not stopped:
-        taken = who_runs.already_running(session.store, plan.uuid)
+        taken = refusals.already_running(session.store, plan.uuid)
         if taken is not None:
             raise taken
     if plan.state in ENDED_PLAN and plan.actions and not stopped:
-        raise who_runs.wrong_state(plan)
+        raise refusals.wrong_state(plan)
     needed = {a.action_type for a in plan.actions} - {JOIN}
     known = session.action_types
     unknown = needed - set(known)

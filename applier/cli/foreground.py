@@ -22,7 +22,7 @@ from applier.cli.verb import Verb, refused
 from applier.contracts import Listener, Report
 from applier.engines import recorder
 from applier.errors import DamagedRecord, PlanConflict, StoreError
-from applier.operations import who_runs
+from applier.operations import refusals
 from applier.operations.creation import SetOptions
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
@@ -130,7 +130,7 @@ def _run(
             with shown:
                 state = runner.run(plan.uuid)
         except (PlanConflict, InvalidTransition) as reason:
-            raise who_runs.already_running(store, plan.uuid) or reason from reason
+            raise refusals.already_running(store, plan.uuid) or reason from reason
         except (StoreError, DamagedRecord) as reason:
             if starts.seen and isinstance(reason, DamagedRecord):
                 raise  # it was no write that failed: the end is on record

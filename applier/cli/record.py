@@ -131,7 +131,7 @@ class DbCheck(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         from applier import configuration
-        from applier.storage.upkeep import check
+        from applier.storage.check_and_backup import check
 
         found = check(configuration.connection(self.session.conf))
         for problem in found.problems:
@@ -158,7 +158,7 @@ class DbBackup(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from applier import configuration
-        from applier.storage.upkeep import backup
+        from applier.storage.check_and_backup import backup
 
         backup(configuration.connection(self.session.conf), parsed_args.file)
         self.say(f"The record in {self.session.record} was copied to {parsed_args.file}.")

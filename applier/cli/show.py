@@ -12,7 +12,7 @@ from applier.assembly import now
 from applier.cli.arguments import ALL, PLAN, argument, format_of
 from applier.cli.verb import Verb, rendered, shown_plan
 from applier.guarding import windows
-from applier.operations import approving, lookup, start_times, who_runs
+from applier.operations import approving, hidden_parameters, start_times, who_runs
 from applier.run import node_states
 from applier.store.plans import LongPlan
 from applier.wording import count
@@ -59,7 +59,7 @@ class ShowPlan(Verb):
         if parsed_args.format == "message":
             from planner.planners.deployment import message
 
-            known = lookup.without(plan, self.session.action_types)
+            known = hidden_parameters.without(plan, self.session.action_types)
             self.app.stdout.write(rendered(message.write(known), "json"))
             return 0
         if parsed_args.format != "table":

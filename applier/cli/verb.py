@@ -53,9 +53,9 @@ def shown_plan(session: Session, plan: ActionPlan, form: str) -> str:
     a value is left out. While a process runs the plan, ``limits_now`` has the limits that apply,
     if operators have changed some.
     """
-    from applier.operations import lookup, who_runs
+    from applier.operations import hidden_parameters, who_runs
 
-    value = lookup.without(plan, session.action_types).to_dict()
+    value = hidden_parameters.without(plan, session.action_types).to_dict()
     changed = who_runs.holding_now(session.plans, plan)
     now = {"limits_now": {**plan.limits, **changed}} if changed else {}
     return rendered({**value, **now, "digest": plan.digest}, form)

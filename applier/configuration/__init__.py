@@ -28,7 +28,7 @@ from planner.making import registry
 from planner.making.configuration_files import place_of
 
 if TYPE_CHECKING:
-    from applier.machines import OpenMachines
+    from applier.machines.open_machines import OpenMachines
 
 #: The name of the configuration file; it may be the one of Watcher's services.
 FILE = "watcher.conf"
@@ -193,12 +193,12 @@ def open_machines(conf: cfg.ConfigOpts) -> OpenMachines:
 
     Raises ConfigurationError.
     """
-    from applier import machines
+    from applier.machines import open_machines
     from applier.machines.address import SshSettings
     from applier.machines.simulated_nodes import SimulationSettings
 
     ssh, simulated = conf.ssh, conf.simulated_nodes
-    return machines.OpenMachines(
+    return open_machines.OpenMachines(
         SshSettings(
             known_hosts=ssh.known_hosts,
             keys=tuple(ssh.key_files),

@@ -30,7 +30,7 @@ from planner.errors import Mistake, PlannerError, UnknownPlugin, accepted
 from planner.making import registry
 from planner.making.configuration_files import SetOption, entries, files_of
 from planner.making.options import IN_WATCHER, LIMITS, SECTION_IN_WATCHER
-from planner.planners.numbers import NumberByType
+from planner.planners.number_options import NumberByType
 
 Sections = Mapping[str, Sequence[cfg.Opt]]
 _VARIABLE = re.compile("OS_([^a-z]+?)__([^a-z]+)")

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar
 
 from applier.contracts import Report
-from applier.engines import Executor
+from applier.engines.engine import Executor
 from applier.store.worker_jobs import StopReason
 from planner.plan.states import ActionState, Outcome
 

@@ -20,8 +20,8 @@ from taskflow.patterns import graph_flow
 from taskflow.types import graph as graphs
 
 from applier.contracts import Report, Request, RequestVerb
-from applier.engines import Event, Executor, PlanRun, ReservationsChanged
 from applier.engines.attempts_in_progress import AttemptsInProgress, Threads, Timer, Timers
+from applier.engines.engine import Event, Executor, PlanRun, ReservationsChanged
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, HaltReason, Holding
 from applier.scheduling.scheduler import Scheduler
@@ -74,10 +74,10 @@ class PlanFlow(graph_flow.Flow):
 class LinearEngine(base.Engine):
     """Runs a :class:`PlanFlow` of :mod:`applier.engines.tasks`.
 
-    Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
-    ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop signal;
-    then it is given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow determine
-    the order of the actions.
+    Its options are ``run`` (:class:`applier.engines.engine.PlanRun`), ``max_workers``, ``grace_s``
+    and ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop
+    signal; then it is given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow
+    determine the order of the actions.
 
     An action starts only after its start was committed. Its end is committed before any action that
     depends on it starts. If the recorder raises an error, no more actions start, running actions

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from oslo_config import cfg, types
 
-from applier.engines import PlanRun
+from applier.engines.engine import PlanRun
 from applier.scheduling import waiting
 from applier.scheduling.decisions import Halt
 from applier.scheduling.verdict import ends
@@ -79,7 +79,7 @@ class TaskFlowEngine:
         self.grace_s = grace_s
 
     def run(self, run: PlanRun) -> Halt | None:
-        """See :meth:`applier.engines.Engine.run`."""
+        """See :meth:`applier.engines.engine.Engine.run`."""
         # Imported here, because the import takes long, and the options are also read without a run.
         from taskflow import engines
 

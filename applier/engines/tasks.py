@@ -17,8 +17,8 @@ from applier.contracts.machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.scheduling.failures import timeout_s
-from applier.scheduling.verdict import in_doubt
-from applier.secrets import NO_SECRETS, BlottedOutput, Blotting, resolve
+from applier.scheduling.interrupted import in_doubt
+from applier.secret_values import NO_SECRETS, BlottedOutput, Blotting, resolve
 from applier.store.worker_jobs import StopReason
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState, Outcome, StateReason

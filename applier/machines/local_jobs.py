@@ -24,11 +24,11 @@ from typing import TypeVar
 from applier.backoff import delays_s
 from applier.contracts import Ended, StopSignal
 from applier.errors import ActionFailed, JobLost, shortage_in
-from applier.machines import following, found_jobs, job_scripts
+from applier.machines import following, job_scripts, job_states
 from applier.machines.attempt_jobs import ENDED, AttemptJobs
 from applier.machines.following import POLL_S, Job, Piece, Tail, follow, let_go_of
-from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import REMOVED, VARIABLE
+from applier.machines.job_states import FoundJob, JobState
 
 LOG = logging.getLogger(__name__)
 Made = TypeVar("Made")
@@ -49,7 +49,7 @@ def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
     """
     if not place.is_dir():
         return []
-    return list(found_jobs.parse(_shell(job_scripts.finding(prefix, mark, str(place)))))
+    return list(job_states.parse(_shell(job_scripts.finding(prefix, mark, str(place)))))
 
 
 def end(folder: Path, mark: str, grace_s: float | None = None) -> None:
@@ -233,7 +233,7 @@ class LocalJob(Job):
         path = str(self._folder)
         with suppress(FileNotFoundError, ValueError):
             code = int((self._folder / "rc").read_text(encoding="utf-8"))
-            return FoundJob(path, JobState.ENDED, found_jobs.exit_code(code))
+            return FoundJob(path, JobState.ENDED, job_states.exit_code(code))
         found = replace(self._look(), folder=path)
         if found.state is JobState.NONE and not found.left and (self._folder / "pid").exists():
             return replace(found, state=JobState.KILLED)  # before its ``pid`` was whole

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from applier.assembly import Assembly, now
 from applier.contracts import Request, undone_by
 from applier.errors import PlanConflict
-from applier.operations import Operator, who_runs
+from applier.operations import Operator, refusals, who_runs
 from applier.run import plan_cloud
 from planner.plan.graph import order_graph
 from planner.plan.model import Action, ActionPlan
@@ -138,7 +138,7 @@ def settle(
 
     Raises PlanConflict for an action in another state, and while somebody runs the plan.
     """
-    taken = who_runs.already_running(assembly.store, plan.uuid)
+    taken = refusals.already_running(assembly.store, plan.uuid)
     if taken:
         raise taken
     known = [ActionState.UNKNOWN]

@@ -12,7 +12,7 @@ from applier.contracts import Approval
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding import approval as approved
 from applier.guarding.approval import approvable, is_left_out
-from applier.operations import Operator, who_runs
+from applier.operations import Operator, refusals, who_runs
 from applier.wording import one_line, some
 from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, PlanState
@@ -51,7 +51,7 @@ def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) 
 def _require_waiting(assembly: Assembly, plan: ActionPlan) -> None:
     if plan.state in who_runs.RUNNING:
         text = "it runs already"
-        raise who_runs.already_running(assembly.store, plan.uuid) or _over(plan, text)
+        raise refusals.already_running(assembly.store, plan.uuid) or _over(plan, text)
     if plan.state in ENDED_PLAN and plan.state not in _RESUMABLE:
         raise _over(plan, "nothing of it is left to approve")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from applier.assembly import Assembly
 from applier.contracts import ActionPlugin
 from applier.errors import ActionFailed, ConfigurationError, OutOfDate
-from applier.operations import Operator, who_runs
+from applier.operations import Operator, refusals
 from applier.scheduling.failures import OnFailure
 from planner.errors import InvalidInput, Mistake, PlannerError, accepted
 from planner.guards import SETTABLE, Guards, read_setting
@@ -251,7 +251,7 @@ def roll_back(assembly: Assembly, operator: Operator, plan: ActionPlan) -> Actio
     """
     from applier.run import rolling_back
 
-    taken = who_runs.already_running(assembly.store, plan.uuid)
+    taken = refusals.already_running(assembly.store, plan.uuid)
     if taken:
         raise taken
     entry = operator.entry(rolling_back.VERB, f"undoes plan {plan.uuid}")

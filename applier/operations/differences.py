@@ -11,11 +11,11 @@ from typing import Any
 
 from applier.assembly import Assembly
 from applier.errors import DamagedRecord, PlanNotFound
-from applier.operations import lookup
+from applier.operations import hidden_parameters
 from applier.operations.predictions import makespan_s, past_durations
 from applier.operations.timelines import from_the_beginning
 from applier.wording import count, duration, one_line, some
-from planner.differences import (
+from planner.differences.comparison import (
     ChangedAction,
     MovedAction,
     PlanDifference,
@@ -33,7 +33,7 @@ from planner.guards import NO_GUARDS
 from planner.making.guarding import with_facts_of
 from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action, ActionPlan
-from planner.schemas.secrets import labelled
+from planner.schemas.hidden_values import labelled
 
 #: A new plan is compared in detail with the last one if neither has more actions than this.
 MOST_COMPARED = 500
@@ -139,7 +139,9 @@ class FieldChange:
 
 def of_action(changed: ChangedAction, types: ActionTypes) -> list[FieldChange]:
     """Return the fields of an action that differ; values that its type hides are replaced."""
-    shown = (lookup.action_without(action, types) for action in (changed.old, changed.new))
+    shown = (
+        hidden_parameters.action_without(action, types) for action in (changed.old, changed.new)
+    )
     return _changes(changed.paths, *map(action_fields, shown))
 
 

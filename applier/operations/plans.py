@@ -15,9 +15,9 @@ from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request, RequestVerb
 from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
 from applier.guarding import guard
-from applier.operations import Operator, drift, services, start_times, who_runs
+from applier.operations import Operator, drift, refusals, services, start_times, who_runs
 from applier.run import plan_cloud
-from applier.scheduling.verdict import TO_VERIFY
+from applier.scheduling.interrupted import TO_VERIFY
 from applier.wording import count, some
 from planner.plan.guarantees import half_done
 from planner.plan.model import JOIN, ActionPlan
@@ -64,7 +64,7 @@ def _start(
 ) -> None:
     is_moved = plan.state is PlanState.PENDING and plan.start_at != at
     if not is_moved and plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
-        raise who_runs.wrong_state(plan)
+        raise refusals.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     assembly.require_allowed(plan)
     if plan_cloud.needed_by(plan, assembly.plugins) is not None:
@@ -291,7 +291,7 @@ def _require_resumable(assembly: Assembly, plan: ActionPlan) -> None:
     from applier.run import resume as run_resume
 
     if run_resume.is_refused(plan):
-        raise who_runs.wrong_state(plan)
+        raise refusals.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     assembly.require_allowed(plan)
 

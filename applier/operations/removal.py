@@ -9,7 +9,7 @@ from datetime import datetime
 
 from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
-from applier.operations import Operator, who_runs
+from applier.operations import Operator, refusals, who_runs
 from applier.store.entries import EndedPlan
 from applier.wording import count
 from planner.plan.model import ActionPlan
@@ -27,7 +27,7 @@ def require_deletable(assembly: Assembly, plan: ActionPlan) -> None:
         text = f"plan {short} is {state}: cancel it first (actionplan stop {short} --cancel)"
         raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
     if state is PlanState.DELETED:
-        raise who_runs.wrong_state(plan)
+        raise refusals.wrong_state(plan)
 
 
 def delete(assembly: Assembly, operator: Operator, plan: ActionPlan) -> None:

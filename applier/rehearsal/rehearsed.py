@@ -16,8 +16,9 @@ from typing import NamedTuple
 from applier.contracts import Report
 from applier.rehearsal.faults import AttemptEnd
 from applier.scheduling.course import Course
-from applier.scheduling.decisions import Breaker, Halt, HaltReason, fold
+from applier.scheduling.decisions import Breaker, Halt, HaltReason
 from applier.scheduling.failures import FailureRules, OnFailure
+from applier.scheduling.final_state import fold
 from applier.scheduling.scheduler import Scheduler
 from planner.plan.model import JOIN, Action, Effect, Touch
 from planner.plan.states import WELL, ActionState, PlanState

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from applier.configuration import plugin_options
 from applier.configuration.options import OWN
-from applier.operations import lookup
+from applier.operations import hidden_parameters
 from planner.errors import PlannerError
 from planner.making import options as planning_options
 from planner.making import registry
@@ -37,7 +37,7 @@ def actions_text(plan: ActionPlan, types: ActionTypes) -> str:
     actions = [a for a in plan.actions if a.action_type != JOIN]
     for i, action in enumerate(actions):
         last = i + 1 == len(actions)
-        line = f"  {visible_json(_of(lookup.action_without(action, types)))}"
+        line = f"  {visible_json(_of(hidden_parameters.action_without(action, types)))}"
         left -= len(line)
         if left < 0:
             lines.append(f"  … {len(actions) - i} more; actionplan show {plan.uuid[:8]} -f json")

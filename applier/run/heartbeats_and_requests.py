@@ -10,7 +10,7 @@ from contextvars import copy_context
 from datetime import datetime
 
 from applier.contracts import Request, RequestVerb
-from applier.engines import Events, ReservationsChanged
+from applier.engines.engine import Events, ReservationsChanged
 from applier.errors import DamagedRecord, DamagedRows, NoThread, PlanConflict, StoreError
 from applier.store import Reservation, RunStore
 from planner.plan.model import ActionPlan

@@ -19,8 +19,8 @@ from applier.engines.taskflow_engine import CELERY, TaskFlowEngine
 from applier.engines.tasks import needs_permit, verified
 from applier.errors import ActionFailed, PlanConflict
 from applier.run import liveness
-from applier.scheduling.verdict import TO_VERIFY, decide, going_on, in_doubt, runs_again
-from applier.secrets import resolve
+from applier.scheduling.interrupted import TO_VERIFY, decide, going_on, in_doubt, runs_again
+from applier.secret_values import resolve
 from applier.store.runs import RunStore
 from applier.store.worker_jobs import WorkerJob
 from applier.wording import count

@@ -13,7 +13,7 @@ from applier.contracts import ActionPlugin, silent
 from applier.engines.attempts_in_progress import AT_ONCE, answers
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone
-from applier.secrets import NO_SECRETS, resolve
+from applier.secret_values import NO_SECRETS, resolve
 from planner.plan.model import JOIN, Action
 from planner.plan.states import ActionState
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
-from applier.scheduling.verdict import was_cut_off
+from applier.scheduling.interrupted import was_cut_off
 from planner.errors import short
 from planner.plan.graph import order_graph
 from planner.plan.guarantees import awaits_a_look

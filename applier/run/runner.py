@@ -19,7 +19,7 @@ from applier.contracts import (
     RequestVerb,
     RunOptions,
 )
-from applier.engines import Engine, Events, PlanRun
+from applier.engines.engine import Engine, Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.recorder import Recorder
 from applier.engines.tasks import only_waiting, task_maker, workerless
@@ -36,17 +36,10 @@ from applier.run.interrupted_actions import (
 )
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Ranking
-from applier.scheduling.decisions import (
-    FAILURE_BUDGET,
-    Breaker,
-    Decisions,
-    Holding,
-    cancelled,
-    fold,
-    history_entry,
-)
+from applier.scheduling.decisions import FAILURE_BUDGET, Breaker, Decisions, Holding
 from applier.scheduling.failures import FailureRules, OnFailure
-from applier.scheduling.verdict import TO_VERIFY, going_on, was_cut_off
+from applier.scheduling.final_state import cancelled, fold, history_entry
+from applier.scheduling.interrupted import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.waiting import resources_of
 from applier.store import RunStore
 from applier.store.runs import Sample

@@ -34,8 +34,8 @@ from applier.delivery import delivery_service
 from applier.errors import ConfigurationError, shortage_in
 from applier.run import rolling_back
 from applier.service import log_file
+from applier.service.plan_loop import WorkerLoop
 from applier.service.process import Interrupted, ServiceProcess, end_at_once, relay
-from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from planner.errors import PlannerError
 from planner.safe_text import visible

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store in a database: SQLite for one machine, PostgreSQL or MySQL for many.
 
-Most methods are in :class:`applier.storage.plans.Plans`, :class:`applier.storage.pages.Pages` and
-:class:`applier.storage.runs.Runs`.
+Most methods are in :class:`applier.storage.plans.Plans`, :class:`applier.storage.list_pages.Pages`
+and :class:`applier.storage.runs.Runs`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from applier.storage.database import Database
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
 from applier.storage.kept_events import KeptEvents
-from applier.storage.pages import Pages
+from applier.storage.list_pages import Pages
 from applier.storage.plan_changes import PlanChanges
 from applier.storage.plans import Plans
-from applier.storage.retention import Retention
+from applier.storage.purge_and_undelete import Retention
 from applier.storage.runs import Runs
 from applier.storage.state_changes import write_history
 from applier.storage.statements import Row, UnreadableValue

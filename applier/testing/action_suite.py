@@ -40,7 +40,7 @@ from applier.clouds.simulated import SimulatedCloud
 from applier.configuration.plugin_options import of_action_type
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, AlreadyDone
-from applier.machines import OpenMachines
+from applier.machines.open_machines import OpenMachines
 from planner.plan.model import JOIN, Effect, Touch
 from planner.plan.states import Outcome
 

@@ -21,7 +21,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, ApplierError, DamagedRecord, StoreError
 from applier.run.interrupted_actions import Findings, InterruptedActions
-from applier.scheduling.verdict import in_doubt
+from applier.scheduling.interrupted import in_doubt
 from applier.store.worker_jobs import AttemptKey, HeldJob, JobTask, StopReason, TakenJob, Worker
 from applier.workers.payloads import action_of, process_of, require_able, result_of, task_of
 from planner.errors import short

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from applier.contracts import JobOffer, Report
-from applier.engines import Executor, MakeExecutor
 from applier.engines.attempts_in_progress import Threads
+from applier.engines.engine import Executor, MakeExecutor
 from applier.run.interrupted_actions import is_found_there
 from applier.scheduling.concurrency import QueueLimits, queue_limits, queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob

@@ -21,7 +21,7 @@ from planner.errors import InvalidInput, Mistake, shown
 from planner.errors import Path as Place
 from planner.plan.extent import listed
 from planner.planners.playbook.plays import GROWING, TOGETHER
-from planner.schemas import secrets
+from planner.schemas import hidden_values
 
 _RS = "\x1e"
 _CALLBACKS = Path(__file__).with_name("ansible_callbacks")
@@ -67,7 +67,7 @@ def read_plays(document: Mapping[str, Any], path: str, inventories: Sequence[str
     for field in ("limit", "tags", "skip_tags"):
         texts = [text for text in listed(document.get(field)) if isinstance(text, str)]
         options += [f"--{field.replace('_', '-')}={','.join(texts)}" for _ in texts[:1]]
-    password = secrets.reference(document.get("vault_password")) or ""
+    password = hidden_values.reference(document.get("vault_password")) or ""
     if password.startswith("file "):
         options.append(f"--vault-password-file={password.removeprefix('file ')}")
     folder = inventory.settings_folder(path)
@@ -76,7 +76,9 @@ def read_plays(document: Mapping[str, Any], path: str, inventories: Sequence[str
         "ANSIBLE_STDOUT_CALLBACK": "actionplan_plays",
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        variables = secrets.replaced(document.get("variables"), lambda _, text: secrets.label(text))
+        variables = hidden_values.replaced(
+            document.get("variables"), lambda _, text: hidden_values.label(text)
+        )
         if isinstance(variables, Mapping) and variables:
             json.dump(variables, file)
             file.flush()

@@ -25,7 +25,7 @@ from planner.making.guarding import NO_DEMANDS, Demands
 from planner.plan import deadlocks, graph
 from planner.plan.extent import listed
 from planner.plan.model import ActionPlan, Touch
-from planner.schemas import checking, secrets
+from planner.schemas import checking, hidden_values
 
 
 def make_plan(
@@ -306,7 +306,7 @@ class ParameterCheck:
             raise BrokenPlugin("action type", name, str(reason)) from reason
         return check(parameters) or [
             Mistake("it decides what the action works on, so it cannot be a secret", path)
-            for path in secrets.places(parameters)
+            for path in hidden_values.places(parameters)
             if self._touches(name, parameters, path, "a") != self._touches(name, parameters, path)
         ]
 
@@ -318,12 +318,12 @@ class ParameterCheck:
         def text(path: Path, _: str) -> str:
             return value if path == secret else "c"
 
-        return list(self._known[name].touches(secrets.replaced(parameters, text)))
+        return list(self._known[name].touches(hidden_values.replaced(parameters, text)))
 
 
 @cache
 def _check_of(kind: type[ActionType]) -> checking.Check:
-    return checking.compiled(secrets.accepting(kind.SCHEMA))
+    return checking.compiled(hidden_values.accepting(kind.SCHEMA))
 
 
 def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:

@@ -14,7 +14,7 @@ from planner.errors import InvalidInput, InvalidPlan, Mistake, Path, UnknownPlug
 from planner.plan import deadlocks, digest, graph, place_rules
 from planner.plan.model import JOIN, VERSION, ActionPlan
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason
-from planner.schemas import checking, ranges, secrets
+from planner.schemas import checking, hidden_values, ranges
 
 _NAME_OF_ACTION = {"type": ["string", "null"], "maxLength": ranges.LONGEST_COMPOSED}
 _UUIDS = {"type": "array", "items": ranges.UUID}
@@ -170,7 +170,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
         text = "does not fit the plan: it was changed after it was made; make it again"
         if not written.startswith(digest.PREFIX):
             text = f"is not of the form {digest.PREFIX}...; without this line it is computed anew"
-        elif any(secrets.has_hidden(action.input_parameters) for action in plan.actions):
+        elif any(hidden_values.has_hidden(action.input_parameters) for action in plan.actions):
             text = "values are hidden in this copy, which was shown; 'create --out' writes all"
         raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
     return plan

@@ -17,7 +17,7 @@ from planner.plan.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners import document_links, server_groups
 from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
-from planner.schemas import ranges, secrets
+from planner.schemas import hidden_values, ranges
 from planner.schemas.checking import repeated
 
 
@@ -247,7 +247,7 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
     """
     if kind is None:
         return About()
-    given = secrets.replaced(parameters, lambda _, text: secrets.label(text))
+    given = hidden_values.replaced(parameters, lambda _, text: hidden_values.label(text))
     try:
         touches = tuple(kind.touches(given))
         estimate_s = kind.estimate(given)
@@ -256,7 +256,7 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
         return About(kind.describe(given), touches, estimate_s)
     except Exception as reason:
         # A plugin may raise any exception: report a broken plugin, not a mistake in the document.
-        known = secrets.hidden(kind.SCHEMA, dict(parameters))
+        known = hidden_values.hidden(kind.SCHEMA, dict(parameters))
         text = f"{type(reason).__name__}: {reason}, of parameters {known!r}"
         raise BrokenPlugin("action type", name, text) from reason
 

@@ -18,7 +18,7 @@ from planner.plan.graph_algorithms import topological_order
 from planner.plan.model import ActionPlan, ProposedAction, Solution
 from planner.planners import document_links
 from planner.planners.draft import Draft
-from planner.planners.numbers import (
+from planner.planners.number_options import (
     UNNAMED_WEIGHT,
     NumberByType,
     at_least_one,

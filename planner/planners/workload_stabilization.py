@@ -15,7 +15,7 @@ from planner.contract import Options
 from planner.errors import InvalidInput
 from planner.plan.model import ActionPlan, Effect, ProposedAction, Solution
 from planner.planners import document_links, weight
-from planner.planners.numbers import UNNAMED_WEIGHT, unnamed, weights_option
+from planner.planners.number_options import UNNAMED_WEIGHT, unnamed, weights_option
 from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
 #: Defaults of Watcher 17 for its first types; all others of the product go last.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path, path_text
-from planner.schemas.secrets import has_keyword
+from planner.schemas.hidden_values import has_keyword
 
 Check = Callable[[Any], list[Mistake]]
 #: The keywords of JSON Schema that refer to another schema.

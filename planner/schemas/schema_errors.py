@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from planner.errors import Mistake, Path, accepted, cut
-from planner.schemas.secrets import HIDDEN, hidden
+from planner.schemas.hidden_values import HIDDEN, hidden
 
 _KINDS = {
     "object": "a mapping",

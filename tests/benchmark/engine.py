@@ -31,7 +31,7 @@ from typing import NamedTuple
 from plans import deployment, edges, layers, waiting
 
 from applier.contracts import Claimant, Request
-from applier.engines import PlanRun
+from applier.engines.engine import PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.recorder import Recorder
 from applier.engines.taskflow_engine import TaskFlowEngine

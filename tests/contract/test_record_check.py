@@ -15,8 +15,8 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 from temporary_store import empty_record
 
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
+from applier.storage.check_and_backup import check
 from applier.storage.sql_store import SqlStore
-from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 
 SERVERS = [

@@ -12,7 +12,7 @@ from checked_store import CheckedStore
 from temporary_store import TemporaryStore
 
 from applier.contracts import ActionContext, ActionPlugin, Claimant, StopSignal
-from applier.engines import Engine
+from applier.engines.engine import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import workerless
 from applier.errors import ApplierError

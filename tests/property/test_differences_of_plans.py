@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from random_plans import random_plan
 from sample_plans import plans
 
-from planner.differences import PlanDifference, difference
+from planner.differences.comparison import PlanDifference, difference
 from planner.differences.links import LinkSet, is_join
 from planner.plan.model import Action, ActionPlan
 

@@ -22,7 +22,8 @@ from temporary_store import TemporaryStore
 from trials import CLAIMANT, changed, plugin
 
 from applier.actions.markers import Pause
-from applier.engines import PlanRun, attempts_in_progress, linear
+from applier.engines import attempts_in_progress, linear
+from applier.engines.engine import PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.recorder import Recorder
 from applier.engines.taskflow_engine import TaskFlowEngine

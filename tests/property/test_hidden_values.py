@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
-from applier.secrets import BLOT, BlottedOutput, Blotting
+from applier.secret_values import BLOT, BlottedOutput, Blotting
 from planner.errors import Mistake
 from planner.schemas import schema_errors
-from planner.schemas.secrets import hidden
+from planner.schemas.hidden_values import hidden
 
 NAMES = ("a", "b", "ab")
 leaves = st.sampled_from(

@@ -27,12 +27,14 @@ from applier.errors import PlanConflict
 from applier.run.resume import to_reset
 from applier.scheduling import waiting
 from applier.scheduling.concurrency import Concurrency
-from applier.scheduling.decisions import Decisions, fold
+from applier.scheduling.decisions import Decisions
 from applier.scheduling.failures import FailureRules, OnFailure, TypePolicy
+from applier.scheduling.final_state import fold
 from applier.scheduling.gates import Gates
+from applier.scheduling.interrupted import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.verdict import TO_VERIFY, decide, ends
-from applier.storage import upkeep
+from applier.scheduling.verdict import ends
+from applier.storage import check_and_backup
 from applier.storage.sql_store import SqlStore
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import (
@@ -344,7 +346,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
         if hasattr(self, "seen"):
             with closing(self.store):
                 for _ in range(2):
-                    assert upkeep.check(f"sqlite:///{self.store.path}").problems == []
+                    assert check_and_backup.check(f"sqlite:///{self.store.path}").problems == []
                     self.bring_to_its_end()
 
     def bring_to_its_end(self) -> None:

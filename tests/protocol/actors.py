@@ -20,8 +20,8 @@ from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.run.plan_cloud import SIMULATED
 from applier.scheduling.decisions import Decisions
-from applier.scheduling.verdict import TO_VERIFY, decide
-from applier.service.worker_loop import WorkerLoop
+from applier.scheduling.interrupted import TO_VERIFY, decide
+from applier.service.plan_loop import WorkerLoop
 from applier.store import Service
 from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, ActionState, Outcome, PlanState

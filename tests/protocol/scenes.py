@@ -18,7 +18,7 @@ from explorer import START, Explorer, Scene
 from applier.cli import verb
 from applier.operations import plans, services
 from applier.run import liveness, resume
-from applier.service import worker_loop
+from applier.service import plan_loop
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import PlanState
 
@@ -113,7 +113,7 @@ def patched():
         for function in (resume.resume, resume.resumable):
             enter(mock.patch.dict(function.__kwdefaults__, wait))
         # A service that meets an unexpected error goes on; here, it ends with it.
-        enter(mock.patch.object(worker_loop.LOG, "exception", raised_again))
+        enter(mock.patch.object(plan_loop.LOG, "exception", raised_again))
         for module in (plans, plans, services):
             enter(mock.patch.object(module, "now", Now()))
         enter(mock.patch.object(verb, "user", return_value="ann"))

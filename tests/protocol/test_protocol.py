@@ -18,7 +18,7 @@ from applier.engines.recorder import Recorder
 from applier.errors import PlanConflict
 from applier.operations import services
 from applier.run import liveness
-from applier.service import worker_loop
+from applier.service import plan_loop
 from applier.storage import state_refusals, statements
 from planner.plan.states import PlanState
 
@@ -104,7 +104,7 @@ FAULTS = {
         "two services and a frozen applier",
         lambda: [
             mock.patch.object(state_refusals, "require_seen", state_first),
-            mock.patch.object(worker_loop, "InvalidTransition", PlanConflict),
+            mock.patch.object(plan_loop, "InvalidTransition", PlanConflict),
         ],
         "ended by InvalidTransition",
     ),

@@ -17,7 +17,7 @@ from applier.wording import natural
 from planner import documents
 from planner.errors import InvalidInput
 from planner.making import options
-from planner.planners import numbers
+from planner.planners import number_options
 from planner.planners.deployment import conditions, planner, task_fields
 from planner.planners.events import document as events_schema
 from planner.planners.rolling_update import functions, update_policy
@@ -60,9 +60,9 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "YAML !!int": (number_of_yaml, "!!int {}"),
     "YAML !!float": (number_of_yaml, "!!float {}"),
     "YAML decimal": (number_of_yaml, "1.{}"),
-    "weights": (numbers.finite, "{}"),
-    "weights decimal": (numbers.finite, "1.{}"),
-    "parallelization": (numbers.at_least_one, "{}"),
+    "weights": (number_options.finite, "{}"),
+    "weights decimal": (number_options.finite, "1.{}"),
+    "parallelization": (number_options.at_least_one, "{}"),
     "limits": (options.LIMITS, "node:*={}"),
     "retries": (lambda text: task_fields.number(text, whole=True), "{}"),
     "version": (task_fields.major, "2.{}"),

@@ -117,7 +117,7 @@ def test_what_cannot_be_installed_is_said_in_a_sentence(folder, monkeypatch, apt
     assert sentence.endswith(
         "install by hand: chromium chromium-driver curl default-jre-headless erlang-base"
         " faketime graphviz groff mount nginx-light openssh-client openssh-server"
-        " openssl rabbitmq-server redis-server rsync zsh"
+        " openssl prometheus rabbitmq-server redis-server rsync zsh"
     )
 
 

@@ -17,7 +17,7 @@ from applier.api.v1 import versions
 from applier.api.v1.requests import links
 from applier.notifications import watcher
 from applier.notifications.watcher import action_word
-from applier.operations import lookup
+from applier.operations import hidden_parameters
 from applier.store.plans import PlanHead, PlannedAction
 from planner.making.registry import ActionTypes
 from planner.plan.model import Action
@@ -79,7 +79,7 @@ def action_form(
         "links": links(request, "actions", planned.uuid),
     }
     if whole:
-        shown = lookup.action_without(action, types)
+        shown = hidden_parameters.action_without(action, types)
         form |= {
             "description": action.description or "",
             "input_parameters": shown.input_parameters,

@@ -12,7 +12,7 @@ from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, change, next_page
 from applier.errors import ActionNotFound
 from applier.operations import actions as steering
-from applier.operations import explanation, lookup
+from applier.operations import explanation, hidden_parameters
 from applier.store.plans import ActionKey, Page
 from planner.errors import InvalidInput, Mistake
 from planner.plan.states import ActionState
@@ -47,7 +47,7 @@ def actions(call: Call) -> dict[str, Any]:
     except ActionNotFound as unknown:
         text = f"plan {plan[:8]} has no action {query['after']!r}"
         raise InvalidInput([Mistake(text, place="query after")]) from unknown
-    shown = (lookup.action_without(action, types).to_dict() for action in found[:most])
+    shown = (hidden_parameters.action_without(action, types).to_dict() for action in found[:most])
     fields = schemas.chosen(schemas.ACTION, query.get("fields"))["properties"]
     items = [{name: value for name, value in one.items() if name in fields} for one in shown]
     answer: dict[str, Any] = {"items": items}
@@ -62,7 +62,7 @@ def actions(call: Call) -> dict[str, Any]:
 def action(call: Call) -> dict[str, Any]:
     """Show an action with its output and every attempt."""
     plan, one = call.part
-    shown = lookup.action_without(one, call.assembly.action_types)
+    shown = hidden_parameters.action_without(one, call.assembly.action_types)
     attempts = call.store.attempts(plan.uuid, one.uuid)
     return {
         **shown.to_dict(),

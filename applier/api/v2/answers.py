@@ -17,7 +17,7 @@ from applier.api.errors import Problem, problem_of
 from applier.assembly import now
 from applier.contracts import Once
 from applier.errors import ApplierError, PlanChanged, StoreError
-from applier.operations import lookup
+from applier.operations import hidden_parameters
 from applier.store.entries import NO_PLAN, Answer
 from planner.errors import PlannerError
 from planner.making.registry import ActionTypes
@@ -54,7 +54,7 @@ def _pieces(plan: ActionPlan, types: ActionTypes) -> Iterator[bytes]:
     yield f'{compact_json(plan.head())[:-1]},"actions":['.encode()
     for first in range(0, len(plan.actions), WHOLE):
         some = plan.actions[first : first + WHOLE]
-        shown = [lookup.action_without(action, types).to_dict() for action in some]
+        shown = [hidden_parameters.action_without(action, types).to_dict() for action in some]
         yield (b"," if first else b"") + compact_json(shown)[1:-1].encode()
     yield b"]}"
 

@@ -28,7 +28,7 @@ from planner.errors import InvalidInput, Mistake, PlannerError
 from planner.making import planning, saved
 from planner.plan.model import JOIN, ActionPlan
 from planner.plan.states import PlanState
-from planner.schemas import secrets
+from planner.schemas import hidden_values
 
 #: How many plans are listed if the query has no ``limit``.
 LISTED = 25
@@ -201,7 +201,7 @@ def require_allowed(call: Call, plan: ActionPlan) -> None:
         if _works_outside(call.assembly, action.action_type, action.input_parameters):
             what = f"{action.label!r} is of the type {action.action_type}, which runs commands or "
             what += "asks other systems than the cloud"
-        elif secrets.has_reference(action.input_parameters):
+        elif hidden_values.has_reference(action.input_parameters):
             what = f"{action.label!r} reads a secret of the applier"
         else:
             continue

@@ -14,7 +14,7 @@ from planner.contract import Surroundings
 from planner.errors import Mistake, Path, UnknownPlugin
 from planner.planners.deployment.problem import EVERY, NOWHERE, NodeSelector
 from planner.planners.deployment.schema import FOREIGN, IGNORED, RUNNABLE
-from planner.planners.numbers import at_least_one, finite
+from planner.planners.number_options import at_least_one, finite
 from planner.schemas import ranges
 
 

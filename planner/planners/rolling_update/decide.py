@@ -11,8 +11,7 @@ from typing import NamedTuple
 from planner.errors import Mistake
 from planner.plan.graph_algorithms import CycleError, topological_order
 from planner.planners.rolling_update import causes, definitions, indices
-from planner.planners.rolling_update.members import Member, termination_order
-from planner.planners.rolling_update.roll import (
+from planner.planners.rolling_update.batches import (
     CREATE_FIRST,
     IN_PLACE,
     RESIZE,
@@ -23,6 +22,7 @@ from planner.planners.rolling_update.roll import (
     create_first,
     in_place,
 )
+from planner.planners.rolling_update.members import Member, termination_order
 from planner.planners.rolling_update.template import TYPES, Group
 from planner.planners.rolling_update.update_policy import AT_ONCE, UpdatePolicy
 from planner.schemas import ranges

@@ -14,9 +14,9 @@ from typing import Any
 from planner.contract import Surroundings
 from planner.plan.model import JOIN, Action, ProposedAction
 from planner.planners.draft import action_of
+from planner.planners.rolling_update.batches import RESIZE, Phase, Roll
 from planner.planners.rolling_update.definitions import deployment_command
 from planner.planners.rolling_update.members import Member
-from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
 from planner.planners.rolling_update.template import Group
 
 After = tuple[str, ...]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rolling update planner: turns two versions of a template into batches that replace members.
 
-Source: Heat's blueprint as-update-policy, and Heat itself. ``batches`` computes the batches,
-``roll`` decides how a group is updated, ``plan_actions`` makes the actions and their links.
+Source: Heat's blueprint as-update-policy, and Heat itself. ``decide`` decides how a group is
+updated, ``batches`` computes the batches, ``plan_actions`` makes the actions and their links.
 """
 
 from __future__ import annotations
@@ -21,12 +21,7 @@ from planner.planners.rolling_update import (
     summary,
     template,
 )
-from planner.planners.rolling_update.conditions import hidden_parameters
-from planner.planners.rolling_update.decide import Groups, decide
-from planner.planners.rolling_update.functions import Resolver
-from planner.planners.rolling_update.members import Member
-from planner.planners.rolling_update.plan_actions import RollBuilder
-from planner.planners.rolling_update.roll import (
+from planner.planners.rolling_update.batches import (
     CREATE_FIRST,
     Roll,
     RollSettings,
@@ -34,6 +29,11 @@ from planner.planners.rolling_update.roll import (
     peak,
     side_by_side,
 )
+from planner.planners.rolling_update.conditions import hidden_parameters
+from planner.planners.rolling_update.decide import Groups, decide
+from planner.planners.rolling_update.functions import Resolver
+from planner.planners.rolling_update.members import Member
+from planner.planners.rolling_update.plan_actions import RollBuilder
 from planner.planners.rolling_update.schema import SCHEMA
 from planner.planners.solution import read_actions
 from planner.schemas import ranges

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Any
 
-from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
+from planner.planners.rolling_update.batches import RESIZE, Phase, Roll
 
 
 def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from random_plans import carry_out, random_fate
 from trials import Trial, Work, changed
 
 from applier.contracts import ActionContext, StopSignal
-from applier.engines import Engine
+from applier.engines.engine import Engine
 from applier.errors import ActionFailed
 from planner.plan.model import JOIN, Action, ActionPlan
 from planner.plan.states import Outcome, PlanState

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from planner.differences import PlanDifference, difference
+from planner.differences.comparison import PlanDifference, difference
 from planner.differences.links import LinkSet
 from planner.plan.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.plan.states import ActionState, Outcome

@@ -13,7 +13,7 @@ from rackplan.rack_by_rack import RackByRackPlanner
 
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed, AlreadyDone
-from applier.machines import OpenMachines
+from applier.machines.open_machines import OpenMachines
 from applier.testing.action_suite import ActionContract, default_options
 from planner.documents import read
 from planner.errors import PlannerError

@@ -21,8 +21,8 @@ from sshd import Sshd, lives
 from applier.actions.ansible import Ansible
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed
-from applier.machines import OpenMachines
-from applier.secrets import resolve
+from applier.machines.open_machines import OpenMachines
+from applier.secret_values import resolve
 from planner.documents import inventory
 from planner.plan.states import Outcome
 

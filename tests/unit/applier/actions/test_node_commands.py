@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.actions import nodes
+from applier.actions import node_action
 from applier.actions.node_commands import Shell
 from applier.contracts import ActionContext, Ended, Verified
 from applier.errors import ActionFailed, JobLost
@@ -144,7 +144,7 @@ def test_a_time_out_ends_it_and_it_says_so(context, stop):
 def test_a_command_that_could_not_be_ended_may_still_run(why, text):
     machine = SimpleNamespace(run=lambda *_, **__: Ended(None, why, 7.0, "at work"))
     with pytest.raises(JobLost) as lost:
-        nodes.run(machine, ["it"], "it", output=print, timeout_s=5.0)
+        node_action.run(machine, ["it"], "it", output=print, timeout_s=5.0)
     assert not lost.value.is_over
     assert str(lost.value).startswith(text)
 

@@ -20,7 +20,8 @@ from applier.actions.node_commands import Puppet, Reboot, Shell
 from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, following
+from applier.machines import following
+from applier.machines.open_machines import OpenMachines
 from planner.plan.states import Outcome
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")

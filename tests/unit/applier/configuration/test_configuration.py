@@ -62,7 +62,9 @@ log = /var/log/nodes.log
 
 def test_machines_are_what_the_sections_say(tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr("applier.machines.OpenMachines", lambda *given: made.append(given))
+    monkeypatch.setattr(
+        "applier.machines.open_machines.OpenMachines", lambda *given: made.append(given)
+    )
     Assembly(read(tmp_path, MACHINES)).machines()
     Assembly(read(tmp_path, "")).machines()
     assert made == [

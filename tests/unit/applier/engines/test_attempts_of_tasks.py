@@ -9,7 +9,7 @@ from trials import plugin
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
-from applier.machines import OpenMachines
+from applier.machines.open_machines import OpenMachines
 from planner.plan.model import Action
 from planner.plan.states import Outcome
 

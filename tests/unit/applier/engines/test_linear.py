@@ -17,7 +17,7 @@ from taskflow.patterns import graph_flow
 from temporary_store import TemporaryStore
 from trials import CLAIMANT, changed, plugin
 
-from applier.engines import PlanRun
+from applier.engines.engine import PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.linear import PlanFlow
 from applier.engines.recorder import Recorder

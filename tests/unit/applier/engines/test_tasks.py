@@ -22,7 +22,8 @@ from applier.engines.attempts_in_progress import Threads
 from applier.engines.environment import ActionEnvironment, ActionOutput
 from applier.engines.tasks import only_waiting, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost
-from applier.machines import OpenMachines, following
+from applier.machines import following
+from applier.machines.open_machines import OpenMachines
 from applier.store.worker_jobs import StopReason
 from planner.making.registry import ActionTypes
 from planner.plan.model import JOIN, Action

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from applier.errors import JobLost
-from applier.machines import Local, following, local_jobs
+from applier.machines import following, local_jobs
+from applier.machines.local_machine import Local
 
 pytestmark = pytest.mark.slow
 #: Seconds that a slow machine may take, and less than the programs of these tests would.

@@ -19,12 +19,14 @@ from pathlib import Path
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import Local, OpenMachines, job_scripts, local_jobs
+from applier.machines import job_scripts, local_jobs
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.following import LET_GO
-from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, attempt_of
+from applier.machines.job_states import FoundJob, JobState, parse
 from applier.machines.local_jobs import LocalJob
+from applier.machines.local_machine import Local
+from applier.machines.open_machines import OpenMachines
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 120.0

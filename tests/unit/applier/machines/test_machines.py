@@ -10,8 +10,10 @@ import threading
 import pytest
 
 from applier.errors import ActionFailed, JobLost
-from applier.machines import Local, OpenMachines, local_jobs
+from applier.machines import local_jobs
 from applier.machines.address import Address, host_of, parse
+from applier.machines.local_machine import Local
+from applier.machines.open_machines import OpenMachines
 
 STOP = threading.Event()
 

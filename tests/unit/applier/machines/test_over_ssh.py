@@ -20,8 +20,9 @@ from sshd import HOUR_S, Sshd, hurry, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines, following, ssh_jobs
+from applier.machines import following, ssh_jobs
 from applier.machines.connections import Connections
+from applier.machines.open_machines import OpenMachines
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.needs("sshd", "ssh-keygen")]

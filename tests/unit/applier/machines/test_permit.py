@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from applier.errors import ActionFailed
-from applier.machines import Local, OpenMachines, attempt_jobs
+from applier.machines import attempt_jobs
 from applier.machines.attempt_jobs import AttemptJobs, Permit
 from applier.machines.job_names import AttemptName
+from applier.machines.local_machine import Local
+from applier.machines.open_machines import OpenMachines
 
 ATTEMPT = AttemptName(uuid.uuid4().hex, "a", 1)
 

@@ -13,7 +13,7 @@ from applier import configuration
 from applier.actions.markers import Nop
 from applier.assembly import Assembly
 from applier.operations.differences import Comparison, compared, lines
-from planner.differences import difference
+from planner.differences.comparison import difference
 from planner.plan.model import Action, ActionPlan
 from planner.plan.states import ActionState
 

@@ -16,8 +16,8 @@ from sshd import Sshd
 from applier.actions.node_commands import Puppet
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines
 from applier.machines.job_names import AttemptName
+from applier.machines.open_machines import OpenMachines
 from applier.run.interrupted_actions import InterruptedActions
 from planner.plan.model import Action
 from planner.plan.states import ActionState

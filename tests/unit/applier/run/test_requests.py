@@ -11,7 +11,7 @@ import pytest
 from sample_plans import new_plan
 
 from applier.contracts import Request
-from applier.engines import ReservationsChanged
+from applier.engines.engine import ReservationsChanged
 from applier.errors import ApplierError, DamagedRow, DamagedRows, StoreError
 from applier.run.heartbeats_and_requests import RequestReader, can_follow
 from applier.run.runner import Runner

@@ -21,8 +21,8 @@ from applier.actions.markers import Anchor, Skipped
 from applier.actions.node_commands import Shell
 from applier.actions.node_files import UploadFile
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.machines import OpenMachines
 from applier.machines.address import SshSettings
+from applier.machines.open_machines import OpenMachines
 from applier.run import resume
 from applier.storage.sql_store import SqlStore
 from planner.plan.model import Action, ActionPlan

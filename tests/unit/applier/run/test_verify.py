@@ -15,8 +15,8 @@ from applier.actions.node_commands import Puppet, Shell
 from applier.contracts import ActionPlugin, Claimant, Verified
 from applier.engines import attempts_in_progress
 from applier.engines.environment import ActionEnvironment
-from applier.machines import OpenMachines
 from applier.machines.job_names import AttemptName
+from applier.machines.open_machines import OpenMachines
 from applier.run.interrupted_actions import InterruptedActions
 from applier.run.this_process import this_host
 from planner.plan.model import Action

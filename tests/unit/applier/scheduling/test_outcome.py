@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from applier.scheduling.decisions import Halt, HaltReason, fold
+from applier.scheduling.decisions import Halt, HaltReason
+from applier.scheduling.final_state import fold
 from planner.plan.states import ActionState as State
 
 

@@ -12,7 +12,7 @@ from applier.operations.explanation import foreseen
 from applier.scheduling.concurrency import Concurrency, queue_limits
 from applier.scheduling.failures import Tolerances
 from applier.scheduling.forecast import forecast
-from applier.scheduling.verdict import decide, going_on, was_cut_off
+from applier.scheduling.interrupted import decide, going_on, was_cut_off
 from applier.store import Attempt
 from applier.store.worker_jobs import Served
 from planner.plan.model import Action, ActionPlan

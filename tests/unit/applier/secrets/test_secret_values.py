@@ -11,7 +11,7 @@ import shlex
 import pytest
 
 from applier.errors import ActionFailed
-from applier.secrets import MOST_BYTES, BlottedOutput, Blotting, SecretText, resolve, shown
+from applier.secret_values import MOST_BYTES, BlottedOutput, Blotting, SecretText, resolve, shown
 
 SCHEMA = {"type": "object"}
 

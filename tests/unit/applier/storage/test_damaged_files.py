@@ -19,9 +19,9 @@ from store_checks.running_plans import NOW
 
 from applier.contracts import HistoryEntry
 from applier.errors import ApplierError, DamagedRecord, StoreError
-from applier.storage import schema_version, upkeep
+from applier.storage import check_and_backup, schema_version
+from applier.storage.check_and_backup import backup, check
 from applier.storage.sql_store import SqlStore
-from applier.storage.upkeep import backup, check
 from applier.store.runs import Sample
 from planner.plan.states import PlanState
 
@@ -248,13 +248,13 @@ def test_a_copy_needs_no_links_which_a_usb_stick_does_not_have(record, monkeypat
 
 
 def test_a_file_that_is_made_while_the_record_is_copied_stays(record, monkeypatch):
-    copy, require_sound = record.with_name("copy.db"), upkeep._require_sound
+    copy, require_sound = record.with_name("copy.db"), check_and_backup._require_sound
 
     def checked(*given):
         require_sound(*given)
         copy.write_text("of another")
 
-    monkeypatch.setattr(upkeep, "_require_sound", checked)
+    monkeypatch.setattr(check_and_backup, "_require_sound", checked)
     with pytest.raises(StoreError, match=r"copy\.db.*File exists"):
         backup(f"sqlite:///{record}", str(copy))
     assert copy.read_text() == "of another"

@@ -18,8 +18,8 @@ from store_checks.running_plans import NOW, claimed, starts, succeeds
 from applier.contracts import Approval, HistoryEntry, Request
 from applier.errors import DamagedRecord, DamagedRows, sound_part
 from applier.storage import damaged_plans
+from applier.storage.check_and_backup import check
 from applier.storage.sql_store import SqlStore
-from applier.storage.upkeep import check
 from applier.store import Service
 from applier.store.worker_jobs import Worker
 from planner.plan.states import PlanState

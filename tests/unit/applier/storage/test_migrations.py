@@ -14,10 +14,10 @@ from scratch_database import run
 from applier.contracts import Claimant
 from applier.errors import StoreError
 from applier.storage import schema, schema_version
+from applier.storage.check_and_backup import check
 from applier.storage.connection import parse
 from applier.storage.schema import TABLES, VERSION_TABLE
 from applier.storage.sql_store import SqlStore
-from applier.storage.upkeep import check
 from planner.plan.states import PlanState
 
 pytestmark = pytest.mark.slow

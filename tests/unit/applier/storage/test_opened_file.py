@@ -11,10 +11,10 @@ from sample_plans import new_plan
 
 from applier.errors import StoreError
 from applier.storage import schema_version
+from applier.storage.check_and_backup import check
 from applier.storage.connection import parse
 from applier.storage.sql_store import SqlStore
 from applier.storage.unwritable import Unwritable
-from applier.storage.upkeep import check
 
 
 def is_open(path):

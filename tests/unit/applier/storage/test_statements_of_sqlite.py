@@ -126,7 +126,7 @@ def test_no_list_reads_or_sorts_more_than_its_rows(record: sqlite3.Connection, n
 def test_a_page_without_damage_is_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(TemporaryStore()) as store:
         store.save_plan(new_plan("a", "b"))
-        monkeypatch.delattr("applier.storage.pages.Pages._head")
+        monkeypatch.delattr("applier.storage.list_pages.Pages._head")
         assert store.plan_heads(Page(limit=9))
 
 

@@ -15,7 +15,7 @@ from temporary_store import TemporaryStore
 from applier.contracts import Verified
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, DamagedRecord, StoreError
-from applier.machines import OpenMachines
+from applier.machines.open_machines import OpenMachines
 from applier.store.worker_jobs import (
     AttemptKey,
     HeldJob,

@@ -11,7 +11,7 @@ from planner.making import registry
 from planner.making.planning import ParameterCheck
 from planner.schemas import checking
 from planner.schemas.checking import in_place
-from planner.schemas.secrets import accepting, labelled, reference
+from planner.schemas.hidden_values import accepting, labelled, reference
 
 ENV = {"secret": "env A_1"}
 TYPES = registry.ActionTypes()

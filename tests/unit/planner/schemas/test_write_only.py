@@ -7,7 +7,7 @@ import pytest
 
 from planner.schemas import checking
 from planner.schemas.checking import in_place
-from planner.schemas.secrets import HIDDEN, has_hidden, hidden, hidden_texts
+from planner.schemas.hidden_values import HIDDEN, has_hidden, hidden, hidden_texts
 
 ENV = {"secret": "env A_1"}
 MARK = {"type": "string", "writeOnly": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.planners.rolling_update.roll import create_first, in_place
+from planner.planners.rolling_update.batches import create_first, in_place
 
 
 def test_what_is_current_costs_no_batch():

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from planner import ActionPlan, PlannerError
+from planner.planners.rolling_update.batches import in_place
 from planner.planners.rolling_update.planner import RollingUpdatePlanner
-from planner.planners.rolling_update.roll import in_place
 from planner.planners.rolling_update.update_policy import LONGEST_PAUSE_S, duration_s
 from planner.testing import plan
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from oslo_config import cfg
 
-from planner.planners.numbers import at_least_one, finite, unnamed, weights_option
+from planner.planners.number_options import at_least_one, finite, unnamed, weights_option
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from applier.errors import ActionFailed
 from planner.errors import Path, path_text
-from planner.schemas.secrets import accepting, hidden_texts, label, replaced
+from planner.schemas.hidden_values import accepting, hidden_texts, label, replaced
 
 #: Stands in place of a value.
 BLOT = "***"

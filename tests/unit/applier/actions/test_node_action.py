@@ -11,7 +11,7 @@ from applier.actions.node_commands import Puppet, Reboot, Shell
 from applier.actions.node_files import CopyFiles, Sync, UploadFile
 from applier.contracts import ActionContext, Verified
 from applier.errors import ActionFailed, AlreadyDone
-from applier.machines import OpenMachines
+from applier.machines.open_machines import OpenMachines
 from applier.machines.simulated_nodes import SimulationSettings
 from planner.plan.model import Touch
 from planner.plan.states import Outcome

@@ -18,8 +18,8 @@ from applier.actions import schemas
 from applier.actions.parameters import one_line, text, touch
 from applier.contracts import ActionPlugin, Ended, Machine, Machines, StopSignal, Verified
 from applier.errors import ActionFailed, JobLost
-from applier.machines import OpenMachines
 from applier.machines.address import PATTERN, host_of
+from applier.machines.open_machines import OpenMachines
 from planner.plan.model import Touch
 from planner.plan.states import Outcome
 from planner.schemas import ranges

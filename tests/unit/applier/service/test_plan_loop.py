@@ -21,8 +21,8 @@ from applier.contracts import Claimant, Request, Verified
 from applier.errors import DamagedRecord, GuardRefusal, OtherCloud, StoreError, UnknownActionTypes
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
-from applier.scheduling.verdict import decide
-from applier.service.worker_loop import WorkerLoop
+from applier.scheduling.interrupted import decide
+from applier.service.plan_loop import WorkerLoop
 from applier.store import Service
 from planner.plan.states import ActionState, PlanState
 
