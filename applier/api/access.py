@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -191,15 +191,13 @@ class Rates:
 
 
 class Access:
-    """Middleware that rejects requests that are not authenticated, not allowed, or too frequent.
+    """Middleware that rejects requests that are not authenticated, or too frequent.
 
-    ``public`` are the paths that need no authentication. Each resource has the attribute ``rules``:
-    the name of the policy rule for each HTTP method.
+    ``public`` are the paths that need no authentication.
     """
 
-    def __init__(self, strategy: Strategy, policy: Policy, rates: Rates, public: set[str]) -> None:
-        self._strategy, self._policy, self._rates = strategy, policy, rates
-        self._public = public
+    def __init__(self, strategy: Strategy, rates: Rates, public: set[str]) -> None:
+        self._strategy, self._rates, self._public = strategy, rates, public
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Authenticate a request; store its caller and a new request id in ``request.context``.
@@ -228,35 +226,8 @@ class Access:
                 retry_after=math.ceil(wait_s),
             )
 
-    def process_resource(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,  # noqa: ARG002
-        resource: Any,
-        parameters: Any,  # noqa: ARG002
-    ) -> None:
-        """Raise falcon.HTTPForbidden if the policy does not allow the caller this method.
-
-        If it does, the body of the request is read, in a server that has not read it before.
-        """
-        if resource is None or request.path in self._public or request.method == "OPTIONS":
-            return
-        # If the resource does not have the method, falcon responds with 405.
-        if request.method in resource.rules:
-            self._policy.require(request.context.caller, resource.rules[request.method])
-            if BODY in request.env:
-                request.env[BODY].read_into(request.env)
-            elif "HTTP_TRANSFER_ENCODING" in request.env:
-                # Other servers give no length, without which the body would be taken for empty.
-                text = "the request needs the header Content-Length"
-                raise falcon.HTTPLengthRequired(title="No length", description=text)
-
     def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,
-        resource: Any,  # noqa: ARG002
-        succeeded: bool,  # noqa: ARG002
+        self, request: falcon.Request, response: falcon.Response, *_: object
     ) -> None:
         """Log the request, without its query, and set the HEADERS that the response lacks.
 
@@ -268,7 +239,7 @@ class Access:
                 '%s from %s: "%s %s" %s, %.3f s',
                 one_line(caller.user) if caller else "nobody",
                 request.remote_addr,
-                request.env["REQUEST_METHOD"],  # also HEAD, which is answered as GET
+                request.method,
                 one_line(request.path)[:_LONGEST_PATH],
                 response.status_code,
                 time.monotonic() - request.context.began,
@@ -278,6 +249,16 @@ class Access:
         for name, value in HEADERS.items():
             if response.get_header(name) is None:
                 response.set_header(name, value)
+
+
+def read_body(request: falcon.Request) -> None:
+    """Read the body of a request, in a server that has not read it before."""
+    if BODY in request.env:
+        request.env[BODY].read_into(request.env)
+    elif "HTTP_TRANSFER_ENCODING" in request.env:
+        # Other servers give no length, without which the body would be taken for empty.
+        text = "the request needs the header Content-Length"
+        raise falcon.HTTPLengthRequired(title="No length", description=text)
 
 
 def _refuse_other_sites(request: falcon.Request) -> None:

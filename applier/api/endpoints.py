@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import falcon
 
-from applier.api.access import Caller, Policy
+from applier.api.access import Caller, Policy, read_body
 from applier.api.errors import of_api
 from applier.api.feed import EventFeed, LivePages
 from applier.assembly import Assembly
@@ -153,12 +153,12 @@ class Endpoint:
 
 
 class Resource:
-    """The endpoints of one path, as falcon calls them; ``rules`` has the rule of each method."""
+    """The endpoints of one path, as falcon calls them; HEAD is answered as GET."""
 
     def __init__(self, parts: Parts, endpoints: Sequence[Endpoint]) -> None:
-        self.rules = {endpoint.method: endpoint.rule for endpoint in endpoints}
         for endpoint in endpoints:
-            setattr(self, f"on_{endpoint.method.lower()}", partial(_respond, endpoint, parts))
+            for method in (endpoint.method, *(["HEAD"] if endpoint.method == "GET" else [])):
+                setattr(self, f"on_{method.lower()}", partial(_respond, endpoint, parts))
 
 
 def _respond(
@@ -168,6 +168,10 @@ def _respond(
     response: falcon.Response,
     **names: str,
 ) -> None:
+    """Answer a request that the policy allows, which it does before the body is read."""
+    if endpoint.rule is not None:
+        parts.policy.require(request.context.caller, endpoint.rule)
+        read_body(request)
     endpoint.respond(Call(parts, request, response, names))
 
 

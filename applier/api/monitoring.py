@@ -64,11 +64,7 @@ class Requests:
         request.context.began = request.env.get(BEGAN, time.monotonic())
 
     def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,
-        resource: Any,  # noqa: ARG002
-        succeeded: bool,  # noqa: ARG002
+        self, request: falcon.Request, response: falcon.Response, *_: object
     ) -> None:
         """Count the answer."""
         method = request.method if request.method in falcon.HTTP_METHODS else "other"

@@ -54,8 +54,8 @@ def make(
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
         middleware=[
-            *(monitoring.Requests(registry), Heads(), Gzip()),
-            *(Access(chosen, policy, rates, public), Versions()),
+            *(monitoring.Requests(registry), Gzip()),
+            *(Access(chosen, rates, public), Versions()),
         ]
     )
     application.req_options.strip_url_path_trailing_slash = True
@@ -80,11 +80,7 @@ class Gzip:
                 request.env[name] = given.replace(CODED, '"')
 
     def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,
-        resource: Any,  # noqa: ARG002
-        succeeded: bool,  # noqa: ARG002
+        self, request: falcon.Request, response: falcon.Response, *_: object
     ) -> None:
         """Compress the body, also one that is sent in pieces, but no stream of events."""
         kind = (response.content_type or "").partition(";")[0]
@@ -131,24 +127,3 @@ def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         yield packer.compress(piece)
     yield packer.flush()
-
-
-class Heads:
-    """Middleware that answers HEAD as GET, without the body; whoever comes after it sees GET."""
-
-    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002
-        """Treat HEAD as GET."""
-        request.context.is_head = request.method == "HEAD"
-        if request.context.is_head:
-            request.method = "GET"
-
-    def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,  # noqa: ARG002
-        resource: Any,  # noqa: ARG002
-        succeeded: bool,  # noqa: ARG002
-    ) -> None:
-        """Leave the body out, by the method that was asked for."""
-        if request.context.is_head:
-            request.method = "HEAD"

@@ -43,11 +43,7 @@ class Versions:
             request.context.version = _served(asked(request.get_header(HEADER)))
 
     def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,
-        resource: Any,  # noqa: ARG002
-        succeeded: bool,  # noqa: ARG002
+        self, request: falcon.Request, response: falcon.Response, *_: object
     ) -> None:
         """Set the headers with the oldest and newest supported versions, and with the one used."""
         if not _is_below_v1(request):

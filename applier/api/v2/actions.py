@@ -89,7 +89,7 @@ def output(call: Call) -> str:
     "plan:read",
     "actions.why",
     query={"max_workers": schemas.WHOLE},
-    answer=schemas.component("explanation", schemas.mapping({"lines": schemas.LINES})),
+    answer=schemas.record("explanation", lines=[str]),
 )
 def why(call: Call) -> dict[str, Any]:
     """Explain when an action starts, what it waits for, or why it did not run.

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import falcon
 
@@ -20,10 +20,6 @@ from applier.errors import DamagedRecord, StoreError
 from applier.notifications.schema import Event, line
 from applier.store.entries import EventPage
 from planner.errors import InvalidInput, Mistake, accepted
-
-if TYPE_CHECKING:
-    pass
-
 
 STREAM = "text/event-stream"
 #: The default of the query parameter ``limit``.
@@ -189,7 +185,7 @@ def subscriptions(call: Call) -> dict[str, Any]:
     "POST /v2/subscriptions/remove",
     "event:administer",
     "subscriptions.remove",
-    body=schemas.component("subscription_name", schemas.mapping({"name": schemas.TEXT})),
+    body=schemas.record("subscription_name", name=str),
     answer=schemas.TOLD,
 )
 def remove_subscription(call: Call) -> dict[str, Any]:

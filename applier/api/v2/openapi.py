@@ -19,6 +19,7 @@ from applier.api.endpoints import Call
 from applier.api.errors import PROBLEM_JSON
 from applier.api.v2 import schemas
 from applier.api.v2.operation import DOCUMENTS, Operation
+from applier.errors import Difference
 
 #: The descriptions of the parameters in paths.
 _PARAMETERS = {
@@ -32,30 +33,17 @@ _HEADERS = {
     "If-Match": "The ETag of the plan as it was seen: the change is refused (412) if it differs.",
     "Idempotency-Key": "A text of your own: a repeated request with it changes nothing.",
 }
-_MISTAKE = schemas.component(
-    "mistake",
-    schemas.mapping({"detail": schemas.TEXT, "pointer": schemas.TEXT}, place=schemas.TEXT),
-)
+_MISTAKE = schemas.component("mistake", schemas.mapping({"detail": str, "pointer": str}, place=str))
 #: Where the cloud is not as planned: what accept_drift would accept.
-_DIFFERENCE = schemas.component(
-    "difference",
-    schemas.mapping(
-        {
-            "detail": schemas.TEXT,
-            "resource": schemas.TEXT,
-            "planned": schemas.TEXT_OR_NONE,
-            "now": schemas.TEXT_OR_NONE,
-        }
-    ),
-)
+_DIFFERENCE = schemas.of_tuple("difference", Difference)
 _PROBLEM = schemas.component(
     "problem",
     schemas.mapping(
-        {"type": schemas.TEXT, "status": schemas.INTEGER, "title": schemas.TEXT},
-        detail=schemas.TEXT,
-        instance=schemas.TEXT,
-        errors={"type": "array", "items": _MISTAKE},
-        differences={"type": "array", "items": _DIFFERENCE},
+        {"type": str, "status": int, "title": str},
+        detail=str,
+        instance=str,
+        errors=[_MISTAKE],
+        differences=[_DIFFERENCE],
     ),
 )
 _NULL = {"nullable": True}

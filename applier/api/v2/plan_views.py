@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import falcon
@@ -29,9 +30,9 @@ _APPROVALS = schemas.list_of(
     "approval",
     schemas.APPROVAL,
     needed=schemas.COUNT,
-    by_another=schemas.FLAG,
-    max_age_s=schemas.or_none(schemas.NUMBER),
-    missing=schemas.TEXT_OR_NONE,
+    by_another=bool,
+    max_age_s=float | None,
+    missing=str | None,
 )
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": schemas.WHOLE["maximum"]}
 _OF_HISTORY: dict[str, Any] = {
@@ -161,59 +162,38 @@ def _history(call: Call, plan: str | None) -> dict[str, Any]:
 
 #: The maximum of rehearsals times actions of the plan in one request.
 MOST = 400_000
-_TIMES = schemas.component(
+_TIMES = schemas.record(
     "forecast_action",
-    schemas.mapping(
-        {
-            "uuid": schemas.TEXT,
-            "name": schemas.TEXT_OR_NONE,
-            "start_s": schemas.NUMBER,
-            "end_s": schemas.NUMBER,
-            "slack_s": schemas.NUMBER,
-            "critical": schemas.FLAG,
-        }
-    ),
+    uuid=str,
+    name=str | None,
+    start_s=float,
+    end_s=float,
+    slack_s=float,
+    critical=bool,
 )
 #: Schema of a forecast; times are seconds from the start.
-_FORECAST = schemas.component(
+_FORECAST = schemas.record(
     "forecast",
-    schemas.mapping(
-        {
-            "uuid": schemas.TEXT,
-            "name": schemas.TEXT_OR_NONE,
-            "cloud": schemas.TEXT,
-            "makespan_s": schemas.NUMBER,
-            "cautious_makespan_s": schemas.NUMBER,
-            "lower_bound_s": schemas.NUMBER,
-            "durations": schemas.TEXT,
-            "actions": {"type": "array", "items": _TIMES},
-        }
-    ),
+    uuid=str,
+    name=str | None,
+    cloud=str,
+    makespan_s=float,
+    cautious_makespan_s=float,
+    lower_bound_s=float,
+    durations=str,
+    actions=[_TIMES],
 )
-_CHECKED = schemas.component(
-    "checked_action",
-    schemas.mapping(
-        {
-            "uuid": schemas.TEXT,
-            "name": schemas.TEXT_OR_NONE,
-            "found": {"type": "string", "enum": [str(found) for found in Precheck]},
-            "why": schemas.TEXT_OR_NONE,
-        }
-    ),
-)
-_DRY_RUN = schemas.component(
+_FOUND = {"type": "string", "enum": [str(found) for found in Precheck]}
+_CHECKED = schemas.record("checked_action", uuid=str, name=str | None, found=_FOUND, why=str | None)
+_DRY_RUN = schemas.record(
     "dry_run",
-    schemas.mapping(
-        {
-            "uuid": schemas.TEXT,
-            "name": schemas.TEXT_OR_NONE,
-            "cloud": schemas.TEXT,
-            "refused": schemas.FLAG,
-            "guard": schemas.TEXT_OR_NONE,
-            "moved": {"type": ["array", "null"], "items": schemas.TEXT},
-            "actions": {"type": "array", "items": _CHECKED},
-        }
-    ),
+    uuid=str,
+    name=str | None,
+    cloud=str,
+    refused=bool,
+    guard=str | None,
+    moved=Sequence[str] | None,
+    actions=[_CHECKED],
 )
 _UP_TO: schemas.Schema = {"type": "integer", "minimum": 1, "maximum": 100_000}
 _FAULTS: schemas.Schema = {

@@ -81,10 +81,8 @@ def exported_durations(call: Call) -> Any:
     "POST /v2/purge",
     _RULE,
     "plans.purge",
-    body=schemas.component("purge_before", schemas.mapping({"before": schemas.TIME})),
-    answer=schemas.component(
-        "purged", schemas.mapping({"more": schemas.FLAG, "messages": schemas.LINES})
-    ),
+    body=schemas.record("purge_before", before=schemas.TIME),
+    answer=schemas.record("purged", more=bool, messages=[str]),
 )
 def purge(call: Call) -> dict[str, Any]:
     """Delete for good the plans that ended or were removed before a time, oldest first. After about
@@ -95,13 +93,8 @@ def purge(call: Call) -> dict[str, Any]:
     return {"more": not done, "messages": call.told}
 
 
-_PLUGIN = schemas.component(
-    "action_type", schemas.mapping({"name": schemas.TEXT, "summary": schemas.TEXT})
-)
-_PLANNER = schemas.component(
-    "planner",
-    schemas.mapping({"name": schemas.TEXT, "kind": schemas.TEXT_OR_NONE, "summary": schemas.TEXT}),
-)
+_PLUGIN = schemas.record("action_type", name=str, summary=str)
+_PLANNER = schemas.record("planner", name=str, kind=str | None, summary=str)
 
 
 @Operation(
@@ -146,10 +139,7 @@ def action_types(call: Call) -> dict[str, Any]:
     "GET /v2/schemas",
     "product:read",
     "schemas.list",
-    answer=schemas.component(
-        "schema_names",
-        schemas.mapping({"documents": schemas.LINES, "action_types": schemas.LINES}),
-    ),
+    answer=schemas.record("schema_names", documents=[str], action_types=[str]),
 )
 def schema_names(call: Call) -> dict[str, Any]:
     """List the names of JSON Schemas: of documents, and of action types."""
@@ -218,9 +208,7 @@ def workers(call: Call) -> dict[str, Any]:
     "worker:drain",
     "workers.drain",
     body=schemas.mapping({}),
-    answer=schemas.component(
-        "drained_worker", schemas.mapping({"worker": schemas.WORKER, "messages": schemas.LINES})
-    ),
+    answer=schemas.record("drained_worker", worker=schemas.WORKER, messages=[str]),
 )
 def drain(call: Call) -> dict[str, Any]:
     """Tell a worker to take no more jobs; it ends when it has none. A repeated request changes

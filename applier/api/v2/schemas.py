@@ -27,15 +27,11 @@ from planner.schemas import ranges
 Schema = Mapping[str, Any]
 
 TEXT: Schema = {"type": "string"}
-TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
-NUMBER: Schema = {"type": "number"}
-INTEGER: Schema = {"type": "integer"}
 WHOLE: Schema = {"type": "integer", "minimum": 1, "maximum": ranges.MOST}
 FLAG: Schema = {"type": "boolean"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 MOMENT: Schema = {"type": ["string", "null"], "format": "date-time"}
 WHY: Schema = {"type": "string", "minLength": 1, "maxLength": 2000}
-LINES: Schema = {"type": "array", "items": TEXT}
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 
@@ -49,20 +45,24 @@ def component(name: str, schema: Schema) -> Schema:
     return schema
 
 
-def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
-    """Return the schema of a mapping with these fields and no others."""
+def mapping(required: Mapping[str, Any], **optional: Any) -> Schema:
+    """Return the schema of a mapping with these fields and no others, by types: see of_type()."""
     return {
         "type": "object",
-        "properties": {**required, **optional},
+        "properties": {name: of_type(kind) for name, kind in {**required, **optional}.items()},
         **({"required": list(required)} if required else {}),
         "additionalProperties": False,
     }
 
 
-def list_of(name: str, item: Schema, **more: Schema) -> Schema:
+def record(name: str, /, **fields: Any) -> Schema:
+    """Return the schema of a mapping with these fields, of which all are there, as a component."""
+    return component(name, mapping(fields))
+
+
+def list_of(name: str, item: Schema, **more: Any) -> Schema:
     """Return the schema of a response with ``items``, which may have the URL of its next page."""
-    required = {"items": {"type": "array", "items": item}, **more}
-    return component(f"{name}_list", mapping(required, next=TEXT))
+    return component(f"{name}_list", mapping({"items": [item], **more}, next=str))
 
 
 def or_none(schema: Schema) -> Schema:
@@ -117,8 +117,8 @@ POLICY = component("failure_policy", {"type": "string", "enum": list(POLICIES)})
 #: The schema for each type of a field.
 _OF_TYPES: dict[Any, Schema] = {
     str: TEXT,
-    int: INTEGER,
-    float: NUMBER,
+    int: {"type": "integer"},
+    float: {"type": "number"},
     bool: FLAG,
     datetime: TIME,
     PlanState: PLAN_STATE,
@@ -130,9 +130,15 @@ _OF_TYPES: dict[Any, Schema] = {
 def of_type(kind: Any) -> Schema:
     """Return the schema of the JSON of a type: of a value, a sequence, a mapping, or None.
 
-    >>> of_type(Sequence[int | None])
-    {'type': 'array', 'items': {'type': ['integer', 'null']}}
+    A schema stands for itself, a list of one for a sequence.
+
+    >>> of_type(Sequence[int | None]), of_type([LIMIT]) == {"type": "array", "items": LIMIT}
+    ({'type': 'array', 'items': {'type': ['integer', 'null']}}, True)
     """
+    if isinstance(kind, Mapping):
+        return kind
+    if isinstance(kind, list):
+        return {"type": "array", "items": of_type(*kind)}
     if kind in _OF_TYPES:
         return _OF_TYPES[kind]
     inner = get_args(kind)
@@ -144,13 +150,11 @@ def of_type(kind: Any) -> Schema:
     return {"type": "object", "additionalProperties": of_type(inner[1])}
 
 
-def of_tuple(name: str, kind: Any, without: Iterable[str] = (), **more: Schema) -> Schema:
+def of_tuple(name: str, kind: Any, without: Iterable[str] = (), **more: Any) -> Schema:
     """Return the schema of a named tuple as JSON, as a component; ``more`` has other fields."""
     hints = get_type_hints(kind)
-    fields = {
-        field: of_type(hints[field]) for field in kind._fields if field not in {*without, *more}
-    }
-    made = component(name, mapping({**fields, **more}))
+    fields = {field: hints[field] for field in kind._fields if field not in {*without, *more}}
+    made = record(name, **fields, **more)
     _OF_TYPES.setdefault(kind, made)
     return made
 
@@ -158,21 +162,17 @@ def of_tuple(name: str, kind: Any, without: Iterable[str] = (), **more: Schema) 
 #: A document, whose kind has a schema of its own at /v2/schemas.
 DOCUMENT = component("document", {"type": "object"})
 REASON = component("reason", mapping({}, why=WHY))
-HALT = component("halt", mapping({}, why=WHY, now=FLAG))
-REASON_NEEDED = component("needed_reason", mapping({"why": WHY}))
-START = component("start", mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG, why=WHY))
+HALT = component("halt", mapping({}, why=WHY, now=bool))
+REASON_NEEDED = record("needed_reason", why=WHY)
+START = component("start", mapping({}, accept_drift=bool, at=TIME, in_window=bool, why=WHY))
 _SETTLED: Schema = {"type": "string", "enum": ["SUCCEEDED", "FAILED"]}
-SETTLE = component("settlement", mapping({"state": _SETTLED, "why": WHY}))
-LIMITS = component(
-    "limits",
-    mapping(
-        {"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}}, why=WHY
-    ),
-)
+SETTLE = record("settlement", state=_SETTLED, why=WHY)
+_BY_TOKEN: Schema = {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}
+LIMITS = component("limits", mapping({"limits": _BY_TOKEN}, why=WHY))
 
 #: The response to a change: the state that the plan has now, and the messages.
-DONE = component("change", mapping({"uuid": TEXT, "state": PLAN_STATE, "messages": LINES}))
-TOLD = component("messages", mapping({"messages": LINES}))
+DONE = record("change", uuid=str, state=PLAN_STATE, messages=[str])
+TOLD = record("messages", messages=[str])
 SUMMARY = of_tuple("plan_summary", PlanSummary, ["digest"])
 ATTEMPT = of_tuple("attempt", Attempt, ["worker", "left_in"])
 REQUEST = of_tuple("request", Request)
@@ -180,7 +180,7 @@ ENTRY = of_tuple("history_entry", HistoryEntry, ["once", "after"])
 SERVICE = of_tuple("service", ServiceEntry)
 WORKER = of_tuple("worker", Worker)
 DURATION = of_tuple("duration", Known)
-APPROVAL = of_tuple("approval", Approval, ["content"], counts=FLAG)
+APPROVAL = of_tuple("approval", Approval, ["content"], counts=bool)
 TROUBLE = of_tuple("trouble", Trouble)
 SUBSCRIPTION = of_tuple("subscription", Subscription, ["holder", "beats"], waiting=COUNT)
 EVENT = component(
@@ -195,7 +195,7 @@ EVENT = component(
 DEAD_EVENT = of_tuple("dead_event", DeadEvent, event=EVENT)
 
 
-def _shown(schema: Schema, optional: Iterable[str], **properties: Schema) -> Schema:
+def _shown(schema: Schema, optional: Iterable[str], **properties: Any) -> Schema:
     """Return the schema of a plan or an action as it is shown: almost all fields are there."""
     known = {**schema["properties"], **properties}
     known.pop("limits_now", None)
@@ -227,7 +227,7 @@ PLAN = component(
         state=PLAN_STATE,
         on_failure=or_none(POLICY),
         **dict.fromkeys(("created_at", "updated_at", "facts_at", "start_at"), MOMENT),
-        actions={"type": "array", "items": ACTION},
+        actions=[ACTION],
     ),
 )
 SHOWN_ACTION = component(
@@ -235,8 +235,8 @@ SHOWN_ACTION = component(
     _shown(
         ACTION,
         ("blocked_by", "places", "state_reason"),
-        output=TEXT_OR_NONE,
-        attempts_made={"type": "array", "items": ATTEMPT},
+        output=str | None,
+        attempts_made=[ATTEMPT],
     ),
 )
 #: Settings of planning in a query, as ``--set`` has them.
