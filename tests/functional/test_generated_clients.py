@@ -14,9 +14,8 @@ from api_client import PROGRAM, api_process, configured
 from environments import CLIENTS, require
 
 HERE = Path(__file__).parent / "generated"
-#: What openapi-generator says of a field that may be anything, and of a description that it makes
-#: itself of a field that may be null.
-_UNAVOIDABLE = ("Default to typing.Any.", "Failed to get the schema name: null")
+#: What openapi-generator says of a description that it makes itself of a field that may be null.
+_UNAVOIDABLE = "Failed to get the schema name: null"
 
 
 def ran(*command: str | Path, folder: Path) -> str:

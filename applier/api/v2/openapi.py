@@ -210,7 +210,7 @@ def _described(operation: Operation) -> dict[str, Any]:
             "description": f"A document; also as YAML ({', '.join(DOCUMENTS[1:])}).",
             "content": {falcon.MEDIA_JSON: {"schema": schemas.DOCUMENT}},
         }
-    elif operation.body is not None:
+    elif operation.body and operation.body["properties"]:
         content = {falcon.MEDIA_JSON: {"schema": operation.body}}
         required = bool(operation.body.get("required"))
         described["requestBody"] = {"required": required, "content": content}
