@@ -101,7 +101,7 @@ def _rows(call: Call, filters: PlanFilters, after: str | None) -> Iterator[tuple
     most = LISTED + 1
     while found := call.store.list_plans(limit=most, after=after, **filters):
         for plan in found:
-            wanted = waits_for(plan, call.parts.live.lacks_approvals)
+            wanted = waits_for(call.store, plan, call.parts.live.lacks_approvals)
             if wanted or filters.get("needs_you") is None:
                 yield plan, wanted
         if len(found) < most:

@@ -206,13 +206,17 @@ def ran_for(plan: PlanSummary, now: datetime) -> str:
 _DOUBTFUL = (PlanState.PAUSED, PlanState.FAILED, PlanState.CANCELLED, PlanState.ONGOING)
 
 
-def waits_for(plan: PlanSummary, lacks_approvals: Callable[[PlanSummary], bool]) -> str:
+def waits_for(
+    store: SqlStore, plan: PlanSummary, lacks_approvals: Callable[[PlanSummary], bool]
+) -> str:
     """Return what a listed plan waits for if that is a person, else an empty text."""
     doubtful = plan.actions.get(ActionState.UNKNOWN) if plan.state in _DOUBTFUL else None
     if plan.damage:
         return "damaged"
     if doubtful:
         return f"{doubtful} in doubt"
+    if plan.state in who_runs.RUNNING and who_runs.is_gone(store.claimant(plan.uuid)):
+        return "nobody runs it"
     if lacks_approvals(plan):
         return "approval"
     return "paused" if plan.state is PlanState.PAUSED else ""

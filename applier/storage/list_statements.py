@@ -19,10 +19,11 @@ from applier.store.plans import ActionKey, PlanKey
 #: The number and the time of creation of the plan that a list begins after.
 _MARK = "(SELECT {} FROM actionplan_plan WHERE uuid = :after)"
 
-#: Plans that are paused or in doubt, and those that may lack approvals: the site demands up to
-#: ``needs_you`` of them. Approvals of a plan of which nothing has run may be void for other
-#: reasons, and those of its creator may not count: who reads the list decides of each plan.
-_NEEDS_YOU = f"""(state = 'PAUSED'
+#: Plans that are paused or in doubt, that run (their applier may be gone), and those that may lack
+#: approvals: the site demands up to ``needs_you`` of them. Approvals of a plan of which nothing has
+#: run may be void for other reasons, and those of its creator may not count: who reads the list
+#: decides of each plan.
+_NEEDS_YOU = f"""(state IN ('PAUSED', 'ONGOING', 'CANCELLING')
     OR (state IN ('RECOMMENDED', 'FAILED', 'CANCELLED') AND approvals + :needs_you > 0
         AND (claimed_at IS NULL OR NOT EXISTS (
             SELECT s.uuid FROM actionplan_action_state AS s

@@ -46,8 +46,9 @@ class PlanFilters(TypedDict, total=False):
 
     Texts are compared exactly. ``search`` is a part of the name, A to Z in capitals or not.
     ``since`` and ``until`` are about ``created_at``; ``until`` itself is left out. ``needs_you``
-    lists plans that may wait for a person: they are paused or in doubt, or may lack some of the
-    approvals that they demand or a site does, up to this number.
+    lists plans that may wait for a person: they are paused or in doubt, or run, though their
+    applier may be gone, or may lack some of the approvals that they demand or a site does, up to
+    this number.
     """
 
     state: PlanState | None

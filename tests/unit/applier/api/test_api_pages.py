@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -18,8 +19,12 @@ from applier.api import routing
 from applier.api.access import Caller
 from applier.api.authentication import AddressWithToken
 from applier.assembly import Assembly
+from applier.contracts import Claimant
+from applier.run.this_process import this_host
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+#: No system numbers its processes so high.
+NO_PROCESS = 2**30
 TOKEN = "a-token-of-a-test"  # noqa: S105
 ACTIONS = (
     {"name": "first", "action_type": "nop"},
@@ -138,6 +143,18 @@ def test_the_list_and_the_page_of_a_plan_agree_on_what_is_to_be_approved(api, ke
         kept.good("approve", name, "--reason", "looks right")
     assert needing(strict) == {"day": "approval"}
     assert "needs you: approval" in strict.simulate_get("/plans").text
+
+
+def test_a_plan_whose_applier_is_gone_needs_somebody(api, kept):
+    for name, pid in (("runs", os.getpid()), ("died", NO_PROCESS)):
+        kept.document("day.yaml", *ACTIONS, name=name)
+        kept.good("create", "day.yaml")
+        uuid = api.simulate_post(f"/v2/plans/{name}/start").json["uuid"]
+        with kept.store() as store:
+            runner = Claimant(host=this_host(), pid=pid, user="ada")
+            store.claim_plan(uuid, runner, now=datetime.now(UTC))
+    assert needing(api) == {"died": "nobody runs it"}
+    assert "Nobody runs it any more" in api.simulate_get(f"/plans/{uuid}").text
 
 
 def test_links_and_counts_of_the_list_keep_what_else_was_chosen(api, kept):
