@@ -18,6 +18,7 @@ from planner import guards
 from planner.errors import InvalidPlan, cut, short
 from planner.plan.states import ActionState, Outcome, PlanState, StateReason
 from planner.safe_text import TOO_DEEP, is_too_deep
+from planner.schemas import ranges
 
 #: A function that raises ValueError for an invalid value, with the rest of a sentence as its text.
 Check = Callable[[Any], object]
@@ -54,7 +55,7 @@ def _process(value: Any) -> None:
 
 
 def _interval(value: Any) -> None:
-    if not schema.is_interval_s(value):
+    if not ranges.is_duration(value):
         raise ValueError("is not a number of seconds between two heartbeats")
 
 

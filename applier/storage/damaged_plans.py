@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
@@ -19,6 +19,8 @@ from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
 from planner.errors import short
 from planner.plan.states import PlanState
+
+T = TypeVar("T")
 
 
 def listed(
@@ -104,10 +106,15 @@ def problems(read: Callable[[], AbstractContextManager[Transaction]], uuid: str)
     return damage.of_plan(heads[0], planned, states)
 
 
-def explained(database: Database, uuid: str, otherwise: DamagedRecord) -> DamagedRecord:
-    """Return a DamagedRecord with all problems of a plan; ``otherwise`` if none is found now."""
-    found = database.tried(lambda: problems(database.read, uuid))
-    return DamagedRecord(f"plan {short(uuid)}", found) if found else otherwise
+def reading(database: Database, uuid: str, work: Callable[[Transaction], T]) -> T:
+    """Return what ``work`` reads of a plan; if it is damaged, the error has all its problems."""
+    try:
+        return database.reading(work)
+    except DamagedRecord as damaged:
+        found = database.tried(lambda: problems(database.read, uuid))
+        if found:
+            raise DamagedRecord(f"plan {short(uuid)}", found) from damaged
+        raise
 
 
 def remove(database: Database, uuid: str, history: HistoryEntry | None) -> None:

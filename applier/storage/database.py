@@ -26,10 +26,11 @@ from applier.storage.database_errors import (
     sentence,
     translate_errors,
 )
-from applier.storage.schema import is_interval_s, is_process_id
+from applier.storage.schema import is_process_id
 from applier.storage.statements import AT_ONCE, Row, UnreadableValue
 from applier.storage.transactions import Rows, Transaction, Transactions
 from applier.storage.unwritable import Unwritable, is_only_unwritable
+from planner.schemas import ranges
 
 T = TypeVar("T")
 
@@ -288,6 +289,12 @@ def plan_row(transaction: Transaction, uuid: str) -> Row:
     return found[0]
 
 
+def require_listed(transaction: Transaction, uuid: str) -> None:
+    """Raise PlanNotFound for a plan that is not in the record; a damaged or removed one is."""
+    if not transaction.read_unconverted(statements.PLAN_KEYS, {"plan_uuid": uuid}):
+        raise PlanNotFound(uuid)
+
+
 def require_claim(plan: Row) -> None:
     """Raise UnreadableValue for the row of a plan with a claim that no process has made."""
     if plan["claim"] is None:
@@ -297,5 +304,5 @@ def require_claim(plan: Row) -> None:
         plan["claimant_user"],
     ):
         raise UnreadableValue("its claim does not say which process has made it")
-    if not is_interval_s(plan["heartbeat_interval_s"]):
+    if not ranges.is_duration(plan["heartbeat_interval_s"]):
         raise UnreadableValue("its claim does not say how often its process writes a heartbeat")

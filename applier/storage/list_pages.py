@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
 from applier.storage import damaged_plans, list_statements, rows, statements
-from applier.storage.database import Database, plan_row
+from applier.storage.database import Database, plan_row, require_listed
 from applier.storage.database_errors import Damaged
 from applier.storage.statements import Row, UnreadableValue
+from applier.storage.transactions import Transaction
 from applier.store.plans import (
     ActionKey,
     LongPlan,
@@ -23,7 +22,6 @@ from applier.store.plans import (
 )
 from planner.plan.states import ActionState, PlanState
 
-Listed = TypeVar("Listed")
 #: The ``damage`` of a row in a part of a SQLite file that cannot be read.
 HIDDEN = "a part of it cannot be read"
 
@@ -50,11 +48,11 @@ class Pages:
         chosen = (PlanKey(page.key), page.descending, page.marker is not None, tuple(wanted))
         asked = {**wanted, "marker": page.marker, "most": page.limit}
 
-        def whole() -> list[PlanHead]:
-            self._require_plan(page.marker)
-            with self._database.read() as transaction:
-                statement = list_statements.plans_page(*chosen, keys_only=False)
-                return [rows.head_of(row) for row in transaction.read(statement, asked)]
+        def whole(transaction: Transaction) -> list[PlanHead]:
+            if page.marker is not None:
+                require_listed(transaction, page.marker)
+            statement = list_statements.plans_page(*chosen, keys_only=False)
+            return [rows.head_of(row) for row in transaction.read(statement, asked)]
 
         def one_by_one() -> list[PlanHead]:
             with self._database.read() as transaction:
@@ -63,7 +61,7 @@ class Pages:
             return [self._head(row) for row in keys]
 
         try:
-            return self._database.tried(whole)
+            return self._database.reading(whole)
         except DamagedRecord:  # the others can be listed, and the damaged one named
             return self._database.tried(one_by_one)
 
@@ -89,24 +87,17 @@ class Pages:
         Raises PlanNotFound.
         """
 
-        def load() -> LongPlan | None:
-            where = {"plan_uuid": uuid}
-            with self._database.read() as transaction:
-                head = plan_row(transaction, uuid)
-                if head["overview"] is None:
-                    return None
-                members = transaction.read(statements.REQUESTED, where)
-                counts = transaction.read(statements.WAVE_STATES, where)
+        def load(transaction: Transaction) -> LongPlan | None:
+            head, where = plan_row(transaction, uuid), {"plan_uuid": uuid}
+            if head["overview"] is None:
+                return None
             states: dict[int, dict[str, int]] = {}
-            for row in counts:
+            for row in transaction.read(statements.WAVE_STATES, where):
                 states.setdefault(row["wave"], {})[row["state"]] = row["number"]
-            plan = rows.part_of(head, members)
+            plan = rows.part_of(head, transaction.read(statements.REQUESTED, where))
             return LongPlan(plan, rows.reading(overview_of)(head["overview"]), states)
 
-        try:
-            return self._database.tried(load)
-        except DamagedRecord as damaged:
-            raise damaged_plans.explained(self._database, uuid, damaged) from damaged
+        return damaged_plans.reading(self._database, uuid, load)
 
     def planned_actions(
         self,
@@ -129,17 +120,13 @@ class Pages:
             ActionKey(page.key), page.descending, page.marker is not None, tuple(wanted)
         )
 
-        def asked() -> dict[str, Any]:
-            marked = self._holder(page.marker, plan)["plan"] if page.marker else None
+        def found(transaction: Transaction) -> list[PlannedAction]:
+            marked = _holder(transaction, page.marker, plan) if page.marker else None
             mark = {"marker": page.marker, "marked_plan": marked}
-            return {**wanted, **mark, "most": page.limit}
+            asked = {**wanted, **mark, "most": page.limit}
+            return rows.planned_of(transaction.read(statement, asked))
 
-        def found() -> list[PlannedAction]:
-            values = asked()
-            with self._database.read() as transaction:
-                return rows.planned_of(transaction.read(statement, values))
-
-        return self._database.tried(found)
+        return self._database.reading(found)
 
     def planned_action(self, uuid: str) -> PlannedAction:
         """Return the action of this uuid; of several, that of the plan saved last.
@@ -147,68 +134,40 @@ class Pages:
         Raises ActionNotFound.
         """
 
-        def found() -> PlannedAction:
-            where = {"action_uuid": uuid, "plan_uuid": self._holder(uuid, None)["plan"]}
-            with self._database.read() as transaction:
-                return _the_only(rows.planned_of(transaction.read(list_statements.ACTION, where)))
+        def found(transaction: Transaction) -> PlannedAction:
+            where = {"action_uuid": uuid, "plan_uuid": _holder(transaction, uuid, None)}
+            [action] = rows.planned_of(transaction.read(list_statements.ACTION, where))
+            return action
 
-        return self._database.tried(found)
-
-    def _require_plan(self, uuid: str | None) -> None:
-        if uuid is None:
-            return
-        with self._database.read() as transaction:
-            where = {"plan_uuid": uuid}
-            if not transaction.read_unconverted(statements.PLAN_KEYS, where):
-                raise PlanNotFound(uuid)
-
-    def _holder(self, uuid: str, plan: str | None) -> Row:
-        """Return the row with the plan of an action; of several, that of the plan saved last.
-
-        Only ``plan`` counts if it is not None. Raises ActionNotFound.
-        """
-        statement = list_statements.HOLDERS if plan is None else list_statements.HOLDER
-        where = _given(action_uuid=uuid, plan_uuid=plan)
-        with self._database.read() as transaction:
-            found = transaction.read_unconverted(statement, where)
-        if not found:
-            raise ActionNotFound(plan, uuid)
-        return found[0]
+        return self._database.reading(found)
 
     def _head(self, keys: Row) -> PlanHead:
-        def read() -> PlanHead:
+        try:
             with self._database.read() as transaction:
                 found = transaction.read(statements.LEFT_PLAN, {"plan_uuid": keys["uuid"]})
-            return _the_only(list(map(rows.head_of, found)))
+            if found:
+                return rows.head_of(found[0])
+            damage = "it was removed meanwhile"
+        except UnreadableValue as reason:
+            damage = str(reason)
+        except Damaged:
+            damage = HIDDEN
+        state = PlanState(keys["state"]) if keys["state"] in set(map(str, PlanState)) else None
+        return PlanHead(uuid=keys["uuid"], state=state, damage=damage)
 
-        damaged = partial(PlanHead, uuid=keys["uuid"], state=_state(keys["state"]))
-        return _read(read, damaged)
+
+def _holder(transaction: Transaction, uuid: str, plan: str | None) -> str:
+    """Return the plan of an action; of several, that which was saved last.
+
+    Only ``plan`` counts if it is not None. Raises ActionNotFound.
+    """
+    statement = list_statements.HOLDERS if plan is None else list_statements.HOLDER
+    found = transaction.read_unconverted(statement, _given(action_uuid=uuid, plan_uuid=plan))
+    if not found:
+        raise ActionNotFound(plan, uuid)
+    return str(found[0]["plan"])
 
 
 def _given(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _the_only(found: Sequence[Listed]) -> Listed:
-    """Return the only row; raises UnreadableValue if it was removed after its key was read."""
-    if not found:
-        raise UnreadableValue("it was removed meanwhile")
-    return found[0]
-
-
-def _read(read: Callable[[], Listed], damaged: Callable[..., Listed]) -> Listed:
-    """Return the result of ``read``; if the rows are damaged, that of ``damaged``.
-
-    The latter is called with the reason as ``damage``.
-    """
-    try:
-        return read()
-    except UnreadableValue as reason:
-        return damaged(damage=str(reason))
-    except Damaged:
-        return damaged(damage=HIDDEN)
-
-
-def _state(word: object) -> PlanState | None:
-    return PlanState(str(word)) if word in set(map(str, PlanState)) else None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from types import EllipsisType
@@ -12,11 +12,18 @@ from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.storage import damaged_plans, rows, state_refusals, statements
 from applier.storage.database import Database
-from applier.storage.state_changes import Move, action_row, settle, writes_of
+from applier.storage.state_changes import (
+    Move,
+    action_row,
+    change_waiting,
+    note,
+    reverts_of,
+    writes_of,
+)
 from applier.storage.statements import Row, writes
 from applier.storage.transactions import Transaction, Unexpected
 from planner.errors import short
-from planner.plan.states import ActionState, PlanState, Who, check
+from planner.plan.states import ActionState, PlanState, StateReason, Who, check
 
 
 class PlanChanges:
@@ -177,16 +184,8 @@ class PlanChanges:
 
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
         """
-        settle(
-            self._database,
-            plan,
-            action,
-            ActionState.SKIPPED,
-            states=state_refusals.WAITING_PLAN,
-            now=now,
-            message=message,
-            history=history,
-        )
+        waiting, new = state_refusals.WAITING_PLAN, ActionState.SKIPPED
+        self._settle(plan, action, new, waiting, now, message, history)
 
     def reword_skip(self, plan: str, action: str, *, message: str) -> None:
         """Replace the message of a SKIPPED action.
@@ -223,17 +222,42 @@ class PlanChanges:
         InvalidTransition for an action in another state or another ``new``; ActionNotFound.
         """
         state_refusals.require_settling(action, new)
-        settle(
-            self._database,
-            plan,
-            action,
-            new,
-            states=state_refusals.UNCLAIMED_PLAN,
-            now=now,
-            message=message,
-            history=history,
-            undoes=undoes,
-        )
+        unclaimed = state_refusals.UNCLAIMED_PLAN
+        self._settle(plan, action, new, unclaimed, now, message, history, undoes)
+
+    def _settle(
+        self,
+        plan: str,
+        action: str,
+        new: ActionState,
+        states: Collection[PlanState],
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None,
+        undoes: ActionOf | None = None,
+    ) -> None:
+        """Change the state of an action in a plan that is in one of ``states``, once."""
+
+        def write(transaction: Transaction) -> None:
+            old = ActionState(action_row(transaction, plan, action)["state"])
+            check("action", action, old, new, Who.OPERATOR)
+            report = Report(
+                uuid=action,
+                old=old,
+                state=new,
+                outcome=state_refusals.SETTLED.get(new),
+                state_reason=StateReason.OPERATOR,
+                message=message,
+                undoes=undoes,
+            )
+            values = {"plan_uuid": plan, "now": now, **rows.report_values(report)}
+            transaction.write_all(writes(statements.END, [action], values))
+            note(transaction, plan, history, report, at=now)
+            # After its event, which takes the state before from the row.
+            transaction.write_all(reverts_of(plan, [report]))
+
+        key = (action, new, message)
+        change_waiting(self._database, plan, write, *key, states=states, now=now)
 
 
 def _left_open(

@@ -13,14 +13,8 @@ from typing import Any, Unpack
 
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
-from applier.storage import (
-    damaged_plans,
-    list_statements,
-    rows,
-    schema,
-    statements,
-)
-from applier.storage.database import Database, plan_row, require_claim
+from applier.storage import damaged_plans, list_statements, rows, schema, statements
+from applier.storage.database import Database, plan_row, require_claim, require_listed
 from applier.storage.database_errors import Duplicate
 from applier.storage.event_rows import Entered
 from applier.storage.state_changes import note, write_history
@@ -114,18 +108,14 @@ class Plans(RunStore):
         self._database.tried(insert, lost_too=False)
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        def load() -> ActionPlan:
-            with self._database.read() as transaction:
-                head = plan_row(transaction, uuid)
-                members = transaction.read(statements.MEMBERS, {"plan_uuid": uuid})
+        def load(transaction: Transaction) -> ActionPlan:
+            head, where = plan_row(transaction, uuid), {"plan_uuid": uuid}
+            members = transaction.read_typed("actionplan_action", statements.MEMBERS, where)
             plan = rows.plan_of(head, members)
             _require_usable(plan)
             return plan
 
-        try:
-            return self._database.tried(load)
-        except DamagedRecord as damaged:
-            raise damaged_plans.explained(self._database, uuid, damaged) from damaged
+        return damaged_plans.reading(self._database, uuid, load)
 
     def load_part(self, uuid: str, reference: str) -> ActionPlan:
         """Load a plan with few of its actions: as many as are needed to explain one of them.
@@ -133,10 +123,8 @@ class Plans(RunStore):
         These are the actions whose uuid begins with ``reference`` or whose name it is, those before
         them, through joins, and all that run. The digest is not compared. Raises PlanNotFound.
         """
-        try:
-            return self._database.tried(lambda: _part(self._database, uuid, reference))
-        except DamagedRecord as damaged:
-            raise damaged_plans.explained(self._database, uuid, damaged) from damaged
+        part = partial(_part, uuid=uuid, reference=reference)
+        return damaged_plans.reading(self._database, uuid, part)
 
     def _overview_of_new(self, plan: ActionPlan) -> tuple[str | None, Mapping[str, int]]:
         """Return what is kept of a long plan: its overview as JSON, and the waves of its actions.
@@ -192,22 +180,19 @@ class Plans(RunStore):
         most = statements.ALL if limit is None else limit
         asked = {**_searched(wanted), "after": after, "most": most}
 
-        def listed() -> list[PlanSummary]:
-            with self._database.read() as transaction:
-                if is_rest and not transaction.read_unconverted(
-                    statements.PLAN_KEYS, {"plan_uuid": after}
-                ):
-                    raise PlanNotFound(str(after))
-                statement = list_statements.newest(chosen, is_rest=is_rest)
-                heads = transaction.read_typed("actionplan_plan", statement, asked)
-                counts = transaction.read(list_statements.counts(chosen, is_rest=is_rest), asked)
+        def listed(transaction: Transaction) -> list[PlanSummary]:
+            if after is not None:
+                require_listed(transaction, after)
+            statement = list_statements.newest(chosen, is_rest=is_rest)
+            heads = transaction.read_typed("actionplan_plan", statement, asked)
+            counts = transaction.read(list_statements.counts(chosen, is_rest=is_rest), asked)
             for head in heads:
                 require_claim(head)
             actions = rows.counts_of(counts)
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
         try:
-            return self._database.tried(listed)
+            return self._database.reading(listed)
         except DamagedRecord:
             one_by_one = partial(damaged_plans.listed, self._database, wanted, asked, limit, after)
             return self._database.tried(one_by_one)
@@ -261,19 +246,17 @@ def _require_distinct(plan: ActionPlan) -> None:
         )
 
 
-def _part(database: Database, uuid: str, reference: str) -> ActionPlan:
-    """Load a part as :meth:`Plans.load_part`; raises UnreadableValue for damaged rows."""
+def _part(transaction: Transaction, uuid: str, reference: str) -> ActionPlan:
     beginning = statements.beginning(reference) if reference else ""
     asked = {"plan_uuid": uuid, "reference": reference, "beginning": beginning}
-    with database.read() as transaction:
-        head = plan_row(transaction, uuid)
-        found = transaction.read(statements.MATCHES, asked)
-        members = {row["uuid"]: row for row in found}
-        while missing := _links(head, found) - members.keys():
-            found = [_member(transaction, uuid, one) for one in missing]
-            members |= {row["uuid"]: row for row in found}
-            found = [row for row in found if row["action_type"] == JOIN]
-        running = transaction.read(statements.RUNNING, {"plan_uuid": uuid})
+    head = plan_row(transaction, uuid)
+    found = transaction.read(statements.MATCHES, asked)
+    members = {row["uuid"]: row for row in found}
+    while missing := _links(head, found) - members.keys():
+        found = [_member(transaction, uuid, one) for one in missing]
+        members |= {row["uuid"]: row for row in found}
+        found = [row for row in found if row["action_type"] == JOIN]
+    running = transaction.read(statements.RUNNING, {"plan_uuid": uuid})
     members |= {row["uuid"]: row for row in running}
     return rows.part_of(head, sorted(members.values(), key=itemgetter("position")))
 
@@ -297,12 +280,6 @@ def _require_usable(plan: ActionPlan) -> None:
 
     Functions that show or run a plan would fail with them.
     """
-    texts = [plan.name, plan.planner, plan.status_message, plan.cloud]
-    texts += [plan.audit_uuid, plan.strategy_name]
-    for a in plan.actions:
-        texts += [a.name, a.action_type, a.resource_id, a.description, a.reason, a.status_message]
-    if not {*map(type, texts)} <= {str, type(None)}:
-        raise UnreadableValue("a text of it is not a text")
     if not (schema.is_texts(list(plan.warnings)) and schema.is_tolerances(list(plan.tolerances))):
         raise UnreadableValue("its warnings or tolerances have another form")
     if any(is_too_deep(a.input_parameters) for a in plan.actions):

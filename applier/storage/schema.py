@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.schemas import ranges
-
 #: The table with the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
 #: The statements that make the tables, with words in braces for what databases do not share.
@@ -213,11 +211,6 @@ def is_limits(value: Any) -> bool:
 def is_process_id(value: Any) -> bool:
     """Return whether a value is the number of a process."""
     return type(value) is int and 0 <= value < 2**31
-
-
-def is_interval_s(value: Any) -> bool:
-    """Return whether a value is a number of seconds between two heartbeats."""
-    return ranges.is_duration(value)
 
 
 def is_texts(value: Any) -> bool:

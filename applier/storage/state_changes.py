@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
+from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanChanged
 from applier.storage import event_rows, rows, state_refusals, statements
 from applier.storage.database import Database, plan_row
@@ -23,7 +23,7 @@ from applier.storage.transactions import Transaction
 from applier.storage.worker_jobs import job_writes
 from applier.store.entries import NO_PLAN
 from applier.wording import run_options
-from planner.plan.states import ActionState, PlanState, StateReason, Who, check
+from planner.plan.states import ActionState, PlanState
 
 #: For how long the answers to changes of no plan are kept.
 KEPT = timedelta(days=7)
@@ -118,45 +118,6 @@ def change_waiting(
         database.writing(write)
 
 
-def settle(
-    database: Database,
-    plan: str,
-    action: str,
-    new: ActionState,
-    *,
-    states: Collection[PlanState],
-    now: datetime,
-    message: str,
-    history: HistoryEntry | None = None,
-    undoes: ActionOf | None = None,
-) -> None:
-    """Change the state of an action for an operator, in a plan that nobody runs, once.
-
-    ``undoes`` is the action of another plan that the action reverts. Raises as
-    :func:`change_waiting`, and InvalidTransition, ActionNotFound.
-    """
-
-    def write(transaction: Transaction) -> None:
-        old = ActionState(action_row(transaction, plan, action)["state"])
-        check("action", action, old, new, Who.OPERATOR)
-        report = Report(
-            uuid=action,
-            old=old,
-            state=new,
-            outcome=state_refusals.SETTLED.get(new),
-            state_reason=StateReason.OPERATOR,
-            message=message,
-            undoes=undoes,
-        )
-        values = {"plan_uuid": plan, "now": now, **rows.report_values(report)}
-        transaction.write_all(writes(statements.END, [action], values))
-        note(transaction, plan, history, report, at=now)
-        # After its event, which takes the state before from the row.
-        transaction.write_all(_undone(plan, [report]))
-
-    change_waiting(database, plan, write, action, new, message, states=states, now=now)
-
-
 def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int) -> Iterator[Write]:
     """Yield the writes for reports, in their order; adjacent reports of one kind share a write.
 
@@ -185,10 +146,10 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
     for report in reports:
         if report.job is not None:
             yield from job_writes(plan, report, report.job)
-    yield from _undone(plan, reports)
+    yield from reverts_of(plan, reports)
 
 
-def _undone(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
+def reverts_of(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
     """Yield the writes for the actions of other plans that the actions of reports have reverted."""
     for report in reports:
         if report.undoes and (undone := state_refusals.undone(plan, report)):
