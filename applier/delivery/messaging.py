@@ -23,7 +23,7 @@ backend.init_backend(backend.BackendType.THREADING)
 
 import oslo_messaging  # noqa: E402
 
-from applier.delivery.receivers import Away, Deliver, SendingThread  # noqa: E402
+from applier.delivery.receivers import Away, Deliver, Receiver, SendingThread  # noqa: E402
 from applier.errors import ConfigurationError  # noqa: E402
 from applier.notifications.schema import Event  # noqa: E402
 from applier.notifications.watcher import Notification, notification  # noqa: E402
@@ -37,7 +37,7 @@ _VERSIONS = {"messagingv2": 2.0, "messaging": 1.0}
 _SECTION = "oslo_messaging_notifications"
 
 
-class Notifications:
+class Notifications(Receiver):
     """The receiver that sends events as notifications of Watcher, to a message broker.
 
     A batch of events has a connection of its own. Deliveries are repeated by
@@ -75,7 +75,6 @@ class Notifications:
 
     @contextmanager
     def opened(self) -> Iterator[Deliver]:
-        """See :meth:`applier.delivery.receivers.Receiver.opened`."""
         if self._thread is not None and self._thread.is_alive():
             raise Away("the broker has not answered yet")
         transport = self._transport()

@@ -54,7 +54,7 @@ class Receiver(Protocol):
         """
 
 
-class EventFile:
+class EventFile(Receiver):
     """A file to which the services of one host append; a log rotation may move it away.
 
     The lines of a block of :meth:`opened` are on the disk when it ends. After a crash in a block,
@@ -67,7 +67,6 @@ class EventFile:
 
     @contextmanager
     def opened(self) -> Iterator[Deliver]:
-        """See :meth:`applier.delivery.receivers.Receiver.opened`."""
         try:
             with self._path.open("ab+") as file:
                 kind = os.fstat(file.fileno()).st_mode

@@ -18,7 +18,7 @@ from typing import Any
 import requests
 
 from applier.configuration.option_types import WEB, is_url
-from applier.delivery.receivers import Away, Deliver, EventRefused, SendingThread
+from applier.delivery.receivers import Away, Deliver, EventRefused, Receiver, SendingThread
 from applier.errors import ConfigurationError
 from applier.notifications.schema import Event, line
 
@@ -33,7 +33,7 @@ _AWAY = (429, 502, 503, 504)
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - the marker of secrets in the format
 
 
-class Webhook:
+class Webhook(Receiver):
     """A receiver at an address; ``secret`` is the content of the file with its key."""
 
     def __init__(
@@ -53,7 +53,6 @@ class Webhook:
 
     @contextmanager
     def opened(self) -> Iterator[Deliver]:
-        """See :meth:`applier.delivery.receivers.Receiver.opened`."""
         if self._thread is not None and self._thread.is_alive():
             raise Away("it has not answered yet")
         session = requests.Session()

@@ -22,11 +22,6 @@ T = TypeVar("T")
 KEPT_S = 5.0
 
 
-def utc_now() -> datetime:
-    """Return the current time in UTC."""
-    return datetime.now(UTC)
-
-
 class RecordCollector(Collector):
     """Converts the figures that ``read`` returns to metrics; caches them for ``kept_s`` seconds.
 
@@ -40,7 +35,7 @@ class RecordCollector(Collector):
         *,
         kept_s: float = KEPT_S,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = utc_now,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._read, self._kept_s, self._clock, self._now = read, kept_s, clock, now
         self._lock = threading.Lock()

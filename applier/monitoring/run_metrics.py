@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -20,16 +20,6 @@ from planner.plan.states import ActionState, PlanState
 #: The upper bounds of the histograms, in seconds.
 COMMIT_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ACTION_S = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
-
-
-class MeasuredRun(Protocol):
-    """The run of one plan; ``runs`` is false when it has ended."""
-
-    runs: bool
-
-    @property
-    def busy(self) -> int:
-        """The number of actions that run."""
 
 
 class RunMetrics:
@@ -83,16 +73,16 @@ class RunMetrics:
 
         self._lock = threading.Lock()
         #: The runs. The references are weak, so that one that broke off is removed, too.
-        self._runs: weakref.WeakSet[MeasuredRun] = weakref.WeakSet()
+        self._runs: weakref.WeakSet[MeasuredStore] = weakref.WeakSet()
         self.running_plans.set_function(lambda: sum(run.runs for run in self._listed()))
         self.workers_busy.set_function(lambda: sum(run.busy for run in self._listed()))
 
-    def add(self, run: MeasuredRun) -> None:
+    def add(self, run: MeasuredStore) -> None:
         """Include a run in the gauges, until it ends or the last reference to it is dropped."""
         with self._lock:
             self._runs.add(run)
 
-    def _listed(self) -> list[MeasuredRun]:
+    def _listed(self) -> list[MeasuredStore]:
         with self._lock:
             return list(self._runs)
 

@@ -159,14 +159,9 @@ def report_data(report: Report) -> dict[str, Any]:
     }
 
 
-def approval_data(approval: Approval) -> dict[str, Any]:
-    """Return the data of the event of an approval; ``content`` is that of the plan as approved."""
-    return {name: getattr(approval, name) for name in ("who", "project", "why", "content")}
-
-
-def history_data(entry: HistoryEntry) -> dict[str, Any]:
-    """Return the data of the event of an entry in the history."""
-    return {name: getattr(entry, name) for name in ("verb", "who", "project", "action", "why")}
+def data_of(kind: str, told: Approval | HistoryEntry) -> dict[str, Any]:
+    """Return the data of the event of an approval, or of an entry in the history."""
+    return {name: getattr(told, name) for name in _DATA[kind]}
 
 
 class EventLines:

@@ -25,7 +25,7 @@ class SoundRows(Rows):
         for stored in self.transaction.read_unconverted(statement, asked):
             try:
                 _require_utf8(stored)
-                row = self.transaction.typed(kind.table, statement, stored)
+                row = self.transaction.converted(statement, stored, kind.table)
                 sound.append(kind.convert(row))
             except UnreadableValue as reason:
                 self.damaged.append(_damaged(kind, stored, str(reason)))

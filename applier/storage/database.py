@@ -282,7 +282,7 @@ class Database:
 
 def plan_row(transaction: Transaction, uuid: str) -> Row:
     """Read the row of a plan in a transaction; raises PlanNotFound."""
-    found = transaction.read_typed("actionplan_plan", statements.PLAN, {"plan_uuid": uuid})
+    found = transaction.read(statements.PLAN, {"plan_uuid": uuid}, table="actionplan_plan")
     if not found:
         raise PlanNotFound(uuid)
     require_claim(found[0])

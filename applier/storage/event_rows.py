@@ -131,19 +131,16 @@ def _events(plan: str, facts: Iterable[Fact]) -> list[NewEvent]:
             case Entered(state, message):
                 data = schema.plan_data(state, storable(message))
                 found.append(NewEvent(schema.PLAN_STATE, data))
-            case HistoryEntry():
-                found.append(NewEvent(schema.PLAN_HISTORY, _storable(schema.history_data(fact))))
-            case Approval():
-                found.append(NewEvent(schema.PLAN_APPROVED, _storable(schema.approval_data(fact))))
+            case HistoryEntry() | Approval():
+                is_entry = isinstance(fact, HistoryEntry)
+                kind = schema.PLAN_HISTORY if is_entry else schema.PLAN_APPROVED
+                told = schema.data_of(kind, fact)
+                found.append(NewEvent(kind, {key: storable(told[key]) for key in told}))
             case Report():
                 found.append(_of_report(fact))
                 if fact.undoes and (undone := state_refusals.undone(plan, fact)):
                     found.append(_of_report(undone, undone_in=fact.undoes.plan))
     return found
-
-
-def _storable(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: storable(value) for name, value in data.items()}
 
 
 def _of_report(report: Report, undone_in: str | None = None) -> NewEvent:

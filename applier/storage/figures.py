@@ -75,7 +75,6 @@ class RecordFigures(RunStore):
 
     def imported_types(self) -> list[str]:
         """List the action types of which durations were imported."""
-
         return self._database.reading(
             lambda transaction: [
                 row["action_type"] for row in transaction.read(statements.IMPORTED_TYPES)
@@ -84,7 +83,6 @@ class RecordFigures(RunStore):
 
     def ping(self) -> None:
         """Return if the store answers a query, else raise StoreError without long retries."""
-
         self._database.reading(
             lambda transaction: transaction.read(statements.PING), lost_too=False
         )

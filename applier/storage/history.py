@@ -74,7 +74,7 @@ class Histories:
         """Return the change with a key; None if there is none."""
 
         def read(transaction: Transaction) -> Answer | None:
-            found = transaction.read_typed("actionplan_answer", statements.ANSWER, {"of_key": key})
+            found = transaction.read(statements.ANSWER, {"of_key": key}, table="actionplan_answer")
             return _answer(**found[0]) if found else None
 
         return self._database.reading(read)

@@ -83,7 +83,6 @@ class KeptEvents:
 
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions by name."""
-
         return self._database.listed(
             lambda found: found.of(_SUBSCRIPTIONS, statements.SUBSCRIPTIONS, {})
         )
@@ -93,7 +92,6 @@ class KeptEvents:
 
         Events of joins, which are never delivered, count as well.
         """
-
         return self._database.reading(lambda transaction: waiting(transaction, subscription))
 
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
@@ -143,7 +141,6 @@ class KeptEvents:
 
     def release(self, name: str, holder: str) -> None:
         """End the hold of a process, if it is the holder: another can deliver at once."""
-
         self._database.writing(
             lambda transaction: transaction.write(
                 statements.RELEASE_SUBSCRIPTION, {"named": name, "held_by": holder}

@@ -110,7 +110,7 @@ class Plans(RunStore):
     def load_plan(self, uuid: str) -> ActionPlan:
         def load(transaction: Transaction) -> ActionPlan:
             head, where = plan_row(transaction, uuid), {"plan_uuid": uuid}
-            members = transaction.read_typed("actionplan_action", statements.MEMBERS, where)
+            members = transaction.read(statements.MEMBERS, where, table="actionplan_action")
             plan = rows.plan_of(head, members)
             _require_usable(plan)
             return plan
@@ -174,7 +174,6 @@ class Plans(RunStore):
         plans are listed with ``damage``. A damaged plan whose field cannot be read passes no filter
         on that field.
         """
-
         wanted = given(filters)
         chosen, is_rest = tuple(wanted), after is not None
         most = statements.ALL if limit is None else limit
@@ -184,7 +183,7 @@ class Plans(RunStore):
             if after is not None:
                 require_listed(transaction, after)
             statement = list_statements.newest(chosen, is_rest=is_rest)
-            heads = transaction.read_typed("actionplan_plan", statement, asked)
+            heads = transaction.read(statement, asked, table="actionplan_plan")
             counts = transaction.read(list_statements.counts(chosen, is_rest=is_rest), asked)
             for head in heads:
                 require_claim(head)
@@ -199,7 +198,6 @@ class Plans(RunStore):
 
     def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
         """Return how many plans :meth:`list_plans` lists without a limit; at most ``most``."""
-
         wanted = given(filters)
         asked = {**_searched(wanted), "most": statements.ALL if most is None else most}
 
@@ -211,7 +209,6 @@ class Plans(RunStore):
 
     def pending_plans(self) -> list[str]:
         """List the uuids of PENDING plans that may start now, the longest wait first."""
-
         return self._database.reading(
             lambda transaction: [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
         )

@@ -34,7 +34,6 @@ class Retention:
 
         Raises PlanNotFound. Raises PlanConflict for a plan that is not DELETED.
         """
-
         return Move(uuid, now, _state_before, history=history).make(self._database, "undelete")
 
     def ended_plans(

@@ -106,7 +106,6 @@ class SqlStore(
 
     def remove_service(self, uuid: str) -> None:
         """Remove a service that has ended."""
-
         self._database.writing(
             lambda transaction: transaction.write(statements.FORGET_SERVICE, {"service_uuid": uuid})
         )
@@ -129,7 +128,6 @@ class SqlStore(
 
     def services(self) -> list[Service]:
         """List the registered services, latest heartbeat first."""
-
         return self._database.listed(lambda found: found.of(_SERVICES, statements.SERVICES, {}))
 
 

@@ -111,10 +111,8 @@ def require_seen(
     claimant. If ``seen`` is ``...``, any claimant is accepted.
     """
     if seen is not ... and found != seen:
-        text = (
-            f"plan {short(uuid)} is {state}: its claimant has changed or sent a heartbeat meanwhile"
-        )
-        raise PlanConflict(uuid, state, text)
+        why = ": its claimant has changed or sent a heartbeat meanwhile"
+        raise _refused(uuid, state, why)
 
 
 def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant | None) -> None:
@@ -125,36 +123,34 @@ def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant |
     if found is None:
         return
     if seen is None:
-        text = f"plan {short(uuid)} is {state}: a process runs it; if that is gone, resume the plan"
-        raise PlanConflict(uuid, state, text)
+        raise _refused(uuid, state, ": a process runs it; if that is gone, resume the plan")
     require_seen(uuid, state, found, seen)
 
 
 def cannot_claim(uuid: str, state: str, start_at: datetime | None = None) -> PlanConflict:
     """Return the refusal of a claim on a plan that is not PENDING, or that starts later."""
     if state == PlanState.PENDING and start_at is not None:
-        text = f"plan {short(uuid)} is {state}, and starts at {start_at:%Y-%m-%d %H:%M:%S} UTC"
-        return PlanConflict(uuid, state, text)
-    text = f"plan {short(uuid)} is {state}: only PENDING plans can be claimed"
-    return PlanConflict(uuid, state, text)
+        return _refused(uuid, state, f", and starts at {start_at:%Y-%m-%d %H:%M:%S} UTC")
+    return _refused(uuid, state, ": only PENDING plans can be claimed")
 
 
 def lost_claim(uuid: str, state: str) -> PlanConflict:
     """Return the refusal of a write under a claim that has ended."""
-    return PlanConflict(
-        uuid, state, f"plan {short(uuid)} is {state}, and this run's claim has ended"
-    )
+    return _refused(uuid, state, ", and this run's claim has ended")
 
 
 def not_claimed(uuid: str, state: str) -> PlanConflict:
     """Return the refusal of a request for a plan that nobody runs."""
-    text = f"plan {short(uuid)} is {state}: nobody runs it, so nobody would read a request"
-    return PlanConflict(uuid, state, text)
+    return _refused(uuid, state, ": nobody runs it, so nobody would read a request")
 
 
 def require_waiting(uuid: str, state: str, accepted: Collection[PlanState]) -> None:
     """Raise PlanConflict for a change by an operator in a plan that is in none of these states."""
     if state not in accepted:
         states = ", ".join(accepted)
-        text = f"plan {short(uuid)} is {state}: such changes of actions need one of the states"
-        raise PlanConflict(uuid, state, f"{text} {states}")
+        why = f": such changes of actions need one of the states {states}"
+        raise _refused(uuid, state, why)
+
+
+def _refused(uuid: str, state: str, why: str) -> PlanConflict:
+    return PlanConflict(uuid, state, f"plan {short(uuid)} is {state}{why}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from operator import itemgetter
@@ -207,11 +207,20 @@ class Compiled:
         columns = [*map(_NAME, cursor.description)]
         return [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
 
-    def rows(self, described: Sequence[Any], found: Iterable[Sequence[Any]]) -> list[Row]:
+    def rows(
+        self, described: Sequence[Any], found: Sequence[Sequence[Any]], table: str | None = None
+    ) -> list[Row]:
         """Return rows as mappings; raises UnreadableValue.
 
-        ``described`` are the columns as drivers describe them: each begins with its name.
+        ``described`` are the columns as drivers describe them: each begins with its name. With a
+        ``table``, the types of all values are checked: SQLite stores any in any column.
         """
+        # Few combinations of types occur, and each is checked once.
+        for kinds in {tuple(map(type, values)) for values in found if table} - self._accepted:
+            for (name, *_), kind in zip(described, kinds, strict=True):
+                if not issubclass(kind, (*types(str(table)).get(name, (object,)), type(None))):
+                    raise UnreadableValue(f"{name} is of another type than its column")
+            self._accepted.add(kinds)
         columns = [*map(_NAME, described)]
         moments, convert = MOMENTS.intersection(columns), self._from_driver
         rows: list[Row] = []
@@ -225,18 +234,3 @@ class Compiled:
                 raise UnreadableValue(str(reason)) from reason
             rows.append(row)
         return rows
-
-    def typed(
-        self, table: str, described: Sequence[Any], found: Sequence[Sequence[Any]]
-    ) -> list[Row]:
-        """Return rows as :meth:`rows`; raise UnreadableValue also for a value of another type.
-
-        SQLite stores values of any type in any column.
-        """
-        # Few combinations of types occur, and each is checked once.
-        for kinds in {tuple(map(type, values)) for values in found} - self._accepted:
-            for (name, *_), kind in zip(described, kinds, strict=True):
-                if not issubclass(kind, (*types(table).get(name, (object,)), type(None))):
-                    raise UnreadableValue(f"{name} is of another type than its column")
-            self._accepted.add(kinds)
-        return self.rows(described, found)

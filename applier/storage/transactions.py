@@ -237,30 +237,22 @@ class Transaction:
         cursor.executemany(compiled.text, [compiled.parameters(w.parameters) for w in writes])
         return cursor
 
-    def read(self, statement: str, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
+    def read(
+        self, statement: str, parameters: Mapping[str, Any] = _NONE, *, table: str | None = None
+    ) -> list[Row]:
         """Run a SELECT; return its rows as mappings, with converted values.
 
-        Raises UnreadableValue if a value cannot be converted.
+        Raises UnreadableValue if a value cannot be converted; and, if they are rows of ``table``,
+        for a value of another type than its column.
         """
         compiled, cursor = self._compiled(statement), self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.rows(cursor.description, cursor.fetchall())
+        return compiled.rows(cursor.description, cursor.fetchall(), table)
 
-    def read_typed(
-        self, table: str, statement: str, parameters: Mapping[str, Any] = _NONE
-    ) -> list[Row]:
-        """Run a SELECT of rows of a table as :meth:`read`.
-
-        Raises UnreadableValue also for a value of another type than its column.
-        """
-        compiled, cursor = self._compiled(statement), self._connection.cursor
-        cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.typed(table, cursor.description, cursor.fetchall())
-
-    def typed(self, table: str, statement: str, row: Row) -> Row:
-        """Convert a row of :meth:`read_unconverted` to one of :meth:`read_typed`."""
+    def converted(self, statement: str, row: Row, table: str) -> Row:
+        """Convert a row of :meth:`read_unconverted` to one of :meth:`read`."""
         described = [(name,) for name in row]
-        [converted] = self._compiled(statement).typed(table, described, [tuple(row.values())])
+        [converted] = self._compiled(statement).rows(described, [tuple(row.values())], table)
         return converted
 
     def read_unconverted(self, statement: str, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
@@ -326,5 +318,5 @@ class Rows:
 
     def of(self, kind: Kind[T], statement: str, asked: Mapping[str, Any]) -> list[T]:
         """Return the converted rows of a SELECT."""
-        found = self.transaction.read_typed(kind.table, statement, asked)
+        found = self.transaction.read(statement, asked, table=kind.table)
         return [kind.convert(row) for row in found]

@@ -28,6 +28,7 @@ from applier.store.worker_jobs import (
 )
 from planner.plan.states import ActionState
 
+_WORKER_LINES = ("name", "host", "user", "version", "cloud")
 #: Stands for the row of a worker that is not registered.
 _NEW: Row = {"draining": 0, "started_at": None}
 
@@ -157,12 +158,10 @@ class WorkerJobs:
         ``worker.draining`` is recorded; once true in the record, it stays so.
         """
         row = _worker_row(worker)
-        heard = {"by_worker": row["name"], "busy": worker.running}
-
         which = {"by_worker": row["name"]}
 
         def report(transaction: Transaction) -> bool:
-            transaction.write(statements.WORKER_HEARD, heard)
+            transaction.write(statements.WORKER_HEARD, {**which, "busy": worker.running})
             [known] = transaction.read(statements.WORKER_DRAINING, which) or [_NEW]
             drains = bool(known["draining"]) or worker.draining
             if known is _NEW or drains != bool(known["draining"]):
@@ -181,7 +180,6 @@ class WorkerJobs:
 
     def workers(self) -> list[Worker]:
         """List the registered workers by name."""
-
         return self._database.listed(lambda found: found.of(_WORKERS, statements.WORKERS, {}))
 
     def served_queues(self) -> Mapping[str, Served]:
@@ -189,7 +187,6 @@ class WorkerJobs:
 
         A worker is silent if it has sent no report for :data:`SILENT_S` seconds.
         """
-
         return self._database.reading(
             lambda transaction: _served(
                 transaction.read(statements.SERVED_QUEUES, {"silent_s": SILENT_S})
@@ -198,7 +195,6 @@ class WorkerJobs:
 
     def _write(self, statement: str, *changes: Mapping[str, Any]) -> int:
         """Run one statement in a transaction; return how many rows it changed."""
-
         return self._database.writing(lambda transaction: transaction.write(statement, *changes))
 
 
@@ -240,13 +236,11 @@ def _stop(row: Row) -> StopReason | None:
 @rows.reading
 def _job(row: Row) -> WorkerJob:
     return WorkerJob(
+        **{name: row[name] for name in ("queue", "action_type", "worker")},
         key=_key_of(row),
-        queue=row["queue"],
-        action_type=row["action_type"],
         state=WorkerJobState(row["state"]),
         task=JobTask(row["task"]),
         age_s=(row["now"] - row["offered_at"]).total_seconds(),
-        worker=row["worker"],
         stop=_stop(row),
         result=None if row["result"] is None else _mapping(row["result"]),
     )
@@ -281,15 +275,9 @@ def _taken(row: Row) -> TakenJob:
 
 
 def _worker_row(worker: Worker) -> dict[str, Any]:
-    lines = ("name", "host", "user", "version", "cloud")
-    return {
-        **{name: rows.line(getattr(worker, name)) for name in lines},
-        "pid": worker.pid,
-        "queues": json.dumps(list(worker.queues)),
-        "types": json.dumps(list(worker.types)),
-        "places": worker.places,
-        "running": worker.running,
-    }
+    lines = {key: rows.line(getattr(worker, key)) for key in _WORKER_LINES}
+    lists = {key: json.dumps(list(getattr(worker, key))) for key in ("queues", "types")}
+    return {**worker._asdict(), **lines, **lists}
 
 
 @rows.reading
