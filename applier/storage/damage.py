@@ -33,30 +33,24 @@ def _text(value: Any) -> None:
         raise ValueError("is not UTF-8") from reason
 
 
-def _integer(value: Any) -> None:
-    if not isinstance(value, int) or value < 0:
-        raise ValueError("is not a whole number from 0")
+def _that(fits: Callable[[Any], bool], what: str) -> Check:
+    def check(value: Any) -> None:
+        if not fits(value):
+            raise ValueError(f"is not {what}")
+
+    return check
 
 
-def _number(value: Any) -> None:
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("is not a number")
+_integer = _that(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0")
+_number = _that(lambda v: isinstance(v, int | float) and math.isfinite(v), "a number")
+_process = _that(schema.is_process_id, "the number of a process")
+_interval = _that(ranges.is_duration, "a number of seconds between two heartbeats")
 
 
 def _seconds(value: Any) -> None:
     _number(value)
     if value < 0:
         raise ValueError("is not a number from 0")
-
-
-def _process(value: Any) -> None:
-    if not schema.is_process_id(value):
-        raise ValueError("is not the number of a process")
-
-
-def _interval(value: Any) -> None:
-    if not ranges.is_duration(value):
-        raise ValueError("is not a number of seconds between two heartbeats")
 
 
 def _moment(value: Any) -> None:
@@ -85,8 +79,7 @@ def _json(fits: Callable[[Any], bool], what: str) -> Check:
             raise ValueError(f"is not JSON: {reason}") from reason
         if is_too_deep(found):
             raise ValueError(TOO_DEEP)
-        if not fits(found):
-            raise ValueError(f"is not {what}")
+        _that(fits, what)(found)
 
     return check
 

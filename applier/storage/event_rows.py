@@ -95,20 +95,6 @@ def _reason(why: str) -> str:
     return (storable(why) or "")[:_REASON]
 
 
-class NewEvent(NamedTuple):
-    """An event that is about to be written; its number is assigned when it is written.
-
-    ``action`` is the uuid of the action, ``old`` the state that it leaves. ``undone_in`` is the
-    uuid of another plan if the action is one of that, which this plan reverts.
-    """
-
-    type: str
-    data: dict[str, Any]
-    action: str | None = None
-    old: str | None = None
-    undone_in: str | None = None
-
-
 class Entered(NamedTuple):
     """A plan has entered a state, with a message."""
 
@@ -120,57 +106,49 @@ class Entered(NamedTuple):
 Fact = Entered | HistoryEntry | Approval | Report
 
 
-def _events(plan: str, facts: Iterable[Fact]) -> list[NewEvent]:
-    """Return the events of facts about a plan, in their order.
-
-    The event of a reverted action of another plan follows that of the action that reverts it.
-    """
-    found: list[NewEvent] = []
-    for fact in facts:
-        match fact:
-            case Entered(state, message):
-                data = schema.plan_data(state, storable(message))
-                found.append(NewEvent(schema.PLAN_STATE, data))
-            case HistoryEntry() | Approval():
-                is_entry = isinstance(fact, HistoryEntry)
-                kind = schema.PLAN_HISTORY if is_entry else schema.PLAN_APPROVED
-                told = schema.data_of(kind, fact)
-                found.append(NewEvent(kind, {key: storable(told[key]) for key in told}))
-            case Report():
-                found.append(_of_report(fact))
-                if fact.undoes and (undone := state_refusals.undone(plan, fact)):
-                    found.append(_of_report(undone, undone_in=fact.undoes.plan))
-    return found
-
-
-def _of_report(report: Report, undone_in: str | None = None) -> NewEvent:
-    data = schema.report_data(report)
-    return NewEvent(
-        type=schema.ACTION_STATE,
-        action=report.uuid,
-        old=str(report.old),
-        data={**data, "message": storable(report.message)},
-        undone_in=undone_in,
-    )
-
-
 def event_writes(plan: str, facts: Iterable[Fact], at: datetime) -> Iterator[Write]:
     """Yield the writes that add the events of these facts, with consecutive numbers.
 
     They read the old states of reverted actions, so run them before what changes those states.
     """
-    told = _events(plan, facts)
+    told = [event for fact in facts for event in _events(plan, fact)]
     yield Write(statements.TAKE_EVENT_NUMBERS, {"count": len(told)}, None)
-    for place, event in enumerate(told, start=1):
-        values = {
-            "back": len(told) - place,
-            "event_plan": event.undone_in or plan,
-            "event_action": event.action,
-            "event_type": event.type,
-            "event_at": at,
-            "event_data": json.dumps(event.data, separators=(",", ":")),
-        }
-        if event.undone_in:
-            yield Write(statements.INSERT_UNDONE_EVENT, values, None)
-        else:
-            yield Write(statements.INSERT_EVENT, {**values, "event_old": event.old}, None)
+    for place, (statement, values) in enumerate(told, start=1):
+        yield Write(statement, {**values, "event_at": at, "back": len(told) - place}, None)
+
+
+def _events(plan: str, fact: Fact) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the statement and the values of each event of a fact about a plan.
+
+    The event of a reverted action of another plan follows that of the action that reverts it.
+    """
+    match fact:
+        case Entered(state, message):
+            data = schema.plan_data(state, message)
+            yield statements.INSERT_EVENT, _values(plan, schema.PLAN_STATE, data)
+        case HistoryEntry() | Approval():
+            is_entry = isinstance(fact, HistoryEntry)
+            kind = schema.PLAN_HISTORY if is_entry else schema.PLAN_APPROVED
+            yield statements.INSERT_EVENT, _values(plan, kind, schema.data_of(kind, fact))
+        case Report():
+            values = _of_report(plan, fact)
+            yield statements.INSERT_EVENT, {**values, "event_old": str(fact.old)}
+            if fact.undoes and (undone := state_refusals.undone(plan, fact)):
+                yield statements.INSERT_UNDONE_EVENT, _of_report(fact.undoes.plan, undone)
+
+
+def _of_report(plan: str, report: Report) -> dict[str, Any]:
+    return _values(plan, schema.ACTION_STATE, schema.report_data(report), report.uuid)
+
+
+def _values(
+    plan: str, kind: str, data: Mapping[str, Any], action: str | None = None
+) -> dict[str, Any]:
+    stored = {name: storable(value) for name, value in data.items()}
+    return {
+        "event_plan": plan,
+        "event_action": action,
+        "event_type": kind,
+        "event_old": None,
+        "event_data": json.dumps(stored, separators=(",", ":")),
+    }

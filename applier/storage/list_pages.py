@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
 from applier.storage import damaged_plans, list_statements, rows, statements
 from applier.storage.database import Database, plan_row, require_listed
@@ -18,6 +16,7 @@ from applier.store.plans import (
     PlanHead,
     PlanKey,
     PlannedAction,
+    given,
     overview_of,
 )
 from planner.plan.states import ActionState, PlanState
@@ -44,7 +43,7 @@ class Pages:
         Raises PlanNotFound if no plan has the uuid of the marker. The marker may be a plan that was
         removed after it was listed.
         """
-        wanted = _given(audit=audit, strategy=strategy, state=state)
+        wanted = given({"audit": audit, "strategy": strategy, "state": state})
         chosen = (PlanKey(page.key), page.descending, page.marker is not None, tuple(wanted))
         asked = {**wanted, "marker": page.marker, "most": page.limit}
 
@@ -115,7 +114,9 @@ class Pages:
         Raises ActionNotFound if the marker is not the uuid of an action of ``plan``; without
         ``plan``, of any plan.
         """
-        wanted = _given(plan=plan, audit=audit, action_state=state, action_type=action_type)
+        wanted = given(
+            {"plan": plan, "audit": audit, "action_state": state, "action_type": action_type}
+        )
         statement = list_statements.actions_page(
             ActionKey(page.key), page.descending, page.marker is not None, tuple(wanted)
         )
@@ -162,12 +163,7 @@ def _holder(transaction: Transaction, uuid: str, plan: str | None) -> str:
     Only ``plan`` counts if it is not None. Raises ActionNotFound.
     """
     statement = list_statements.HOLDERS if plan is None else list_statements.HOLDER
-    found = transaction.read_unconverted(statement, _given(action_uuid=uuid, plan_uuid=plan))
+    found = transaction.read_unconverted(statement, given({"action_uuid": uuid, "plan_uuid": plan}))
     if not found:
         raise ActionNotFound(plan, uuid)
     return str(found[0]["plan"])
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    """Return the values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}

@@ -68,8 +68,12 @@ def _wanted(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
     return " AND ".join(conditions) or "1 = 1"
 
 
-def _newest(filters: tuple[str, ...], columns: str, *, is_rest: bool) -> str:
-    """Select columns of the newest plans that pass these filters, at most ``most``."""
+@cache
+def newest(filters: tuple[str, ...], columns: str = "*", *, is_rest: bool = False) -> str:
+    """Select the rows of the newest plans that pass these filters, at most ``most``.
+
+    ``is_rest`` selects those that come after the plan with the uuid ``after``.
+    """
     order = "number DESC" if set(TIMES).isdisjoint(filters) else "created_at DESC, number DESC"
     return (
         f"SELECT {columns} FROM actionplan_plan WHERE {_wanted(filters, is_rest=is_rest)}"
@@ -87,18 +91,9 @@ def _counts_of(newest: str) -> str:
 
 
 @cache
-def newest(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
-    """Select the rows of the newest plans that pass these filters, at most ``most``.
-
-    ``is_rest`` selects those that come after the plan with the uuid ``after``.
-    """
-    return _newest(filters, "*", is_rest=is_rest)
-
-
-@cache
 def counts(filters: tuple[str, ...], *, is_rest: bool = False) -> str:
     """Select how many actions of the plans of :func:`newest` are in each state, without joins."""
-    return _counts_of(_newest(filters, "uuid", is_rest=is_rest))
+    return _counts_of(newest(filters, "uuid", is_rest=is_rest))
 
 
 @cache

@@ -117,11 +117,8 @@ class Runs(RunStore):
                 return True
             if head["claim"] != claim:
                 raise state_refusals.lost_claim(uuid, head["state"])
-            if head["publishes"] and uuid not in self._publishing:
-                self._publishing.add(uuid)
-                return False
-            if not head["publishes"] and uuid in self._publishing:
-                self._publishing.remove(uuid)
+            if bool(head["publishes"]) != (uuid in self._publishing):
+                self._publishing ^= {uuid}
                 return False
             for report in reports:
                 found = action_row(transaction, uuid, report.uuid)["state"]

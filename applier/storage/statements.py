@@ -202,11 +202,6 @@ class Compiled:
             return found
         return [convert(v) if isinstance(v, datetime) else v for v in found]
 
-    def unconverted(self, cursor: Any) -> list[Row]:
-        """Return the rows of a cursor as mappings, with values as they are stored."""
-        columns = [*map(_NAME, cursor.description)]
-        return [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
-
     def rows(
         self, described: Sequence[Any], found: Sequence[Sequence[Any]], table: str | None = None
     ) -> list[Row]:

@@ -272,7 +272,8 @@ class Transaction:
                 loader = _any_timestamp(usual, driver.DataError)
                 cursor.adapters.register_loader(_TIMESTAMP, loader)
             cursor.execute(compiled.text, compiled.parameters(parameters))
-            return compiled.unconverted(cursor)
+            columns = [name for name, *_ in cursor.description]
+            return [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
         finally:
             if strict is not None:
                 driver.text_factory = strict

@@ -65,7 +65,7 @@ class PlanFilters(TypedDict, total=False):
 TIMES = ("since", "until")
 
 
-def given(filters: PlanFilters) -> dict[str, Any]:
+def given(filters: Mapping[str, Any] | PlanFilters) -> dict[str, Any]:
     """Return the filters that are not None, by name."""
     return {name: value for name, value in filters.items() if value is not None}
 
