@@ -8,12 +8,10 @@ from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
-from applier.contracts import HistoryEntry
-from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
+from applier.errors import DamagedRecord, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
 from applier.storage.database import Database, plan_row
 from applier.storage.database_errors import Damaged
-from applier.storage.state_changes import note
 from applier.storage.statements import UnreadableValue
 from applier.storage.transactions import Transaction
 from applier.store import TIMES, PlanSummary
@@ -115,17 +113,3 @@ def reading(database: Database, uuid: str, work: Callable[[Transaction], T]) -> 
         if found:
             raise DamagedRecord(f"plan {short(uuid)}", found) from damaged
         raise
-
-
-def remove(database: Database, uuid: str, history: HistoryEntry | None) -> None:
-    """Delete all rows of a damaged plan except events, and write the history entry of that.
-
-    Raises PlanNotFound, PlanConflict for a sound plan.
-    """
-    if not problems(database.read, uuid):
-        raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
-    with database.write() as transaction:
-        for statement in statements.ALL_OF_A_PLAN:
-            transaction.write(statement, {"plan_uuid": uuid})
-        if history is not None:
-            note(transaction, uuid, history, at=history.at)

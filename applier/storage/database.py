@@ -280,6 +280,12 @@ class Database:
             raise
 
 
+class PartOfStore:
+    """Methods of :class:`applier.storage.sql_store.SqlStore`, which is in a database."""
+
+    _database: Database
+
+
 def plan_row(transaction: Transaction, uuid: str) -> Row:
     """Read the row of a plan in a transaction; raises PlanNotFound."""
     found = transaction.read(statements.PLAN, {"plan_uuid": uuid}, table="actionplan_plan")

@@ -11,7 +11,7 @@ from typing import Any
 
 from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
-from applier.storage.database import Database
+from applier.storage.database import PartOfStore
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.kept_events import waiting
 from applier.storage.state_changes import take_turn, write_history
@@ -29,10 +29,8 @@ MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class RecordFigures(RunStore):
+class RecordFigures(PartOfStore, RunStore):
     """The methods of the store for durations, and those that monitoring uses."""
-
-    _database: Database
 
     def durations(
         self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST

@@ -8,7 +8,7 @@ from typing import Any
 
 from applier.contracts import Approval, HistoryEntry, Once
 from applier.storage import rows, state_refusals, statements
-from applier.storage.database import Database, plan_row
+from applier.storage.database import PartOfStore, plan_row
 from applier.storage.database_errors import Duplicate
 from applier.storage.state_changes import change_waiting, insert_answer, note
 from applier.storage.statements import Row
@@ -17,13 +17,12 @@ from applier.store.entries import NO_PLAN, Answer, GivenApprovals
 from planner.schemas import ranges
 
 _EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
-_ENTRIES = Kind("actionplan_history", rows.history_of, "entry {number} of the history")
+_ENTRY = "entry {number} of the history"
+_ENTRIES = Kind("actionplan_history", rows.reading(lambda row: HistoryEntry(**row)), _ENTRY)
 
 
-class Histories:
+class Histories(PartOfStore):
     """The methods of the store for the history of plans, answers to changes, and approvals."""
-
-    _database: Database
 
     def history(
         self,
@@ -142,12 +141,8 @@ def _approval(row: Row) -> Approval:
     return Approval(**{name: row[name] for name in Approval._fields})
 
 
-def _user(row: Row) -> str:
-    return str(row["who"])
-
-
 _APPROVALS = Kind("actionplan_approval", _approval, "approval {number}")
-_IMPORTING_USERS = Kind("actionplan_history", _user, "entry {number} of the history")
+_IMPORTING_USERS = Kind("actionplan_history", lambda row: str(row["who"]), _ENTRY)
 
 
 def _approval_row(plan: str, approval: Approval) -> rows.Changes:

@@ -9,7 +9,7 @@ from datetime import datetime
 from applier.contracts import HistoryEntry
 from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
-from applier.storage.database import Database
+from applier.storage.database import PartOfStore
 from applier.storage.state_changes import is_subscribed, write_history
 from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.entries import NO_PLAN, DeadEvent, EventPage, Subscription
@@ -24,10 +24,8 @@ _DEAD = Kind(
 )
 
 
-class KeptEvents:
+class KeptEvents(PartOfStore):
     """The methods of the store for events and subscriptions."""
-
-    _database: Database
 
     def subscribe(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
         """Subscribe: record all events after this call. An existing subscription is kept.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
 from applier.storage import damaged_plans, list_statements, rows, statements
-from applier.storage.database import Database, plan_row, require_listed
+from applier.storage.database import PartOfStore, plan_row, require_listed
 from applier.storage.database_errors import Damaged
 from applier.storage.statements import Row, UnreadableValue
 from applier.storage.transactions import Transaction
@@ -25,10 +25,8 @@ from planner.plan.states import ActionState, PlanState
 HIDDEN = "a part of it cannot be read"
 
 
-class Pages:
+class Pages(PartOfStore):
     """The methods of the store that list plans and actions; the database sorts and limits them."""
-
-    _database: Database
 
     def plan_heads(
         self,

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import partial
 from types import EllipsisType
 
 from applier.contracts import ActionOf, Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.storage import damaged_plans, rows, state_refusals, statements
-from applier.storage.database import Database
+from applier.storage.database import PartOfStore
 from applier.storage.state_changes import (
     Move,
     action_row,
@@ -26,14 +25,12 @@ from planner.errors import short
 from planner.plan.states import ActionState, PlanState, StateReason, Who, check
 
 
-class PlanChanges:
+class PlanChanges(PartOfStore):
     """The methods of the store that change plans for operators.
 
     ``history`` is the entry of a change in the history. It is written in the transaction of the
     change: with the change, or not at all, and once if a call is repeated.
     """
-
-    _database: Database
 
     def move_plan(
         self,
@@ -169,7 +166,17 @@ class PlanChanges:
         Its history is deleted as well; then ``history``, the entry of the removal, is written.
         Raises PlanConflict for a plan that is not damaged, PlanNotFound.
         """
-        self._database.tried(partial(damaged_plans.remove, self._database, uuid, history))
+
+        def remove() -> None:
+            if not damaged_plans.problems(self._database.read, uuid):
+                raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
+            with self._database.write() as transaction:
+                for statement in statements.ALL_OF_A_PLAN:
+                    transaction.write(statement, {"plan_uuid": uuid})
+                if history is not None:
+                    note(transaction, uuid, history, at=history.at)
+
+        self._database.tried(remove)
 
     def skip_action(
         self,

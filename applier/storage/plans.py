@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import damaged_plans, list_statements, rows, schema, statements
-from applier.storage.database import Database, plan_row, require_claim, require_listed
+from applier.storage.database import PartOfStore, plan_row, require_claim, require_listed
 from applier.storage.database_errors import Duplicate
 from applier.storage.event_rows import Entered
 from applier.storage.state_changes import note, write_history
@@ -31,10 +31,9 @@ from planner.safe_text import TOO_DEEP, compact_json, is_too_deep
 _AT_ONCE = 1000
 
 
-class Plans(RunStore):
+class Plans(PartOfStore, RunStore):
     """The methods of the store that save, find and list plans."""
 
-    _database: Database
     _overview_of: OverviewOf | None
 
     def save_plan(self, plan: ActionPlan, *, history: HistoryEntry | None = None) -> None:

@@ -11,7 +11,7 @@ from applier.errors import PlanConflict
 from applier.notifications.schema import ACTION_STATE
 from applier.storage import rows, statements
 from applier.storage.damaged_rows import SoundRows
-from applier.storage.database import Database
+from applier.storage.database import PartOfStore
 from applier.storage.kept_events import EVENTS
 from applier.storage.state_changes import Move, write_history
 from applier.storage.statements import Row
@@ -22,10 +22,8 @@ from planner.plan.states import PlanState, Who, check
 from planner.safe_text import compact_json
 
 
-class Retention:
+class Retention(PartOfStore):
     """The methods of the store that bring plans back and delete them for good."""
-
-    _database: Database
 
     def undelete_plan(
         self, uuid: str, *, now: datetime, history: HistoryEntry | None = None

@@ -15,7 +15,7 @@ from functools import wraps
 from operator import attrgetter, itemgetter
 from typing import Any, ParamSpec, TypeVar
 
-from applier.contracts import Claimant, HistoryEntry, Report, Request, RunOptions
+from applier.contracts import Claimant, Report, Request, RunOptions
 from applier.storage.statements import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
 from applier.store.plans import PlanHead, PlannedAction
@@ -344,14 +344,11 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
 @reading
 def request_of(row: Row) -> Request:
     """Return the request of a row."""
-    known = {key: value for key, value in row.items() if key != "plan"}
-    return Request(**known | {"limits": _decoded(row["limits"] or EMPTY_MAPPING)})
-
-
-@reading
-def history_of(row: Row) -> HistoryEntry:
-    """Return the entry of the history in a row."""
-    return HistoryEntry(**row)
+    limits = _decoded(row["limits"] or EMPTY_MAPPING)
+    # Whether they are high enough is decided by the run that is to follow them.
+    if not (isinstance(limits, dict) and all(type(n) is int for n in limits.values())):
+        raise ValueError("limits is not limits")
+    return Request(**{key: row[key] for key in row if key != "plan"} | {"limits": limits})
 
 
 def claimant_of(head: Row) -> Claimant | None:

@@ -10,7 +10,7 @@ from typing import Any
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import DamagedRows, PlanConflict, RequestsUnread, sound_part
 from applier.storage import event_rows, rows, state_refusals, statements
-from applier.storage.database import Database, plan_row
+from applier.storage.database import PartOfStore, plan_row
 from applier.storage.event_rows import Entered
 from applier.storage.state_changes import (
     Move,
@@ -21,7 +21,6 @@ from applier.storage.state_changes import (
     take_turn,
     writes_of,
 )
-from applier.storage.state_refusals import row_changed
 from applier.storage.statements import Row, Write
 from applier.storage.transactions import Kind, Rows, Transaction, Unexpected
 from applier.store import Attempt, Reservation, RunStore
@@ -31,10 +30,9 @@ from planner.plan.states import ActionState, PlanState, Who, check
 from planner.safe_text import compact_json
 
 
-class Runs(RunStore):
+class Runs(PartOfStore, RunStore):
     """The methods of the store for plans that are being run."""
 
-    _database: Database
     _new_id: Callable[[], str]
     #: The plans whose runs write events, as last read from ``publishes`` of their rows.
     _publishing: set[str]
@@ -123,7 +121,9 @@ class Runs(RunStore):
             for report in reports:
                 found = action_row(transaction, uuid, report.uuid)["state"]
                 if found != report.old:
-                    raise row_changed(uuid, head["state"], report.uuid, report.old, found)
+                    action = f"action {report.uuid} of plan {uuid}"
+                    text = f"{action} is {found}, not {report.old} as its report says"
+                    raise PlanConflict(uuid, head["state"], text)
         text = f"plan {uuid}: two reports of one batch start from one state"
         raise PlanConflict(uuid, head["state"], text)
 
@@ -193,7 +193,8 @@ class Runs(RunStore):
             is_claimed = transaction.write(statements.COUNT_REQUEST, {"plan_uuid": plan})
             head = plan_row(transaction, plan)
             if not is_claimed:
-                raise state_refusals.not_claimed(plan, head["state"])
+                why = ": nobody runs it, so nobody would read a request"
+                raise state_refusals.refused(plan, head["state"], why)
             row = rows.request_row(plan, head["requests"], request, now)
             transaction.insert("actionplan_request", row)
             note(transaction, plan, history, at=now)
@@ -245,19 +246,9 @@ class Runs(RunStore):
         return tried[-1].output if tried else None
 
 
-@rows.reading
-def _request(row: Row) -> Request:
-    request = rows.request_of(row)
-    limits = request.limits
-    # Whether they are high enough is decided by the run that is to follow them.
-    if not (isinstance(limits, dict) and all(type(n) is int for n in limits.values())):
-        raise ValueError("limits is not limits")
-    return request
-
-
 def _attempt(row: Row) -> tuple[str, Attempt]:
     return row["action"], rows.attempt_of(row)
 
 
-_REQUESTS = Kind("actionplan_request", _request, "request {number}")
+_REQUESTS = Kind("actionplan_request", rows.request_of, "request {number}")
 _ATTEMPTS = Kind("actionplan_attempt", _attempt, "attempt {number} of action {action}")

@@ -91,12 +91,6 @@ def undone(rollback: str, report: Report) -> Report | None:
     return Report(uuid=report.undoes.action, old=ActionState.SUCCEEDED, state=new, message=message)
 
 
-def row_changed(uuid: str, state: str, action: str, old: str, found: str) -> PlanConflict:
-    """Return the refusal of a report on an action that is not in the state ``old``."""
-    text = f"action {action} of plan {uuid} is {found}, not {old} as its report says"
-    return PlanConflict(uuid, state, text)
-
-
 def ends_claim(state: PlanState) -> bool:
     """Return whether the claim on a plan ends when the plan enters this state."""
     return state not in (PlanState.ONGOING, PlanState.CANCELLING)
@@ -112,7 +106,7 @@ def require_seen(
     """
     if seen is not ... and found != seen:
         why = ": its claimant has changed or sent a heartbeat meanwhile"
-        raise _refused(uuid, state, why)
+        raise refused(uuid, state, why)
 
 
 def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant | None) -> None:
@@ -123,25 +117,20 @@ def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant |
     if found is None:
         return
     if seen is None:
-        raise _refused(uuid, state, ": a process runs it; if that is gone, resume the plan")
+        raise refused(uuid, state, ": a process runs it; if that is gone, resume the plan")
     require_seen(uuid, state, found, seen)
 
 
 def cannot_claim(uuid: str, state: str, start_at: datetime | None = None) -> PlanConflict:
     """Return the refusal of a claim on a plan that is not PENDING, or that starts later."""
     if state == PlanState.PENDING and start_at is not None:
-        return _refused(uuid, state, f", and starts at {start_at:%Y-%m-%d %H:%M:%S} UTC")
-    return _refused(uuid, state, ": only PENDING plans can be claimed")
+        return refused(uuid, state, f", and starts at {start_at:%Y-%m-%d %H:%M:%S} UTC")
+    return refused(uuid, state, ": only PENDING plans can be claimed")
 
 
 def lost_claim(uuid: str, state: str) -> PlanConflict:
     """Return the refusal of a write under a claim that has ended."""
-    return _refused(uuid, state, ", and this run's claim has ended")
-
-
-def not_claimed(uuid: str, state: str) -> PlanConflict:
-    """Return the refusal of a request for a plan that nobody runs."""
-    return _refused(uuid, state, ": nobody runs it, so nobody would read a request")
+    return refused(uuid, state, ", and this run's claim has ended")
 
 
 def require_waiting(uuid: str, state: str, accepted: Collection[PlanState]) -> None:
@@ -149,8 +138,9 @@ def require_waiting(uuid: str, state: str, accepted: Collection[PlanState]) -> N
     if state not in accepted:
         states = ", ".join(accepted)
         why = f": such changes of actions need one of the states {states}"
-        raise _refused(uuid, state, why)
+        raise refused(uuid, state, why)
 
 
-def _refused(uuid: str, state: str, why: str) -> PlanConflict:
+def refused(uuid: str, state: str, why: str) -> PlanConflict:
+    """Return the refusal of a change of a plan; ``why`` follows its state."""
     return PlanConflict(uuid, state, f"plan {short(uuid)} is {state}{why}")

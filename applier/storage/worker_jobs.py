@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.contracts import JobOffer, Report
 from applier.storage import rows, schema, statements
-from applier.storage.database import Database
+from applier.storage.database import PartOfStore
 from applier.storage.statements import Row, Write
 from applier.storage.transactions import Kind, Rows, Transaction
 from applier.store.worker_jobs import (
@@ -33,10 +33,8 @@ _WORKER_LINES = ("name", "host", "user", "version", "cloud")
 _NEW: Row = {"draining": 0, "started_at": None}
 
 
-class WorkerJobs:
+class WorkerJobs(PartOfStore):
     """The methods of the store for workers and their jobs."""
-
-    _database: Database
 
     def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
         """List the jobs of a plan that are in one of ``states``; all jobs if there are none."""
