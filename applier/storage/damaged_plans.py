@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
+from applier.storage.damaged_rows import escaped
 from applier.storage.database import Database, plan_row
 from applier.storage.database_errors import Damaged
 from applier.storage.statements import UnreadableValue
@@ -67,8 +68,6 @@ def _summary(
 
 def _damaged(database: Database, uuid: str) -> PlanSummary:
     """Return the summary of a damaged plan, with name, planner and state if these can be read."""
-    from applier.storage.damaged_rows import escaped
-
     wrong, head = problems(database.read, uuid), dict[str, Any]()
     with suppress(ValueError, Damaged), database.read() as transaction:
         (found,) = transaction.read_unconverted(statements.PLAN, {"plan_uuid": uuid})

@@ -18,6 +18,7 @@ from applier.backoff import delays_s
 from applier.errors import DamagedRecord, DamagedRow, DamagedRows, PlanNotFound, StoreError
 from applier.storage import database_errors, schema_version, statements
 from applier.storage.connection import Connector, SameFile, parse, shown
+from applier.storage.damaged_rows import SoundRows
 from applier.storage.database_errors import (
     ConnectionLost,
     DatabaseLocked,
@@ -216,7 +217,6 @@ class Database:
         try:
             return self.reading(lambda transaction: read(Rows(transaction)))
         except DamagedRecord as damaged:
-            from applier.storage.damaged_rows import SoundRows
 
             def look(transaction: Transaction) -> tuple[T, list[DamagedRow]]:
                 rows = SoundRows(transaction)

@@ -11,12 +11,13 @@ from typing import Any
 
 from applier.contracts import HistoryEntry
 from applier.storage import damage, statements
+from applier.storage.damaged_rows import SoundRows
 from applier.storage.database import PartOfStore
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.kept_events import waiting
 from applier.storage.state_changes import take_turn, write_history
 from applier.storage.statements import Row, UnreadableValue
-from applier.storage.transactions import Transaction
+from applier.storage.transactions import Kind, Transaction
 from applier.store.entries import NO_PLAN, Heartbeat, Outbox, StoreFigures, WorkerFigures
 from applier.store.runs import MOST, RunStore, Sample, node_of, size_of
 
@@ -143,6 +144,9 @@ def _worker(row: Row) -> WorkerFigures:
     )
 
 
+_ATTEMPTS = Kind("actionplan_attempt", lambda row: row, "an attempt")
+
+
 def _readable(transaction: Transaction, asked: Mapping[str, Any]) -> list[Row]:
     """Read the attempts of a type without those whose times are damaged.
 
@@ -151,13 +155,7 @@ def _readable(transaction: Transaction, asked: Mapping[str, Any]) -> list[Row]:
     try:
         return transaction.read(statements.DURATIONS, asked)
     except UnreadableValue:
-        found = transaction.read_unconverted(statements.DURATIONS, asked)
-        times = ("started_at", "ended_at")
-        return [
-            {**row, **{key: datetime.fromisoformat(row[key]) for key in times}}
-            for row in found
-            if not [*damage.of_row("actionplan_attempt", {key: row[key] for key in times})]
-        ]
+        return SoundRows(transaction).of(_ATTEMPTS, statements.DURATIONS, asked)
 
 
 def _samples(rows: Iterable[Row]) -> list[Sample]:
