@@ -16,6 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, Report, Request, RunOptions
+from applier.storage.schema import TABLES
 from applier.storage.statements import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
 from applier.store.plans import PlanHead, PlannedAction
@@ -30,10 +31,6 @@ Result = TypeVar("Result")
 #: Bind parameters of a statement, by name.
 Changes = dict[str, Any]
 
-PLAN_VALUES = (
-    *("uuid", "name", "planner", "created_at", "updated_at", "status_message", "audit_uuid"),
-    *("strategy_name", "on_failure", "cloud", "facts_at", "start_at"),
-)
 #: Of an action: the values that are stored as they are, as planned and as changed by runs.
 _PLANNED = (
     *("uuid", "name", "action_type", "resource_id"),
@@ -65,7 +62,8 @@ _STATES: Mapping[str, ActionState] = {str(state): state for state in ActionState
 
 def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
     """Return the row of a new plan, which has no claim and no requests."""
-    head = {key: getattr(plan, key) for key in PLAN_VALUES}
+    columns = TABLES["actionplan_plan"]
+    head = {key: getattr(plan, key) for key in ActionPlan.__dataclass_fields__ if key in columns}
     head |= {"guards": None if plan.guards == guards.NO_GUARDS else _encode(plan.guards.to_dict())}
     head |= {"places": _encode(place_rules.to_dict(plan.places)) if plan.places else None}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
