@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -87,16 +86,15 @@ def receivers(conf: cfg.ConfigOpts) -> list[Receiver]:
     if unknown:
         place = place_of(conf, "events", "secret_files")
         raise ConfigurationError(f"{place}: {unknown[0]}: no webhook has this name")
-    return list(_receivers(conf))
-
-
-def _receivers(conf: cfg.ConfigOpts) -> Iterator[Receiver]:
-    for name, address in conf.events.webhooks.items():
-        yield Webhook(name, address, _secret(conf, name))
+    found: list[Receiver] = [
+        Webhook(name, address, _secret(conf, name))
+        for name, address in conf.events.webhooks.items()
+    ]
     if conf.events.file:
-        yield EventFile(conf.events.file, this_host())
+        found.append(EventFile(conf.events.file, this_host()))
     if conf.events.notifications:
-        yield _notifications(conf)
+        found.append(_notifications(conf))
+    return found
 
 
 def _notifications(conf: cfg.ConfigOpts) -> Receiver:

@@ -74,7 +74,10 @@ class Histories(PartOfStore):
 
         def read(transaction: Transaction) -> Answer | None:
             found = transaction.read(statements.ANSWER, {"of_key": key}, table="actionplan_answer")
-            return _answer(**found[0]) if found else None
+            for row in found:
+                same = {name: row[name] for name in ("digest", "plan", "request_id", "at")}
+                return Answer(**same, text=row["answer"])
+            return None
 
         return self._database.reading(read)
 
@@ -131,10 +134,6 @@ class Histories(PartOfStore):
             return GivenApprovals(creator, given, importers)
 
         return self._database.listed(read)
-
-
-def _answer(*, answer: str | None, key: str, **values: object) -> Answer:  # noqa: ARG001
-    return Answer(text=answer, **values)  # type: ignore[arg-type]
 
 
 def _approval(row: Row) -> Approval:

@@ -132,8 +132,10 @@ class KeptEvents(PartOfStore):
         change = {"named": name, "new_holder": holder, "seen": seen.beats if seen else -1}
 
         def hold(transaction: Transaction) -> Subscription | None:
-            held = transaction.write(statements.HOLD_SUBSCRIPTION, change)
-            return _found(transaction, name) if held else None
+            if not transaction.write(statements.HOLD_SUBSCRIPTION, change):
+                return None
+            [held] = transaction.read(statements.SUBSCRIPTION, {"named": name})
+            return event_rows.subscription_of(held)
 
         return self._database.writing(hold)
 
@@ -194,11 +196,6 @@ class KeptEvents(PartOfStore):
             return transaction.write(statements.DELETE_EVENTS, last)
 
         return self._database.writing(delete)
-
-
-def _found(transaction: Transaction, name: str) -> Subscription | None:
-    found = transaction.read(statements.SUBSCRIPTION, {"named": name})
-    return event_rows.subscription_of(found[0]) if found else None
 
 
 def waiting(transaction: Transaction, subscription: Subscription) -> int:

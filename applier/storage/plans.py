@@ -44,9 +44,10 @@ class Plans(PartOfStore, RunStore):
         """
         creator = history.who if history else None
         entered = Entered(plan.state, plan.status_message)
+        at = history.at if history else plan.created_at or datetime.now(UTC)
 
         def add(transaction: Transaction) -> None:
-            note(transaction, plan.uuid, history, entered, at=_made_at(plan, history))
+            note(transaction, plan.uuid, history, entered, at=at)
 
         self._insert_plan(plan, creator, add)
 
@@ -225,11 +226,6 @@ def _searched(wanted: Mapping[str, Any]) -> dict[str, Any]:
     if "search" not in wanted:
         return {**wanted}
     return {**wanted, "search": f"%{statements.exactly(wanted['search'])}%"}
-
-
-def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:
-    """Return the time of saving a plan: of its history entry, else of its creation, else now."""
-    return history.at if history else plan.created_at or datetime.now(UTC)
 
 
 def _require_distinct(plan: ActionPlan) -> None:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from applier.contracts import JobOffer, Report
 from applier.storage import rows, schema, statements
@@ -28,6 +28,7 @@ from applier.store.worker_jobs import (
 )
 from planner.plan.states import ActionState
 
+T = TypeVar("T")
 _WORKER_LINES = ("name", "host", "user", "version", "cloud")
 #: Stands for the row of a worker that is not registered.
 _NEW: Row = {"draining": 0, "started_at": None}
@@ -240,12 +241,12 @@ def _job(row: Row) -> WorkerJob:
         task=JobTask(row["task"]),
         age_s=(row["now"] - row["offered_at"]).total_seconds(),
         stop=_stop(row),
-        result=None if row["result"] is None else _mapping(row["result"]),
+        result=None if row["result"] is None else _decoded(row["result"], dict),
     )
 
 
-def _mapping(text: str) -> Mapping[str, Any]:
-    """Decode a payload or a result from JSON; return an empty mapping if it is no mapping.
+def _decoded(text: str, kind: type[T]) -> T:
+    """Decode what a worker wrote as JSON; return an empty value of a type for any other type.
 
     No error is raised: a wrong result of one worker must not stop the reading of other jobs, and a
     job with a damaged payload must be able to end.
@@ -253,22 +254,13 @@ def _mapping(text: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _names(text: str) -> Sequence[str]:
-    """Decode a list of names that a worker wrote as JSON; leave out everything but texts."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+        return kind()
+    return found if isinstance(found, kind) else kind()
 
 
 @rows.reading
 def _taken(row: Row) -> TakenJob:
-    payload = _mapping(row["payload"])
+    payload = _decoded(row["payload"], dict)
     return TakenJob(JobTask(row["task"]), payload, _stop(row), row["lost_worker"])
 
 
@@ -298,7 +290,7 @@ def _served(found: Iterable[Row]) -> Mapping[str, Served]:
     """Return the sums of workers and places by queue."""
     served: dict[str, Served] = {}
     for row in found:
-        for queue in _names(row["queues"]):
+        for queue in filter(lambda name: isinstance(name, str), _decoded(row["queues"], list)):
             known = served.get(queue, Served(0, 0))
             served[queue] = Served(
                 known.workers + int(row["number"]), known.places + int(row["places"])
