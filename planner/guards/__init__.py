@@ -90,56 +90,45 @@ NO_GUARDS = Guards()
 _LABEL = {"type": "string", "pattern": r"^[^\s=,]+$", "maxLength": 255, "title": "a label: a word"}
 #: The schema of the part ``guards`` of a document, and of a plan.
 SCHEMA: dict[str, Any] = {
-    "type": "object",
     "description": "What must hold before this runs; the configuration may demand more.",
-    "additionalProperties": False,
-    "properties": {
-        "approvals": {
+    **ranges.mapping(
+        approvals={
             **ranges.COUNT,
             "maximum": MOST_APPROVALS,
             "description": "How many people must approve it.",
         },
-        "approval_by_another": {
+        approval_by_another={
             "type": "boolean",
             "description": "The creator of the plan cannot approve it.",
         },
-        "approval_max_age_s": {
+        approval_max_age_s={
             **ranges.POSITIVE_SECONDS_OR_NULL,
             "description": "How old its facts may be when it starts.",
         },
-        "labels": {
-            "type": "array",
-            "items": _LABEL,
-            "description": "Words that say what kind of plan it is.",
-        },
-        "blast_radius": {
+        labels=ranges.list_of(_LABEL, description="Words that say what kind of plan it is."),
+        blast_radius={
             **blast_radius.SCHEMA,
             "description": "How much it may touch in all: of hosts, instances, a group, a label.",
         },
-        "blast_radius_at_once": {
+        blast_radius_at_once={
             **blast_radius.SCHEMA,
             "description": "How much it may touch at once; it becomes limits of the plan.",
         },
-        "failure_budget": {
+        failure_budget={
             **failure_budget.SCHEMA,
             "description": "How many may fail before the plan is paused.",
         },
-        "windows": {**windows.SCHEMA, "description": "When its actions may start, if not always."},
-    },
+        windows={**windows.SCHEMA, "description": "When its actions may start, if not always."},
+    ),
 }
-_SHARE = {"type": "array", "items": ranges.COUNT, "minItems": 2, "maxItems": 2}
+_EXTENT = ranges.by_token(
+    ranges.list_of(ranges.COUNT, minItems=2, maxItems=2),
+    description="How many of what it touches, and of how many.",
+)
 #: The schema of the field ``guards`` of a plan.
 SCHEMA_OF_A_PLAN: dict[str, Any] = {
     **SCHEMA,
-    "properties": {
-        **SCHEMA["properties"],
-        "extent": {
-            "type": "object",
-            "description": "How many of what it touches, and of how many.",
-            **ranges.BY_COMPOSED_NAME,
-            "additionalProperties": _SHARE,
-        },
-    },
+    "properties": {**SCHEMA["properties"], "extent": _EXTENT},
 }
 
 

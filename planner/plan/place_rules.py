@@ -52,22 +52,15 @@ def of(value: Mapping[str, Any]) -> dict[str, PlaceRule]:
 
 
 #: The JSON Schemas of what :class:`HeldPlace` and :func:`to_dict` become.
-PLACES: dict[str, Any] = {
-    "type": "array",
-    "items": {"type": "array", "items": ranges.NAME, "minItems": 2, "maxItems": 2},
-    "description": "Token and member: held from the member's first start to its last end.",
-}
-PLACE_RULES: dict[str, Any] = {
-    "type": "object",
-    **ranges.BY_COMPOSED_NAME,
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "keep": {"type": "boolean"},
-            "stop_after": {**ranges.COUNT, "type": ["integer", "null"]},
-            "pause_after": {**ranges.COUNT, "type": ["integer", "null"]},
-            "widens": {"type": "array", "items": {"type": "array", "items": ranges.COUNT}},
-        },
-    },
-}
+PLACES: dict[str, Any] = ranges.list_of(
+    ranges.list_of(ranges.NAME, minItems=2, maxItems=2),
+    description="Token and member: held from the member's first start to its last end.",
+)
+PLACE_RULES: dict[str, Any] = ranges.by_token(
+    ranges.mapping(
+        keep={"type": "boolean"},
+        stop_after={**ranges.COUNT, "type": ["integer", "null"]},
+        pause_after={**ranges.COUNT, "type": ["integer", "null"]},
+        widens=ranges.list_of(ranges.list_of(ranges.COUNT)),
+    )
+)

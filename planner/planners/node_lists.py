@@ -18,13 +18,9 @@ from planner.schemas.checking import repeated
 #: The fields of ``nodes`` that say where the nodes are, and which of them are chosen.
 FROM: dict[str, Any] = {
     "role": {**ranges.NAME, "description": "Only nodes with this role."},
-    "label": {
-        "type": "object",
-        **ranges.BY_NAME,
-        "minProperties": 1,
-        "additionalProperties": ranges.NAME,
-        "description": "Only nodes that have these labels.",
-    },
+    "label": ranges.by_name(
+        ranges.NAME, minProperties=1, description="Only nodes that have these labels."
+    ),
     "from": {
         **ranges.ARGUMENT,
         "description": "A file with nodes, such as a deployment, or an inventory of Ansible; "

@@ -14,8 +14,7 @@ from planner.errors import Mistake
 from planner.plan.extent import labelled, listed
 from planner.planners import node_lists, serial_fields
 from planner.planners.node_lists import ListedNode, labels_text, with_role
-from planner.planners.solution_schema import COMMON
-from planner.planners.solution_schema import SCHEMA as SOLUTION
+from planner.planners.solution_schema import COMMON, FACTS
 from planner.schemas import ranges
 from planner.schemas.checking import repeated
 
@@ -27,15 +26,14 @@ _NAME = {
 }
 NODE: dict[str, Any] = {
     **_NAME,
+    **ranges.mapping(
+        "name",
+        name=_NAME,
+        address={**ranges.ARGUMENT, "description": "[user@]host[:port]; else it is simulated."},
+        rack=ranges.NAME,
+        roles={**ranges.NAME, "type": ["string", "array"], "items": ranges.NAME},
+    ),
     "type": ["string", "integer", "object"],
-    "required": ["name"],
-    "additionalProperties": False,
-    "properties": {
-        "name": _NAME,
-        "address": {**ranges.ARGUMENT, "description": "[user@]host[:port]; else it is simulated."},
-        "rack": ranges.NAME,
-        "roles": {**ranges.NAME, "type": ["string", "array"], "items": ranges.NAME},
-    },
 }
 #: Fields of a step besides its type, which maps to its main parameter or to its parameters.
 STEP_FIELDS: dict[str, Any] = {
@@ -44,46 +42,36 @@ STEP_FIELDS: dict[str, Any] = {
     "timeout_s": ranges.POSITIVE_SECONDS_OR_NULL,
     "retries": ranges.COUNT,
 }
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "rollout",
-    "description": "Steps on each of several nodes, so many nodes at a time.",
-    "type": "object",
-    "required": ["kind", "name", "nodes", "steps"],
-    "additionalProperties": False,
-    "properties": {
-        **COMMON,
-        "name": {**_NAME, "type": "string"},
-        "nodes": {
-            "type": ["array", "object"],
-            "items": NODE,
-            "minItems": 1,
-            "minProperties": 1,
-            "additionalProperties": False,
-            "properties": node_lists.FROM,
-        },
-        "serial": serial_fields.SERIAL,
-        "canary": serial_fields.CANARY,
-        "stop_after": {
-            **serial_fields.STOP_AFTER,
-            "type": ["integer", "string", "object"],
-            "minProperties": 1,
-            "additionalProperties": False,
-            "properties": {
-                "rack": {**serial_fields.NUMBER, "description": "The same for each rack."},
-                "role": {**serial_fields.NUMBER, "description": "The same for each role."},
-            },
-        },
-        "keep": serial_fields.KEEP,
-        "order": {"enum": ["as given", "spread"], "description": "spread: racks in turn."},
-        "steps": {
-            "type": "array",
-            "minItems": 1,
-            "items": {"type": "object", "minProperties": 1, "properties": STEP_FIELDS},
-        },
-        "facts": SOLUTION["properties"]["facts"],
+SCHEMA: dict[str, Any] = ranges.document(
+    "rollout",
+    "Steps on each of several nodes, so many nodes at a time.",
+    *("kind", "name", "nodes", "steps"),
+    **{**COMMON, "name": {**_NAME, "type": "string"}},
+    nodes={
+        **ranges.mapping(**node_lists.FROM),
+        "type": ["array", "object"],
+        "items": NODE,
+        "minItems": 1,
+        "minProperties": 1,
     },
-}
+    serial=serial_fields.SERIAL,
+    canary=serial_fields.CANARY,
+    stop_after={
+        **serial_fields.STOP_AFTER,
+        **ranges.mapping(
+            rack={**serial_fields.NUMBER, "description": "The same for each rack."},
+            role={**serial_fields.NUMBER, "description": "The same for each role."},
+        ),
+        "type": ["integer", "string", "object"],
+        "minProperties": 1,
+    },
+    keep=serial_fields.KEEP,
+    order={"enum": ["as given", "spread"], "description": "spread: racks in turn."},
+    steps=ranges.list_of(
+        {"type": "object", "minProperties": 1, "properties": STEP_FIELDS}, minItems=1
+    ),
+    facts=FACTS,
+)
 
 
 def read_nodes(document: Mapping[str, Any], mistakes: list[Mistake]) -> list[ListedNode]:

@@ -27,15 +27,13 @@ SERIAL: dict[str, Any] = {
     "description": "How many nodes at once; a list widens. 1 where left out.",
 }
 CANARY: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "nodes": {**NUMBER, "description": "How many nodes go first; 1 where left out."},
-        "approve": {
+    **ranges.mapping(
+        nodes={**NUMBER, "description": "How many nodes go first; 1 where left out."},
+        approve={
             "type": "boolean",
             "description": "Whether the plan pauses after them; true where left out.",
         },
-    },
+    ),
     "description": "The first nodes, after which the plan pauses for a look.",
 }
 STOP_AFTER: dict[str, Any] = {**NUMBER, "description": "When so many have failed, none begins."}

@@ -12,11 +12,7 @@ from planner.schemas import ranges
 _NAME = {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME}
 _WORD = {"type": "string", "maxLength": ranges.LONGEST_NAME}
 #: A host may have several values of a label, as it is in several aggregates.
-_LABELS = {
-    "type": "object",
-    **ranges.BY_NAME,
-    "additionalProperties": {**_WORD, "type": ["string", "array"], "items": _WORD},
-}
+_LABELS = ranges.by_name({**_WORD, "type": ["string", "array"], "items": _WORD})
 
 
 def _known(**fields: Any) -> dict[str, Any]:
@@ -24,8 +20,7 @@ def _known(**fields: Any) -> dict[str, Any]:
 
     ``fields`` has the schema of each field that is read. Other fields are allowed.
     """
-    entry = {"type": "object", "properties": fields}
-    return {"type": "object", **ranges.BY_NAME, "additionalProperties": entry}
+    return ranges.by_name({"type": "object", "properties": fields})
 
 
 #: Fields that are allowed in documents of every kind.
@@ -43,85 +38,65 @@ COMMON: dict[str, Any] = {
     "options": {"type": "object", "description": "Options of the planner, over the file's."},
 }
 
-ACTION: dict[str, Any] = {
-    "type": "object",
-    "required": ["action_type"],
-    "additionalProperties": False,
-    "properties": {
-        "name": {
-            **ranges.COMPOSED_NAME,
-            "type": ["string", "null"],
-            "description": "Unique; a type and number where left out.",
-        },
-        "action_type": ranges.NAME,
-        "resource_id": ranges.NAME_OR_NULL,
-        "input_parameters": {"type": ["object", "null"]},
-        "touches": {
-            "type": "array",
-            "items": ranges.NAME,
-            "description": "[EFFECT ]KIND:ID; default: the touches of the action type.",
-        },
-        "estimate_s": ranges.SECONDS_OR_NULL,
-        "timeout_s": ranges.POSITIVE_SECONDS_OR_NULL,
-        "retries": ranges.COUNT,
+ACTION: dict[str, Any] = ranges.mapping(
+    "action_type",
+    name={
+        **ranges.COMPOSED_NAME,
+        "type": ["string", "null"],
+        "description": "Unique; a type and number where left out.",
     },
-}
+    action_type=ranges.NAME,
+    resource_id=ranges.NAME_OR_NULL,
+    input_parameters={"type": ["object", "null"]},
+    touches=ranges.list_of(
+        ranges.NAME, description="[EFFECT ]KIND:ID; default: the touches of the action type."
+    ),
+    estimate_s=ranges.SECONDS_OR_NULL,
+    timeout_s=ranges.POSITIVE_SECONDS_OR_NULL,
+    retries=ranges.COUNT,
+)
 
-_NAMES = {"type": "array", "uniqueItems": True, "items": ranges.COMPOSED_NAME}
+_NAMES = ranges.list_of(ranges.COMPOSED_NAME, uniqueItems=True)
 _LINKED = {
     **ACTION["properties"],
     "needs": {**_NAMES, "description": "Names of actions that must end well before it."},
     "after": {**_NAMES, "description": "Names of actions that must have ended before it."},
 }
 
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "solution",
-    "description": "Actions that should be done, in the order in which they were found.",
-    "type": "object",
-    "required": ["actions"],
-    "additionalProperties": False,
-    "properties": {
-        **COMMON,
-        "actions": {"type": "array", "items": {**ACTION, "properties": _LINKED}},
-        "facts": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "cloud": {**ranges.NAME_OR_NULL, "description": "The cloud that they came from."},
-                "at": {**ranges.NAME_OR_NULL, "description": "When they were read."},
-                "totals": {
-                    "type": "object",
-                    **ranges.BY_NAME,
-                    "additionalProperties": ranges.COUNT,
-                    "description": "How many hosts and instances there are, without the tables.",
-                },
-                "belongs_to": {
-                    "type": "object",
-                    **ranges.BY_NAME,
-                    "additionalProperties": {"type": "array", "items": ranges.NAME},
-                    "description": "Which labels (rack/r1) and groups (group/db) a host (node:NAME)"
-                    " or an instance (instance:ID) belongs to, without the tables.",
-                },
-                "instances": _known(host=_NAME),
-                "hosts": _known(name=_NAME, labels=_LABELS),
-                "services": _known(host=_NAME),
-                "volumes": _known(instance=ranges.NAME_OR_NULL),
-                "flavors": _known(),
-                "server_groups": _known(
-                    name=_NAME,
-                    policy=_NAME,
-                    members={"type": "array", "items": ranges.NAME},
-                    max_server_per_host={
-                        **ranges.COUNT_OF_ONE_OR_MORE,
-                        "type": ["integer", "null"],
-                    },
-                ),
-            },
-        },
-        "audit_uuid": ranges.NAME_OR_NULL,
-        "strategy_name": ranges.NAME_OR_NULL,
-        "efficacy_indicators": {"type": "array"},
-        "global_efficacy": {"type": "array"},
-    },
-}
+FACTS: dict[str, Any] = ranges.mapping(
+    cloud={**ranges.NAME_OR_NULL, "description": "The cloud that they came from."},
+    at={**ranges.NAME_OR_NULL, "description": "When they were read."},
+    totals=ranges.by_name(
+        ranges.COUNT,
+        description="How many hosts and instances there are, without the tables.",
+    ),
+    belongs_to=ranges.by_name(
+        ranges.list_of(ranges.NAME),
+        description="Which labels (rack/r1) and groups (group/db) a host (node:NAME)"
+        " or an instance (instance:ID) belongs to, without the tables.",
+    ),
+    instances=_known(host=_NAME),
+    hosts=_known(name=_NAME, labels=_LABELS),
+    services=_known(host=_NAME),
+    volumes=_known(instance=ranges.NAME_OR_NULL),
+    flavors=_known(),
+    server_groups=_known(
+        name=_NAME,
+        policy=_NAME,
+        members=ranges.list_of(ranges.NAME),
+        max_server_per_host={**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},
+    ),
+)
+
+SCHEMA: dict[str, Any] = ranges.document(
+    "solution",
+    "Actions that should be done, in the order in which they were found.",
+    "actions",
+    **COMMON,
+    actions=ranges.list_of({**ACTION, "properties": _LINKED}),
+    facts=FACTS,
+    audit_uuid=ranges.NAME_OR_NULL,
+    strategy_name=ranges.NAME_OR_NULL,
+    efficacy_indicators={"type": "array"},
+    global_efficacy={"type": "array"},
+)

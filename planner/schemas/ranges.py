@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranges of fields, as parts of JSON Schemas: every store can keep a value in them. Pure.
+"""Parts of JSON Schemas: documents, mappings, lists, and ranges that every store can keep. Pure.
 
 Schemas, options and the command line take their ranges from here, so that a value that is accepted
 in one place is accepted in all.
@@ -48,7 +48,6 @@ TEXT: dict[str, Any] = {"type": "string", "maxLength": LONGEST_TEXT}
 TEXT_OR_NULL = {**TEXT, "type": ["string", "null"]}
 #: The part of a schema of a mapping whose keys are names of users.
 BY_NAME: dict[str, Any] = {"propertyNames": {"maxLength": LONGEST_NAME}}
-BY_COMPOSED_NAME: dict[str, Any] = {"propertyNames": {"maxLength": LONGEST_COMPOSED}}
 UUID: dict[str, Any] = {
     "type": "string",
     "title": "a UUID in lower case",
@@ -63,6 +62,38 @@ TIME: dict[str, Any] = {
 }
 #: The years that every database can keep, whatever the zone of the time.
 _FIRST, _LAST = datetime(1000, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+
+
+def mapping(*required: str, **fields: Any) -> dict[str, Any]:
+    """Return the schema of a mapping that may have these fields, and no others.
+
+    >>> mapping("id", id=NAME)["required"]
+    ['id']
+    """
+    needed = {"required": [*required]} if required else {}
+    return {"type": "object", **needed, "additionalProperties": False, "properties": fields}
+
+
+def document(title: str, description: str, *required: str, **fields: Any) -> dict[str, Any]:
+    """Return the schema of a whole document with these fields."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    head = {"$schema": draft, "title": title, "description": description}
+    return head | mapping(*required, **fields)
+
+
+def list_of(entry: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of a list; ``more`` are keywords such as ``minItems``."""
+    return {"type": "array", "items": entry, **more}
+
+
+def by_name(value: Any, **more: Any) -> dict[str, Any]:
+    """Return the schema of a mapping whose keys are names of users, and all values alike."""
+    return {"type": "object", **BY_NAME, "additionalProperties": value, **more}
+
+
+def by_token(value: Any, **more: Any) -> dict[str, Any]:
+    """Return the schema of a mapping whose keys are tokens or other composed names."""
+    return {**by_name(value, **more), "propertyNames": {"maxLength": LONGEST_COMPOSED}}
 
 
 def is_duration(seconds: object) -> TypeGuard[int | float]:

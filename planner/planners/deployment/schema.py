@@ -27,7 +27,7 @@ ENGINES = ("auto", "task", "role")
 NAMES = ("regexp", "exact")
 
 _NAME = ranges.NAME
-_LIST = {"type": "array", "items": _NAME}
+_LIST = ranges.list_of(_NAME)
 _NAMES = {**_NAME, "type": ["string", "array", "null"], "items": _NAME}
 _WHERE = {
     **ranges.NAME,
@@ -40,25 +40,20 @@ _UID = {
     "maxLength": ranges.LONGEST_RESOURCE,
     "title": "a uid: no blanks, no '/'",
 }
-_BLOCK = {**_NAME, "pattern": r"^[^*,=\s]+$", "title": "a name: no blanks, '*', ',' or '='"}
+_RELATION: dict[str, Any] = ranges.mapping(
+    name=_NAME,
+    role=_WHERE,
+    tags=_WHERE,
+    policy={"enum": ["all", "any", None]},
+    yaql_exp=ranges.TEXT,
+)
 _CROSS: dict[str, Any] = {
     **ranges.NAME,
+    **_RELATION,
     "type": ["string", "array", "object", "null"],
     "required": [],
-    "items": {
-        **ranges.NAME,
-        "type": ["string", "object"],
-        "additionalProperties": False,
-        "properties": {
-            "name": _NAME,
-            "role": _WHERE,
-            "tags": _WHERE,
-            "policy": {"enum": ["all", "any", None]},
-            "yaql_exp": ranges.TEXT,
-        },
-    },
+    "items": {**ranges.NAME, **_RELATION, "type": ["string", "object"]},
 }
-_CROSS |= {key: _CROSS["items"][key] for key in ("additionalProperties", "properties")}
 
 TASK: dict[str, Any] = {
     "type": "object",
@@ -89,169 +84,125 @@ TASK: dict[str, Any] = {
 ALIASES = {"cross_depends": "cross-depends", "cross_depended_by": "cross-depended-by"}
 TASK["properties"] |= {name: TASK["properties"][field] for name, field in ALIASES.items()}
 
-NODE: dict[str, Any] = {
-    "type": "object",
-    "required": ["uid"],
-    "additionalProperties": False,
-    "properties": {
-        "uid": _UID,
-        "roles": {**_NAMES, "type": ["string", "array", "null"]},
-        "tags": {
-            **_NAMES,
-            "description": "The roles of tasks are matched with these; default: roles.",
-        },
-        "address": {**_NAME, "type": ["string", "null"], "description": "[user@]host[:port]"},
-        "name": {"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME},
-    },
-}
+NODE: dict[str, Any] = ranges.mapping(
+    "uid",
+    uid=_UID,
+    roles=_NAMES,
+    tags={**_NAMES, "description": "The roles of tasks are matched with these; default: roles."},
+    address={**_NAME, "type": ["string", "null"], "description": "[user@]host[:port]"},
+    name={"type": ["string", "null"], "maxLength": ranges.LONGEST_NAME},
+)
+_BLOCK: dict[str, Any] = ranges.mapping(
+    "nodes",
+    name={**_NAME, "pattern": r"^[^*,=\s]+$", "title": "a name: no blanks, '*', ',' or '='"},
+    tasks={**_NAMES, "type": ["string", "array"]},
+    role={**_NAMES, "type": ["string", "array"]},
+    nodes=serial_fields.SERIAL,
+    keep=serial_fields.KEEP,
+    stop_after=serial_fields.STOP_AFTER,
+    canary=serial_fields.CANARY,
+)
 
 DOCUMENT: dict[str, Any] = {
-    "required": ["kind", "nodes"],
     "anyOf": [{"required": ["tasks"]}, {"required": ["tasks_files"]}],
-    "additionalProperties": False,
-    "properties": {
+    **ranges.mapping(
+        *("kind", "nodes"),
         **COMMON,
-        "tasks": {"type": "array", "items": TASK},
-        "tasks_files": {**_LIST, "description": "Files with lists of tasks, relative to this one."},
-        "nodes": {
+        tasks=ranges.list_of(TASK),
+        tasks_files={**_LIST, "description": "Files with lists of tasks, relative to this one."},
+        nodes={
+            **ranges.mapping(**node_lists.FROM),
             "type": ["array", "object"],
             "items": NODE,
             "minProperties": 1,
-            "additionalProperties": False,
-            "properties": node_lists.FROM,
         },
-        "deployment_engine": {"enum": list(ENGINES)},
-        "names": {"enum": list(NAMES), "description": "How a name without slashes is read."},
-        "serial": {
+        deployment_engine={"enum": list(ENGINES)},
+        names={"enum": list(NAMES), "description": "How a name without slashes is read."},
+        serial={
             **serial_fields.SERIAL,
             "type": ["integer", "string", "array", "object"],
             "items": {
                 **serial_fields.NUMBER,
+                **_BLOCK,
                 "type": ["integer", "string", "object"],
-                "required": ["nodes"],
-                "additionalProperties": False,
-                "properties": {
-                    "name": _BLOCK,
-                    "tasks": {**_NAMES, "type": ["string", "array"]},
-                    "role": {**_NAMES, "type": ["string", "array"]},
-                    "nodes": serial_fields.SERIAL,
-                    "keep": serial_fields.KEEP,
-                    "stop_after": serial_fields.STOP_AFTER,
-                    "canary": serial_fields.CANARY,
-                },
             },
             "minProperties": 1,
             "propertyNames": _NAME,
             "additionalProperties": serial_fields.SERIAL,
             "description": "How many nodes at once: of all, by role, or of blocks of tasks.",
         },
-        "max_nodes": {**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},
-        "only": {
+        max_nodes={**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},
+        only={
+            **ranges.mapping(
+                nodes={**_NAME, "type": ["string", "integer", "array"], "items": _UID},
+                tasks={**_NAME, "type": ["string", "array"], "items": _NAME},
+                fetch_deps={"type": "boolean"},
+            ),
             "type": ["object", "null"],
-            "additionalProperties": False,
-            "properties": {
-                "nodes": {**_NAME, "type": ["string", "integer", "array"], "items": _UID},
-                "tasks": {**_NAME, "type": ["string", "array"], "items": _NAME},
-                "fetch_deps": {"type": "boolean"},
-            },
         },
-        "fetch_deps": {"type": "boolean"},
-        "strict": {"type": "boolean", "description": "A name that matches nothing is a mistake."},
-        "changed_since": {
+        fetch_deps={"type": "boolean"},
+        strict={"type": "boolean", "description": "A name that matches nothing is a mistake."},
+        changed_since={
             **ranges.ARGUMENT,
             "type": ["object", "string"],
             "description": "A plan, or its file.",
         },
-        "durations": {
-            "type": "object",
-            **ranges.BY_NAME,
-            "additionalProperties": ranges.SECONDS,
-        },
-        "settings": {
+        durations=ranges.by_name(ranges.SECONDS),
+        settings={
             "type": ["object", "null"],
             "description": "The values that conditions and expressions of tasks read.",
         },
-        "placeholders": {
+        placeholders={
+            **ranges.by_name({**ranges.ARGUMENT, "type": ["string", "number"]}),
             "type": ["object", "null"],
-            **ranges.BY_NAME,
-            "additionalProperties": {**ranges.ARGUMENT, "type": ["string", "number"]},
             "description": "The values of {CLUSTER_ID}, {MASTER_IP} ... in parameters.",
         },
-    },
+    ),
 }
 
-_LINK: dict[str, Any] = {
-    "type": "object",
-    "required": ["node", "task"],
-    "additionalProperties": False,
-    "properties": {
-        "node": _UID,
-        "task": _NAME,
-        "join": {**_NAME, "description": "The join that stands for it."},
-    },
-}
-_LINKS = {"type": "array", "items": _LINK}
+_LINKS = ranges.list_of(
+    ranges.mapping(
+        *("node", "task"),
+        node=_UID,
+        task=_NAME,
+        join={**_NAME, "description": "The join that stands for it."},
+    )
+)
 _PLACED: dict[str, Any] = {
     "position": {**ranges.COUNT, "description": "Place in the plan."},
     "requires": {**_LINKS, "description": "Must have ended well."},
-    "requires_any": {"type": "array", "items": {**_LINKS, "minItems": 1}},
+    "requires_any": ranges.list_of({**_LINKS, "minItems": 1}),
     "after": {**_LINKS, "description": "Must have ended."},
     "requires_joins": {**_LIST, "description": "Joins that stand for some of requires."},
     "after_joins": {**_LIST, "description": "Joins that stand for some of after."},
 }
-MESSAGE: dict[str, Any] = {
-    "required": ["kind", "nodes", "deployment_engine"],
-    "additionalProperties": False,
-    "properties": {
-        **COMMON,
-        "deployment_engine": {"enum": ["task", "role"]},
-        "places": place_rules.PLACE_RULES,
-        "tolerances": {"type": "array", "items": {"type": "object"}},
-        "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
-        "warnings": {"type": "array", "items": ranges.TEXT},
-        "joins": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["join"],
-                "additionalProperties": False,
-                "properties": {"join": _NAME, **_PLACED},
-            },
-        },
-        "nodes": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["node", "tasks"],
-                "additionalProperties": False,
-                "properties": {
-                    "node": _UID,
-                    "tasks": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["task", "type"],
-                            "additionalProperties": False,
-                            "properties": {
-                                "task": ranges.RESOURCE,
-                                "type": _NAME,
-                                "parameters": {"type": "object"},
-                                "description": ranges.TEXT_OR_NULL,
-                                "reason": ranges.TEXT_OR_NULL,
-                                "tokens": _LIST,
-                                "places": place_rules.PLACES,
-                                "estimate_s": ranges.SECONDS_OR_NULL,
-                                "timeout_s": ranges.SECONDS_OR_NULL,
-                                "retries": ranges.COUNT,
-                                **_PLACED,
-                            },
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
+_OF_A_TASK: dict[str, Any] = ranges.mapping(
+    *("task", "type"),
+    task=ranges.RESOURCE,
+    type=_NAME,
+    parameters={"type": "object"},
+    description=ranges.TEXT_OR_NULL,
+    reason=ranges.TEXT_OR_NULL,
+    tokens=_LIST,
+    places=place_rules.PLACES,
+    estimate_s=ranges.SECONDS_OR_NULL,
+    timeout_s=ranges.SECONDS_OR_NULL,
+    retries=ranges.COUNT,
+    **_PLACED,
+)
+MESSAGE: dict[str, Any] = ranges.mapping(
+    *("kind", "nodes", "deployment_engine"),
+    **COMMON,
+    deployment_engine={"enum": ["task", "role"]},
+    places=place_rules.PLACE_RULES,
+    tolerances=ranges.list_of({"type": "object"}),
+    on_failure={"enum": [None, "skip_descendants", "pause", "continue"]},
+    warnings=ranges.list_of(ranges.TEXT),
+    joins=ranges.list_of(ranges.mapping("join", join=_NAME, **_PLACED)),
+    nodes=ranges.list_of(
+        ranges.mapping(*("node", "tasks"), node=_UID, tasks=ranges.list_of(_OF_A_TASK))
+    ),
+)
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -32,7 +32,7 @@ _ACTION = {
     "title": "an action: RESOURCE.ACTION",
 }
 _RUN = {**_ACTION, "pattern": RUN_NAME, "title": "an action: RESOURCE.ACTION, or with #NUMBER"}
-_ACTIONS = {"type": "array", "items": _ACTION}
+_ACTIONS = ranges.list_of(_ACTION)
 
 
 def _runs(description: str) -> dict[str, Any]:
@@ -45,80 +45,61 @@ _WHAT = {
     "properties": {k: v for k, v in ACTION["properties"].items() if k != "name"},
 }
 
-CONNECTION: dict[str, Any] = {
-    "type": "object",
-    "required": ["from", "to"],
-    "additionalProperties": False,
-    "properties": {
-        "from": {**_RESOURCE, "description": "The resource that data comes from."},
-        "to": {**_RESOURCE, "description": "The resource that uses it."},
-        "events": {
-            "type": "boolean",
-            "description": "false: without 'on FROM.run changed TO.reload' and "
-            "'on FROM.remove changed TO.run'.",
-        },
-        "order": {"type": "boolean", "description": "false: without FROM.run before TO.run."},
+CONNECTION: dict[str, Any] = ranges.mapping(
+    *("from", "to"),
+    **{"from": {**_RESOURCE, "description": "The resource that data comes from."}},
+    to={**_RESOURCE, "description": "The resource that uses it."},
+    events={
+        "type": "boolean",
+        "description": "false: without 'on FROM.run changed TO.reload' and "
+        "'on FROM.remove changed TO.run'.",
     },
-}
+    order={"type": "boolean", "description": "false: without FROM.run before TO.run."},
+)
 
 EVENT: dict[str, Any] = {
     **ranges.ARGUMENT,
+    **ranges.mapping(
+        *("on", "outcomes", "do"),
+        on={**_RESOURCE, "title": "an action or a connected resource"},
+        outcomes=ranges.list_of({"enum": [str(outcome) for outcome in Outcome]}, minItems=1),
+        do=_ACTION,
+    ),
     "type": ["string", "object"],
-    "required": ["on", "outcomes", "do"],
-    "additionalProperties": False,
-    "properties": {
-        "on": {**_RESOURCE, "title": "an action or a connected resource"},
-        "outcomes": {
-            "type": "array",
-            "minItems": 1,
-            "items": {"enum": [str(outcome) for outcome in Outcome]},
-        },
-        "do": _ACTION,
-    },
 }
 
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "events",
-    "description": "Resources, what depends on what, and what is to run.",
-    "type": "object",
-    "required": ["staged"],
-    "additionalProperties": False,
-    "properties": {
-        **COMMON,
-        "actions": {
-            "type": "object",
-            "description": "Maps RESOURCE.ACTION to its definition; without one it is a nop.",
-            "propertyNames": _ACTION,
-            "additionalProperties": _WHAT,
-        },
-        "connections": {
-            "type": "array",
-            "description": "Data that one resource has from another.",
-            "items": CONNECTION,
-        },
-        "events": {
-            "type": "array",
-            "description": "Events as texts 'on SOURCE OUTCOME RESOURCE.ACTION' or as mappings.",
-            "items": EVENT,
-        },
-        "after": {
-            "type": "array",
-            "description": "Pairs: the first runs before the second if both are in the plan.",
-            "items": {**_ACTIONS, "minItems": 2, "maxItems": 2},
-        },
-        "staged": {**_ACTIONS, "description": "Actions that run without a trigger."},
-        "fan_in": {
-            "type": "object",
-            "description": "any: one trigger is enough, even if another source failed.",
-            "propertyNames": _ACTION,
-            "additionalProperties": {"enum": ["all", "any"]},
-        },
+SCHEMA: dict[str, Any] = ranges.document(
+    "events",
+    "Resources, what depends on what, and what is to run.",
+    "staged",
+    **COMMON,
+    actions={
+        "type": "object",
+        "description": "Maps RESOURCE.ACTION to its definition; without one it is a nop.",
+        "propertyNames": _ACTION,
+        "additionalProperties": _WHAT,
+    },
+    connections=ranges.list_of(CONNECTION, description="Data that one resource has from another."),
+    events=ranges.list_of(
+        EVENT, description="Events as texts 'on SOURCE OUTCOME RESOURCE.ACTION' or as mappings."
+    ),
+    after=ranges.list_of(
+        {**_ACTIONS, "minItems": 2, "maxItems": 2},
+        description="Pairs: the first runs before the second if both are in the plan.",
+    ),
+    staged={**_ACTIONS, "description": "Actions that run without a trigger."},
+    fan_in={
+        "type": "object",
+        "description": "any: one trigger is enough, even if another source failed.",
+        "propertyNames": _ACTION,
+        "additionalProperties": {"enum": ["all", "any"]},
+    },
+    **{
         "only": _runs("These alone."),
         "from": _runs("These, and what comes after them."),
         "until": _runs("These, and what comes before them."),
     },
-}
+)
 
 
 class EventText(NamedTuple):
