@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from planner.errors import Mistake, Path
+from planner.errors import Mistake, Path, UnknownPlugin
 from planner.plan.model import Action, ActionPlan, Touch
 from planner.plan.states import PlanState
 
@@ -62,6 +62,13 @@ class Surroundings:
     check: Callable[[str, Mapping[str, Any]], Sequence[Mistake]]
     check_types: bool = True
     locate: Callable[[Path], str | None] = lambda _: None
+
+    def type_of(self, name: str) -> type[ActionType] | None:
+        """Return an action type; None without one of that name."""
+        try:
+            return self.action_type(name)
+        except UnknownPlugin:
+            return None
 
     def told(self, warning: Mistake) -> str:
         """Return a warning as a plan has it: with the file and line of its place."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -217,10 +217,10 @@ def _with_whole_paths(
 
     Raises InvalidInput for such a path if the document is no file.
     """
-    paths: dict[str, Sequence[str]] = {}
-    for kind in {action.action_type for action in plan.actions}:
-        with suppress(UnknownPlugin):
-            paths[kind] = getattr(surroundings.action_type(kind), "PATHS", ())
+    paths: Mapping[str, Sequence[str]] = {
+        kind: getattr(surroundings.type_of(kind), "PATHS", ())
+        for kind in {action.action_type for action in plan.actions}
+    }
     if not any(paths.values()):
         return plan
     source = FilePath(document.source or "")

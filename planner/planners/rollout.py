@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.contract import Options, Planner, Surroundings
-from planner.errors import InvalidInput, Mistake, Path, UnknownPlugin
+from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import Action, ActionPlan, ProposedAction
 from planner.plan.place_rules import HeldPlace, PlaceRule
-from planner.planners import serial_fields
+from planner.planners import node_fields
 from planner.planners.draft import action_of, tokens
-from planner.planners.node_lists import ListedNode
+from planner.planners.node_fields import ListedNode
 from planner.planners.rollout_document import SCHEMA, STEP_FIELDS, read_nodes
 from planner.planners.solution import ActionReader
 
@@ -112,7 +112,7 @@ class RolloutPlanner(Planner[Rollout]):
 def _blocks(document: Mapping[str, Any], nodes: Sequence[ListedNode]) -> dict[str, Block]:
     """Return the block of all nodes and, for ``stop_after`` of racks or roles, one for each."""
     token = f"serial:{document['name']}"
-    limit, rule = serial_fields.rule(document, len(nodes))
+    limit, rule = node_fields.place_rule(document, len(nodes))
     found = {token: Block([node.name for node in nodes], limit, rule)}
     stop_after = document.get("stop_after")
     for kind, most in stop_after.items() if isinstance(stop_after, Mapping) else ():
@@ -121,7 +121,7 @@ def _blocks(document: Mapping[str, Any], nodes: Sequence[ListedNode]) -> dict[st
             for group in node.groups(kind):
                 members.setdefault(group, {})[node.name] = None
         for group, names in members.items():
-            _, stops = serial_fields.rule({"keep": rule.keep, "stop_after": most}, len(names))
+            _, stops = node_fields.place_rule({"keep": rule.keep, "stop_after": most}, len(names))
             found[f"{token}:{kind}={group}"] = Block(names, len(names), stops)
     return found
 
@@ -153,11 +153,9 @@ def _steps(
 
 def _main(kind: str, surroundings: Surroundings, path: Path, mistakes: list[Mistake]) -> str | None:
     """Return the main parameter of an action type; append a mistake if it has none."""
-    try:
-        main: str | None = getattr(surroundings.action_type(kind), "MAIN", None)
-    except UnknownPlugin:
-        return None  # which the reader of actions tells
-    if main is None:
+    known = surroundings.type_of(kind)
+    main: str | None = getattr(known, "MAIN", None)
+    if known and main is None:  # of an unknown type the reader of actions tells
         mistakes.append(Mistake(f"{kind} has no main parameter: write its parameters", path))
     return main
 
@@ -188,19 +186,14 @@ class _StepReader:
 
     def _raw(self, step: RolloutStep, node: ListedNode) -> dict[str, Any]:
         given = _for_node(step.parameters, node.name)
-        known = self._properties(step.action_type)
-        if "node" in known and "node" not in given:
+        kind = self._surroundings.type_of(step.action_type)
+        known = kind.SCHEMA.get("properties") if kind else None
+        if "node" in (known or {}) and "node" not in given:
             given = {**given, "node": node.name}
             if node.address is not None and "address" not in given:
                 given["address"] = node.address
         own = {"name": f"{node.name}/{step.name}", "action_type": step.action_type}
         return {**own, "input_parameters": given, **step.fields}
-
-    def _properties(self, kind: str) -> Mapping[str, Any]:
-        try:
-            return self._surroundings.action_type(kind).SCHEMA.get("properties") or {}
-        except UnknownPlugin:
-            return {}
 
 
 def _for_node(value: Any, node: str) -> Any:

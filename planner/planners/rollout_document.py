@@ -12,8 +12,8 @@ from typing import Any
 
 from planner.errors import Mistake
 from planner.plan.extent import labelled, listed
-from planner.planners import node_lists, serial_fields
-from planner.planners.node_lists import ListedNode, labels_text, with_role
+from planner.planners import node_fields
+from planner.planners.node_fields import ListedNode, labels_text, with_role
 from planner.planners.solution_schema import COMMON, FACTS
 from planner.schemas import ranges
 from planner.schemas.checking import repeated
@@ -48,24 +48,24 @@ SCHEMA: dict[str, Any] = ranges.document(
     *("kind", "name", "nodes", "steps"),
     **{**COMMON, "name": {**_NAME, "type": "string"}},
     nodes={
-        **ranges.mapping(**node_lists.FROM),
+        **ranges.mapping(**node_fields.FROM),
         "type": ["array", "object"],
         "items": NODE,
         "minItems": 1,
         "minProperties": 1,
     },
-    serial=serial_fields.SERIAL,
-    canary=serial_fields.CANARY,
+    serial=node_fields.SERIAL,
+    canary=node_fields.CANARY,
     stop_after={
-        **serial_fields.STOP_AFTER,
+        **node_fields.STOP_AFTER,
         **ranges.mapping(
-            rack={**serial_fields.NUMBER, "description": "The same for each rack."},
-            role={**serial_fields.NUMBER, "description": "The same for each role."},
+            rack={**node_fields.NUMBER, "description": "The same for each rack."},
+            role={**node_fields.NUMBER, "description": "The same for each role."},
         ),
         "type": ["integer", "string", "object"],
         "minProperties": 1,
     },
-    keep=serial_fields.KEEP,
+    keep=node_fields.KEEP,
     order={"enum": ["as given", "spread"], "description": "spread: racks in turn."},
     steps=ranges.list_of(
         {"type": "object", "minProperties": 1, "properties": STEP_FIELDS}, minItems=1
@@ -78,10 +78,10 @@ def read_nodes(document: Mapping[str, Any], mistakes: list[Mistake]) -> list[Lis
     """Return the nodes of a rollout in its order; append the mistakes."""
     raw = document["nodes"]
     if isinstance(raw, list):
-        nodes = [node_lists.node(one) for one in raw]
+        nodes = [node_fields.node(one) for one in raw]
         mistakes += repeated("node", [one.name for one in nodes], lambda i: ("nodes", i))
     elif "document" in raw or "limit" in raw:
-        nodes = node_lists.of_document(raw, mistakes)
+        nodes = node_fields.of_document(raw, mistakes)
     else:
         nodes = _of_facts(document, raw, mistakes)
     return spread(nodes) if document.get("order") == "spread" else nodes

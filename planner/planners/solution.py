@@ -59,10 +59,8 @@ class SolutionPlanner(Planner[Solution]):
 
     def _is_local(self, action: ProposedAction) -> bool:
         """Return whether an action that could run on a node runs on the machine of the applier."""
-        try:
-            fields = self.surroundings.action_type(action.action_type).SCHEMA.get("properties", {})
-        except UnknownPlugin:
-            return False
+        kind = self.surroundings.type_of(action.action_type)
+        fields = kind.SCHEMA.get("properties", {}) if kind else {}
         elsewhere = {"node", "address", "inventory"}
         return "node" in fields and not elsewhere & action.input_parameters.keys()
 

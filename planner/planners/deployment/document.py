@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import ActionPlan
-from planner.planners import node_lists
+from planner.planners import node_fields
 from planner.planners.deployment import task_fields
 from planner.planners.deployment.conditions import Condition, InvalidCondition
 from planner.planners.deployment.expressions import (
@@ -21,13 +21,11 @@ from planner.planners.deployment.expressions import (
     is_expression,
 )
 from planner.planners.deployment.name_patterns import Patterns, near
-from planner.planners.deployment.placeholders import Placeholders
 from planner.planners.deployment.problem import (
     MASTER,
     NOWHERE,
     SYNC,
     Deployment,
-    Node,
     NodeSelector,
     Part,
     Relation,
@@ -37,7 +35,8 @@ from planner.planners.deployment.problem import (
 )
 from planner.planners.deployment.schema import ACTION_TYPES, ALIASES, FOREIGN, RUNNABLE, TASK
 from planner.planners.deployment.serial import blocks
-from planner.planners.deployment.task_fields import ParameterChecker, translated
+from planner.planners.deployment.task_fields import ParameterChecker, Placeholders, translated
+from planner.planners.node_fields import ListedNode
 from planner.schemas.checking import repeated
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
@@ -67,7 +66,7 @@ class DeploymentReader:
         """Return the described deployment; raises InvalidInput with all mistakes."""
         raw = self._document.get("tasks") or []
         nodes = self._nodes()
-        self._roles = {node.uid: node.tags for node in nodes}
+        self._roles = {node.name: node.tags for node in nodes}
         self._evaluator = Evaluator(self._document.get("settings"), self._roles)
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._mistakes += repeated("id", [t.id for t in tasks], lambda i: ("tasks", i, "id"))
@@ -106,8 +105,12 @@ class DeploymentReader:
         raw = {ALIASES.get(field, field): value for field, value in raw.items()}
         self._tell_of_fields(raw, path)
         strategy, most = self._strategy(raw, path)
-        parameters, kind = translated(raw), raw["type"]
-        values = self._with_placeholders(parameters.values, path)
+        kind, given = raw["type"], raw.get("parameters") or {}
+        values = self._with_placeholders(translated(raw), path)
+        # Those of the task itself take precedence.
+        timeout, retries = (
+            given.get(key) if raw.get(key) is None else raw[key] for key in ("timeout", "retries")
+        )
         skipped, expression = self._condition(raw, path)
         if kind in FOREIGN and not self._checker.offers(kind):
             why = f"no plugin offers the action type {kind!r}"
@@ -116,7 +119,6 @@ class DeploymentReader:
         elif kind in RUNNABLE:
             known = {k: v for k, v in values.items() if not has_expressions(v)}
             self._checker(ACTION_TYPES.get(kind, kind), known, path)
-        given = raw.get("parameters") or {}
         return Task(
             id=raw["id"],
             type=kind,
@@ -136,10 +138,8 @@ class DeploymentReader:
             expression=expression,
             fault_tolerance=raw.get("fault_tolerance", given.get("fault_tolerance")),
             parameters=values,
-            timeout_s=self._number(parameters.timeout, (*path, "parameters", "timeout")),
-            retries=int(
-                self._number(parameters.retries, (*path, "parameters", "retries"), True) or 0
-            ),
+            timeout_s=self._number(timeout, (*path, "parameters", "timeout")),
+            retries=int(self._number(retries, (*path, "parameters", "retries"), True) or 0),
         )
 
     def _tell_of_fields(self, raw: Mapping[str, Any], path: Path) -> None:
@@ -277,26 +277,19 @@ class DeploymentReader:
             return None, None
         return None if holds else f"its condition is false: {' '.join(value.split())}", None
 
-    def _nodes(self) -> list[Node]:
+    def _nodes(self) -> list[ListedNode]:
         given = self._document["nodes"]
         if isinstance(given, Mapping):
-            listed = node_lists.of_document(given, self._mistakes)
+            listed = node_fields.of_document(given, self._mistakes)
         else:
-            listed = [node_lists.node(raw) for raw in given]
+            listed = [node_fields.node(raw) for raw in given]
             names = [node.name for node in listed]
             self._mistakes += repeated("uid", names, lambda i: ("nodes", i, "uid"))
         for i, node in enumerate(listed):
             if node.name in RESERVED:
                 at: Path = ("nodes", i, "uid") if isinstance(given, list) else ("nodes",)
                 self._wrong(f"{node.name!r} is reserved and cannot be a uid", at)
-        return [
-            Node(
-                uid=node.name,
-                tags=node.roles if node.tags is None else node.tags,
-                address=node.address,
-            )
-            for node in listed
-        ]
+        return listed
 
     def _part(self) -> Part:
         only = self._document.get("only") or {}

@@ -12,6 +12,7 @@ from planner.plan.model import ActionPlan
 from planner.planners.deployment.expressions import Evaluator
 from planner.planners.deployment.name_patterns import Patterns
 from planner.planners.deployment.schema import ANCHORS
+from planner.planners.node_fields import ListedNode
 
 #: The uids of the sync node, on which anchors are, and of the deployment server. A role ``*``
 #: matches neither.
@@ -114,15 +115,6 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
-    """A machine of the deployment; without an address it is simulated."""
-
-    uid: str
-    tags: tuple[str, ...] = ()
-    address: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
     """The requested part of a deployment: only some nodes, only some tasks, only changed tasks.
 
@@ -160,7 +152,7 @@ class Deployment:
 
     name: str | None
     tasks: Sequence[Task]
-    nodes: Sequence[Node]
+    nodes: Sequence[ListedNode]
     patterns: Patterns
     part: Part
     serial: Sequence[SerialBlock] = ()

@@ -163,7 +163,7 @@ class RoleBased:
         for wave in nx.topological_generations(deployed):
             yield from self._wave([(groups[i], nodes[i]) for i in sorted(wave)])
         grouped = {uid for found in nodes.values() for uid in found}
-        uids = [MASTER, *(n.uid for n in self._deployment.nodes if n.uid != MASTER)]
+        uids = [MASTER, *(n.name for n in self._deployment.nodes if n.name != MASTER)]
         rest = [self._entry(uid, None) for uid in uids if uid not in grouped]
         alone = [entry for entry in rest if entry.tasks]
         if alone:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.plan import place_rules
-from planner.planners import node_lists, serial_fields
+from planner.planners import node_fields
 from planner.planners.solution_schema import COMMON
 from planner.schemas import ranges
 
@@ -97,10 +97,10 @@ _BLOCK: dict[str, Any] = ranges.mapping(
     name={**_NAME, "pattern": r"^[^*,=\s]+$", "title": "a name: no blanks, '*', ',' or '='"},
     tasks={**_NAMES, "type": ["string", "array"]},
     role={**_NAMES, "type": ["string", "array"]},
-    nodes=serial_fields.SERIAL,
-    keep=serial_fields.KEEP,
-    stop_after=serial_fields.STOP_AFTER,
-    canary=serial_fields.CANARY,
+    nodes=node_fields.SERIAL,
+    keep=node_fields.KEEP,
+    stop_after=node_fields.STOP_AFTER,
+    canary=node_fields.CANARY,
 )
 
 DOCUMENT: dict[str, Any] = {
@@ -111,7 +111,7 @@ DOCUMENT: dict[str, Any] = {
         tasks=ranges.list_of(TASK),
         tasks_files={**_LIST, "description": "Files with lists of tasks, relative to this one."},
         nodes={
-            **ranges.mapping(**node_lists.FROM),
+            **ranges.mapping(**node_fields.FROM),
             "type": ["array", "object"],
             "items": NODE,
             "minProperties": 1,
@@ -119,16 +119,16 @@ DOCUMENT: dict[str, Any] = {
         deployment_engine={"enum": list(ENGINES)},
         names={"enum": list(NAMES), "description": "How a name without slashes is read."},
         serial={
-            **serial_fields.SERIAL,
+            **node_fields.SERIAL,
             "type": ["integer", "string", "array", "object"],
             "items": {
-                **serial_fields.NUMBER,
+                **node_fields.NUMBER,
                 **_BLOCK,
                 "type": ["integer", "string", "object"],
             },
             "minProperties": 1,
             "propertyNames": _NAME,
-            "additionalProperties": serial_fields.SERIAL,
+            "additionalProperties": node_fields.SERIAL,
             "description": "How many nodes at once: of all, by role, or of blocks of tasks.",
         },
         max_nodes={**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},

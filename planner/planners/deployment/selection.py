@@ -78,7 +78,7 @@ class Selection:
         """
         part, deployment = self._part, self._deployment
         mistakes: list[Mistake] = []
-        uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
+        uids = {SYNC, MASTER, *(node.name for node in deployment.nodes)}
         for k, uid in enumerate(part.nodes or ()):
             if uid not in uids:
                 text = f"no node {uid!r}; {accepted(uid, uids, mistakes)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.errors import Mistake, Path
 from planner.plan.place_rules import HeldPlace, PlaceRule
-from planner.planners import serial_fields
+from planner.planners import node_fields
 from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.problem import MASTER, SYNC, Deployment, SerialBlock
 from planner.planners.deployment.steps import DeploymentStep, Serial
@@ -77,7 +77,7 @@ def of(
                 members[step.uid] = None
         if members:
             fields = {**block.fields, "serial": block.fields["nodes"]}
-            limits[token], rules[token] = serial_fields.rule(fields, len(members))
+            limits[token], rules[token] = node_fields.place_rule(fields, len(members))
     return Serial(places, limits, rules, warnings)
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from planner.contract import ActionType, Surroundings
-from planner.errors import InvalidInput, InvalidPlan, Mistake, UnknownPlugin, cut
+from planner.contract import Surroundings
+from planner.errors import InvalidInput, InvalidPlan, Mistake, cut
 from planner.plan import deadlocks
 from planner.plan.model import ANCHOR, JOIN, Action, ActionPlan
 from planner.plan.place_rules import HeldPlace, PlaceRule
@@ -71,8 +71,8 @@ class DeploymentBuilder:
     def __init__(self, deployment: Deployment, planner: str, surroundings: Surroundings) -> None:
         self._deployment, self._planner = deployment, planner
         self._surroundings = surroundings
-        self._addresses = {node.uid: node.address for node in deployment.nodes}
-        self._types: dict[str, type[ActionType] | None] = {}
+        self._addresses = {node.name: node.address for node in deployment.nodes}
+        self._type = cache(surroundings.type_of)  # the document reader tells of unknown ones
 
     def plan(
         self,
@@ -159,14 +159,6 @@ class DeploymentBuilder:
             "timeout_s": task.timeout_s,
             "retries": task.retries,
         }
-
-    def _type(self, name: str) -> type[ActionType] | None:
-        if name not in self._types:
-            try:
-                self._types[name] = self._surroundings.action_type(name)
-            except UnknownPlugin:  # already reported by the document reader
-                self._types[name] = None
-        return self._types[name]
 
 
 def _no_operation(action_type: str, description: str) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Normalises the fields of tasks: each of the accepted forms is read into the same type. Pure.
 
-Parameters are translated into those of action types, and checked.
+Parameters are translated into those of action types, and checked; the placeholders of Fuel's task
+sets in them, such as ``{MASTER_IP}``, are replaced.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from planner.contract import Surroundings
 from planner.errors import Mistake, Path, UnknownPlugin
@@ -162,19 +163,11 @@ def _is_unread(name: str, kind: str) -> bool:
     return folder or name in _UNREAD
 
 
-class TranslatedParameters(NamedTuple):
-    """Parameters under the names that action types use; timeout and retries are separate fields."""
-
-    values: Mapping[str, Any]
-    timeout: Any
-    retries: Any
-
-
-def translated(raw: Mapping[str, Any]) -> TranslatedParameters:
-    """Translate the parameters of a task; timeout and retries of the task itself take precedence.
+def translated(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a task passes on, under the names that action types use.
 
     >>> given = {"puppet_modules": "/a:/b", "cmd": "x", "timeout": 5}
-    >>> translated({"type": "shell", "parameters": given}).values
+    >>> translated({"type": "shell", "parameters": given})
     {'modules': ['/a', '/b'], 'command': 'x'}
     """
     given = raw.get("parameters") or {}
@@ -182,10 +175,7 @@ def translated(raw: Mapping[str, Any]) -> TranslatedParameters:
     values = {NAMES.get(k, k): v for k, v in given.items() if k not in left_out}
     if isinstance(values.get("modules"), str):
         values["modules"] = [path for path in values["modules"].split(":") if path]
-    timeout, retries = (
-        given.get(key) if raw.get(key) is None else raw[key] for key in ("timeout", "retries")
-    )
-    return TranslatedParameters(values, timeout, retries)
+    return values
 
 
 class ParameterChecker:
@@ -199,11 +189,8 @@ class ParameterChecker:
 
     def offers(self, action_type: str) -> bool:
         """Return whether there is such an action type; also true where types are not checked."""
-        try:
-            self._surroundings.action_type(action_type)
-        except UnknownPlugin:
-            return not self._surroundings.check_types
-        return True
+        around = self._surroundings
+        return not around.check_types or around.type_of(action_type) is not None
 
     def __call__(self, action_type: str, values: Mapping[str, Any], path: Path) -> None:
         """Check the translated parameters of a task, and append mistakes and notes.
@@ -226,3 +213,54 @@ class ParameterChecker:
                 first, *rest = mistake.path or ("",)
                 inside = (THEIRS.get(str(first), first), *rest) if mistake.path else ()
                 self.mistakes.append(Mistake(mistake.text, (*path, "parameters", *inside)))
+
+
+#: What Fuel replaces, and where its settings have the value. Any other text between braces is left
+#: as it is, unless the document has a value for it.
+FUELS = {
+    "CLUSTER_ID": ("cluster", "id"),
+    "CN_HOSTNAME": ("public_ssl", "hostname"),
+    "MASTER_IP": ("master_ip",),
+    "OPENSTACK_VERSION": ("openstack_version",),
+}
+
+
+class Placeholders:
+    """The values of placeholders: those of the document, else those in its settings."""
+
+    def __init__(self, values: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        known = {name: _at(settings, place) for name, place in FUELS.items()}
+        self._values = {k: v for k, v in known.items() if v is not None} | {**values}
+        names = "|".join(map(re.escape, {**FUELS, **values}))
+        self._pattern = re.compile(rf"(?<![${{])\{{({names})\}}")
+
+    def replaced(self, value: Any, missing: Callable[[str], None]) -> Any:
+        """Return a value with all placeholders in its texts replaced.
+
+        One without a value is passed to ``missing``, and left. ``${NAME}``, of a shell, is none.
+
+        >>> known = Placeholders({"A": 1}, {"cluster": {"id": 7}})
+        >>> known.replaced(["x{A} {CLUSTER_ID}", "${A} {B}", "{MASTER_IP}"], print)
+        MASTER_IP
+        ['x1 7', '${A} {B}', '{MASTER_IP}']
+        """
+        if isinstance(value, Mapping):
+            return {key: self.replaced(inner, missing) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.replaced(inner, missing) for inner in value]
+        return self._pattern.sub(self._value(missing), value) if isinstance(value, str) else value
+
+    def _value(self, missing: Callable[[str], None]) -> Callable[[re.Match[str]], str]:
+        def value(found: re.Match[str]) -> str:
+            if found[1] not in self._values:
+                missing(found[1])
+                return found[0]
+            return str(self._values[found[1]])
+
+        return value
+
+
+def _at(settings: Any, place: tuple[str, ...]) -> Any:
+    for name in place:
+        settings = settings.get(name) if isinstance(settings, Mapping) else None
+    return settings if isinstance(settings, str | int | float) else None

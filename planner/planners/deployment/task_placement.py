@@ -26,8 +26,8 @@ class Cluster:
     """The nodes of a deployment, by tag. The tags of a node that names none are its roles."""
 
     def __init__(self, deployment: Deployment) -> None:
-        self._nodes = [node for node in deployment.nodes if node.uid != MASTER]
-        self._place = {node.uid: i for i, node in enumerate(self._nodes)}
+        self._nodes = [node for node in deployment.nodes if node.name != MASTER]
+        self._place = {node.name: i for i, node in enumerate(self._nodes)}
         #: The places of the nodes that have each tag.
         self.tags: dict[str, list[int]] = {}
         for i, node in enumerate(self._nodes):
@@ -41,7 +41,7 @@ class Cluster:
     @cached_property
     def every(self) -> Mapping[str, None]:
         """All nodes that have a role, without the deployment server and the sync node."""
-        return {node.uid: None for node in self._nodes if node.tags}
+        return {node.name: None for node in self._nodes if node.tags}
 
     def of(self, where: NodeSelector) -> Mapping[str, None]:
         """Return the uids that a selector matches, in document order.
@@ -59,7 +59,7 @@ class Cluster:
             found = {MASTER: None} if MASTER in uids or MASTER in where.patterns else {}
             places = {i for tag in tags for i in self.tags[tag]}
             places.update(self._place[uid] for uid in uids if uid in self._place)
-            found |= {self._nodes[i].uid: None for i in sorted(places)}
+            found |= {self._nodes[i].name: None for i in sorted(places)}
             self._found[where] = found
         return found
 
@@ -92,7 +92,7 @@ class TaskPlacement:
         nodes = {task_id: dict(self._nodes_of(task)) for task_id, task in tasks.items()}
         self._with_groups(deployment, tasks, nodes)
         self._warn_roles(deployment.tasks)
-        order = [SYNC, MASTER, *(node.uid for node in deployment.nodes if node.uid != MASTER)]
+        order = [SYNC, MASTER, *(node.name for node in deployment.nodes if node.name != MASTER)]
         landed: dict[str, list[Task]] = {uid: [] for uid in order}
         for task in tasks.values():
             for uid in nodes[task.id]:

@@ -17,8 +17,7 @@ from planner.errors import InvalidInput, Mistake
 from planner.plan.extent import listed
 from planner.plan.model import JOIN, Action, ActionPlan, ProposedAction
 from planner.planners.draft import action_of, tokens
-from planner.planners.playbook.plays import Play, PlayReader
-from planner.planners.playbook.schema import SCHEMA
+from planner.planners.playbook.plays import SCHEMA, Play, PlayReader
 from planner.planners.solution import ActionReader
 
 #: The action type of a call of Ansible.

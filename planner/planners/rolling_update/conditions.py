@@ -25,6 +25,17 @@ UNRESOLVED: Final = object()
 NO_VALUE: Final = object()
 
 
+class Unresolved(Exception):
+    """A value that a function needs cannot be evaluated, of which a mistake tells already."""
+
+
+def known(value: Any) -> Any:
+    """Return a value; raises Unresolved for UNRESOLVED."""
+    if value is UNRESOLVED:
+        raise Unresolved
+    return value
+
+
 class Conditions(ABC):
     """What decides conditions; ``named`` are those of the template by name."""
 
@@ -74,32 +85,25 @@ class Conditions(ABC):
         shortest = 2 if self.heat else 3
         if not (isinstance(argument, list) and shortest <= len(argument) <= 3):
             return self.wrong("[CONDITION, VALUE, VALUE] is expected", path)
-        decided = self.decided(argument[0], (*path, 0))
-        if decided is UNRESOLVED:
-            return UNRESOLVED
-        taken = 1 if decided else 2
+        taken = 1 if known(self.decided(argument[0], (*path, 0))) else 2
         return self.value(argument[taken], (*path, taken)) if taken < len(argument) else NO_VALUE
 
     def negated(self, argument: Any, path: Path) -> Any:
         """Return the value of ``not``."""
         node = argument[0] if isinstance(argument, list) and len(argument) == 1 else argument
-        decided = self.decided(node, path)
-        return UNRESOLVED if decided is UNRESOLVED else not decided
+        return not known(self.decided(node, path))
 
     def all_or_any(self, argument: Any, path: Path) -> Any:
         """Return the value of ``and`` or ``or``, whichever is last in ``path``."""
         if not isinstance(argument, list) or not argument:
             return self.wrong("a list of conditions is expected", path)
-        decided = [self.decided(node, (*path, i)) for i, node in enumerate(argument)]
-        if any(one is UNRESOLVED for one in decided):
-            return UNRESOLVED
+        found = [self.decided(node, (*path, i)) for i, node in enumerate(argument)]
+        decided = [known(one) for one in found]
         return all(decided) if str(path[-1]).lower().endswith("and") else any(decided)
 
     def equals(self, argument: Any, path: Path) -> Any:
         """Return the value of ``equals``; a number equals its text."""
         given = self.arguments(argument, path, "[VALUE, VALUE]", 2)
-        if given is UNRESOLVED:
-            return UNRESOLVED
         shown = " ".join(str(comparable(value)) for value in given)
         if HIDDEN in shown:
             given = self.revealed(argument, path)
@@ -115,13 +119,12 @@ class Conditions(ABC):
         return False
 
     def arguments(self, argument: Any, path: Path, form: str, number: int) -> Any:
-        """Return the evaluated arguments of a function, or UNRESOLVED."""
-        if not (isinstance(argument, list) and len(argument) == number):
-            return self.wrong(f"{form} is expected", path)
-        found = self.value(argument, path)
+        """Return the evaluated arguments of a function; raises Unresolved."""
+        is_list = isinstance(argument, list) and len(argument) == number
+        found = self.value(argument, path) if is_list else []
         if len(found) < number:
-            return self.wrong(f"{form} is expected", path)
-        return UNRESOLVED if any(part is UNRESOLVED for part in found) else found
+            return known(self.wrong(f"{form} is expected", path))
+        return [known(part) for part in found]
 
 
 def as_text(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from planner.errors import Mistake
 from planner.plan.graph_algorithms import CycleError, topological_order
-from planner.planners.rolling_update import causes, definitions, indices
+from planner.planners.rolling_update import causes, definitions
 from planner.planners.rolling_update.batches import (
     CREATE_FIRST,
     IN_PLACE,
@@ -22,7 +22,14 @@ from planner.planners.rolling_update.batches import (
     create_first,
     in_place,
 )
-from planner.planners.rolling_update.members import Member, termination_order
+from planner.planners.rolling_update.members import (
+    Member,
+    members_of,
+    not_there,
+    termination_order,
+    wanted_keys,
+    with_servers,
+)
 from planner.planners.rolling_update.template import TYPES, Group
 from planner.planners.rolling_update.update_policy import AT_ONCE, UpdatePolicy
 from planner.schemas import ranges
@@ -87,10 +94,10 @@ def _roll_of(
     warnings: list[str],
 ) -> Roll:
     old, listed = groups.old.get(new.name), groups.members.get(new.name)
-    new = indices.with_servers(new, listed, mistakes)
-    old = None if old is None else indices.with_servers(old, listed, mistakes)
+    new = with_servers(new, listed, mistakes)
+    old = None if old is None else with_servers(old, listed, mistakes)
     warnings += [f"{new.name}: {note}" for note in new.notes]
-    members, said = indices.members_of(old, new, listed, mistakes)
+    members, said = members_of(old, new, listed, mistakes)
     more: list[str] = []
     found = decide_roll(new, old, members, settings, more)
     if said and any(phase.terminate for phase in found.phases):
@@ -130,10 +137,10 @@ def decide_roll(
     Without a cause, the update only changes the number of members to the size in the new template,
     and which they are. Raises NoRoom.
     """
-    wanted = indices.names(new, old or new, members)
+    wanted = wanted_keys(new, old or new, members)
     kept = None if wanted is None else set(wanted).intersection(m.key or "" for m in members)
     found = causes.change(new, old, (None,) if kept is None else sorted(kept))
-    for name in indices.not_there(new, old or new, members):
+    for name in not_there(new, old or new, members):
         warnings.append(f"{new.name}: it removes {name!r}, which is no member")
     warnings += found.warnings
     if found.cause is not None and kept is not None:

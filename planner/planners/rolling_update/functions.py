@@ -19,7 +19,9 @@ from planner.planners.rolling_update.conditions import (
     NO_VALUE,
     UNRESOLVED,
     Conditions,
+    Unresolved,
     as_text,
+    known,
     placeholder,
     plain_text,
 )
@@ -116,7 +118,10 @@ class Resolver(Conditions):
         function = _FUNCTIONS.get(name)
         if function is None:
             return self.wrong(f"no function {name!r}; {accepted(name, _FUNCTIONS)}", path)
-        return function(self, argument, path)
+        try:
+            return function(self, argument, path)
+        except Unresolved:
+            return UNRESOLVED
 
     def _ref(self, name: Any, path: Path) -> Any:
         if not isinstance(name, str):
@@ -188,8 +193,8 @@ class Resolver(Conditions):
 
     def _merged(self, argument: Any, path: Path, kind: type = dict) -> Any:
         """Return the lists, or the mappings, of a list as one; None counts as empty."""
-        parts = self.value(argument, path)
-        if parts is UNRESOLVED or (isinstance(parts, list) and UNRESOLVED in parts):
+        parts = known(self.value(argument, path))
+        if isinstance(parts, list) and UNRESOLVED in parts:
             return UNRESOLVED
         if not isinstance(parts, list) or not all(isinstance(p or kind(), kind) for p in parts):
             form = "lists" if kind is list else "mappings"
@@ -199,10 +204,7 @@ class Resolver(Conditions):
         return {key: value for part in parts for key, value in (part or {}).items()}
 
     def _join(self, argument: Any, path: Path) -> Any:
-        found = self.arguments(argument, path, "[DELIMITER, LIST]", 2)
-        if found is UNRESOLVED:
-            return UNRESOLVED
-        delimiter, parts = found
+        delimiter, parts = self.arguments(argument, path, "[DELIMITER, LIST]", 2)
         if _is_cloudy(parts):
             return _opaque(parts, "joined by", delimiter)
         if not isinstance(delimiter, str) or not isinstance(parts, list):
@@ -215,18 +217,13 @@ class Resolver(Conditions):
 
     def _split(self, argument: Any, path: Path) -> Any:
         found = self.arguments(argument, path, "[DELIMITER, TEXT]", 2)
-        if found is UNRESOLVED:
-            return UNRESOLVED
         if not all(isinstance(part, str) and part for part in found):
             return self.wrong("[DELIMITER, TEXT] is expected", path)
         delimiter, text = found
         return _opaque(text, "split by", delimiter) if "${" in text else text.split(delimiter)
 
     def _select(self, argument: Any, path: Path) -> Any:
-        given = self.arguments(argument, path, "[INDEX, LIST]", 2)
-        if given is UNRESOLVED:
-            return UNRESOLVED
-        index, among = given
+        index, among = self.arguments(argument, path, "[INDEX, LIST]", 2)
         if _is_cloudy(among):
             return _opaque(among, index)
         found = _entry(among, index)
@@ -237,8 +234,6 @@ class Resolver(Conditions):
 
     def _find_in_map(self, argument: Any, path: Path) -> Any:
         keys = self.arguments(argument, path, "[MAP, KEY, KEY]", 3)
-        if keys is UNRESOLVED:
-            return UNRESOLVED
         found: Any = self._mappings
         for key in keys:
             known = found if isinstance(found, Mapping) else {}
@@ -276,24 +271,20 @@ class Resolver(Conditions):
         return whole if len(self.mistakes) == before else UNRESOLVED
 
     def _replaced(self, argument: Any, path: Path) -> Any:
-        given = self.value(argument, path)
+        given = known(self.value(argument, path))
         if not isinstance(given, Mapping):
-            return given if given is UNRESOLVED else self.wrong(_TEMPLATE_AND_PARAMS, path)
+            return self.wrong(_TEMPLATE_AND_PARAMS, path)
         text, words = given.get("template"), given.get("params")
         return self._substituted(words, text, _TEMPLATE_AND_PARAMS, path)
 
     def _replace(self, argument: Any, path: Path) -> Any:
-        given = self.arguments(argument, path, "[VALUES, TEXT]", 2)
-        if given is UNRESOLVED:
-            return UNRESOLVED
-        words, text = given
+        words, text = self.arguments(argument, path, "[VALUES, TEXT]", 2)
         return self._substituted(words, text, "[VALUES, TEXT] is expected", path)
 
     def _substituted(self, words: Any, text: Any, form: str, path: Path) -> Any:
         """Replace words in one pass, the longest first; lists and mappings become JSON."""
-        given = words if isinstance(words, Mapping) else {}
-        if any(value is UNRESOLVED for value in (words, text, *given.values())):
-            return UNRESOLVED
+        for value in (words, text, *(words.values() if isinstance(words, Mapping) else ())):
+            known(value)
         if not isinstance(words, Mapping) or not isinstance(text, str):
             return self.wrong(form, path)
         longest = sorted(filter(None, words), key=len, reverse=True)
@@ -301,11 +292,11 @@ class Resolver(Conditions):
         return re.sub(either, lambda m: as_text(words[m[0]]), text) if longest else text
 
     def _import(self, argument: Any, path: Path) -> Any:
-        name = self.value(argument, path)
-        return UNRESOLVED if name is UNRESOLVED else _opaque("import", name)
+        return _opaque("import", known(self.value(argument, path)))
 
     def _zones(self, argument: Any, path: Path) -> Any:
-        return UNRESOLVED if self.value(argument, path) is UNRESOLVED else list(ZONES)
+        known(self.value(argument, path))
+        return list(ZONES)
 
     def _file(self, argument: Any, path: Path) -> Any:
         if not isinstance(argument, str):

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from planner.errors import Mistake, accepted
 from planner.plan.extent import labelled
 from planner.planners.rolling_update import members
+from planner.planners.rolling_update.decide import Groups
 from planner.planners.rolling_update.definitions import Configuration
 from planner.planners.rolling_update.members import Member
 from planner.planners.rolling_update.template import Group
@@ -20,16 +21,8 @@ LONG_FORM = ("old", "new", "parameters", "old_parameters", "groups", "files", "o
 _CHANGE = "change"
 
 
-class GroupChange(NamedTuple):
-    """A group before and after, and its members."""
-
-    old: Group
-    new: Group
-    members: Sequence[Member]
-
-
-def read(document: Mapping[str, Any], mistakes: list[Mistake]) -> GroupChange:
-    """Return what is to change of which group; append mistakes.
+def read(document: Mapping[str, Any], mistakes: list[Mistake]) -> Groups:
+    """Return the group before and after, and its members; append mistakes.
 
     ``was`` of the group is the definition that members have now: with it, a rollback can create
     them again.
@@ -47,7 +40,8 @@ def read(document: Mapping[str, Any], mistakes: list[Mistake]) -> GroupChange:
     )
     name = group.get("name") or document.get("name") or "group"
     old = _group(name, group.get("was") or {}, len(found), None)
-    return GroupChange(old, _group(name, document["change"], len(found), policy), found)
+    new = _group(name, document["change"], len(found), policy)
+    return Groups({name: old}, {name: new}, {name: found})
 
 
 def _group(name: str, value: Mapping[str, Any], size: int, policy: UpdatePolicy | None) -> Group:

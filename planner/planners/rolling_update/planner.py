@@ -15,12 +15,7 @@ from typing import Any
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.plan.model import ActionPlan, ProposedAction
-from planner.planners.rolling_update import (
-    group_change,
-    members,
-    summary,
-    template,
-)
+from planner.planners.rolling_update import group_change, members, summary, template
 from planner.planners.rolling_update.batches import (
     CREATE_FIRST,
     Roll,
@@ -75,9 +70,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
         """Read both templates, or a group and its change; raises InvalidInput with all mistakes."""
         if "group" in document:
             mistakes: list[Mistake] = []
-            short = group_change.read(document, mistakes)
-            name = short.new.name
-            groups = Groups({name: short.old}, {name: short.new}, {name: short.members})
+            groups = group_change.read(document, mistakes)
             return self._problem(document, groups, mistakes)
         return self._of_templates(document)
 

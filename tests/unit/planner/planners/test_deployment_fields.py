@@ -172,7 +172,7 @@ def test_parameters_have_the_names_of_action_types_and_what_is_about_the_task_is
     }
     task = {"type": "shell", "parameters": given}
     found = translated(task)
-    assert found.values == {
+    assert found == {
         "manifest": "m",
         "modules": ["/a", "/b"],
         "command": "c",
@@ -180,9 +180,19 @@ def test_parameters_have_the_names_of_action_types_and_what_is_about_the_task_is
         "uris": 1,
         "own": 2,
     }
-    assert (found.timeout, found.retries) == (30, 4)
-    assert translated({**task, "timeout": 5, "retries": 0})[1:] == (5, 0)
-    assert translated({"type": "reboot"}) == ({}, None, None)
+    assert translated({"type": "reboot"}) == {}
+
+
+@pytest.mark.parametrize(("own", "found"), [({}, (30, 4)), ({"timeout": 5, "retries": 0}, (5, 0))])
+def test_timeout_and_retries_of_a_task_replace_those_of_its_parameters(
+    own: dict[str, Any], found: tuple[float, int]
+) -> None:
+    parameters = {"manifest": "m", "timeout": 30, "retries": 4}
+    task = {"id": "t", "type": "puppet", "version": 2, "role": "x", "parameters": parameters}
+    nodes = [{"uid": 1, "roles": "x"}]
+    document = {"kind": "deployment", "tasks": [{**task, **own}], "nodes": nodes}
+    (action,) = plan(DeploymentPlanner, document, check_types=False).actions
+    assert (action.timeout_s, action.retries) == found
 
 
 def refusals(**task: Any) -> list[str]:

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of nodes that documents bring from another: their JSON Schema, and which nodes are chosen.
+"""Fields of documents about nodes: which are chosen, and how many may be under way at once.
 
-The other is a list, a document with ``nodes`` such as a deployment, or the hosts of an inventory.
+Nodes may come from another list, from a document with ``nodes`` such as a deployment, or from the
+hosts of an inventory.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path, accepted
 from planner.plan.extent import listed
+from planner.plan.place_rules import PlaceRule
 from planner.schemas import ranges
 from planner.schemas.checking import repeated
 
@@ -39,13 +42,16 @@ FROM: dict[str, Any] = {
 
 
 class ListedNode(NamedTuple):
-    """A node, and where it is reached; without an address it is simulated."""
+    """A node, and where it is reached; without an address it is simulated.
+
+    ``tags`` are what the roles of tasks are matched with: its roles where it names none.
+    """
 
     name: str
     address: str | None = None
     rack: str | None = None
     roles: tuple[str, ...] = ()
-    tags: tuple[str, ...] | None = None
+    tags: tuple[str, ...] = ()
 
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return its racks or its roles; ``kind`` is ``rack`` or ``role``."""
@@ -59,7 +65,7 @@ def node(raw: Any) -> ListedNode:
     rack = raw.get("rack") or _labels(raw).get("rack")
     address, rack = (None if one is None else str(one) for one in (raw.get("address"), rack))
     roles = tuple(map(str, listed(raw.get("roles"))))
-    tags = tuple(map(str, listed(raw["tags"]))) if raw.get("tags") is not None else None
+    tags = roles if raw.get("tags") is None else tuple(map(str, listed(raw["tags"])))
     return ListedNode(str(_name(raw)), address, rack, roles, tags)
 
 
@@ -134,3 +140,70 @@ def with_role(
 def _labels(raw: Any) -> Mapping[str, Any]:
     found = raw.get("labels") if isinstance(raw, Mapping) else None
     return found if isinstance(found, Mapping) else {}
+
+
+_PERCENT = "^([1-9][0-9]?|100)%$"
+NUMBER: dict[str, Any] = {
+    **ranges.COUNT_OF_ONE_OR_MORE,
+    "type": ["integer", "string"],
+    "pattern": _PERCENT,
+    "maxLength": 4,
+    "title": "a number of nodes from 1, or a percentage from 1% to 100%",
+}
+#: The schemas of ``serial`` and of the fields beside it.
+SERIAL: dict[str, Any] = {
+    **NUMBER,
+    "type": ["integer", "string", "array"],
+    "minItems": 1,
+    "items": NUMBER,
+    "description": "How many nodes at once; a list widens. 1 where left out.",
+}
+CANARY: dict[str, Any] = {
+    **ranges.mapping(
+        nodes={**NUMBER, "description": "How many nodes go first; 1 where left out."},
+        approve={
+            "type": "boolean",
+            "description": "Whether the plan pauses after them; true where left out.",
+        },
+    ),
+    "description": "The first nodes, after which the plan pauses for a look.",
+}
+STOP_AFTER: dict[str, Any] = {**NUMBER, "description": "When so many have failed, none begins."}
+KEEP: dict[str, Any] = {
+    "type": "boolean",
+    "description": "Whether a node that failed keeps its place; true where left out.",
+}
+
+
+def _number(value: int | str, nodes: int) -> int:
+    """Return a number of nodes; a percentage is rounded down, and at least 1.
+
+    >>> _number(3, 40), _number("10%", 40), _number("1%", 40)
+    (3, 4, 1)
+    """
+    if isinstance(value, str):
+        return max(1, nodes * int(value.removesuffix("%")) // 100)
+    return value
+
+
+def place_rule(fields: Mapping[str, Any], nodes: int) -> tuple[int, PlaceRule]:
+    """Return the first width, and the rule, of the fields ``serial``, ``canary``, ``keep`` ....
+
+    Each width holds until as many nodes have ended well as the widths up to it sum to.
+
+    >>> place_rule({"serial": [1, "10%"], "keep": False}, 40)
+    (1, PlaceRule(keep=False, stop_after=None, widens=((1, 4),), pause_after=None))
+    """
+    serial, canary = fields.get("serial", 1), fields.get("canary")
+    given = list(serial) if isinstance(serial, list) else [serial]
+    if canary is not None:
+        given.insert(0, canary.get("nodes", 1))
+    widths = [_number(value, nodes) for value in given]
+    pauses = canary is not None and canary.get("approve", True)
+    stop_after = fields.get("stop_after")
+    return widths[0], PlaceRule(
+        keep=fields.get("keep", True),
+        stop_after=_number(stop_after, nodes) - 1 if isinstance(stop_after, int | str) else None,
+        widens=tuple(zip(accumulate(widths[:-1]), widths[1:], strict=True)),
+        pause_after=widths[0] if pauses else None,
+    )
