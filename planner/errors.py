@@ -39,14 +39,14 @@ class PlannerError(Exception):
     """
 
 
-def shown(items: Sequence[object]) -> list[str]:
-    """Return the first 20 items as text, and after them how many more there are.
+def shown(items: Sequence[object], most: int = MOST_SHOWN) -> list[str]:
+    """Return the first items as text, 20 by default, and after them how many more there are.
 
     >>> shown(range(22))[19:]
     ['19', 'and 2 more']
     """
-    more = len(items) - MOST_SHOWN
-    return [*map(str, items[:MOST_SHOWN]), *([f"and {more} more"] if more > 0 else ())]
+    more = len(items) - most
+    return [*map(str, items[:most]), *([f"and {more} more"] if more > 0 else ())]
 
 
 def shortened(text: str) -> str:

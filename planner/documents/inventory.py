@@ -19,6 +19,7 @@ from typing import Any
 
 from planner.documents import Document, read
 from planner.errors import InvalidInput, Mistake, cut
+from planner.plan.graph_algorithms import reachable
 
 #: What is said where a program of Ansible is not installed.
 MISSING = "{} needs the extra 'ansible': pip install '.[ansible]', in a clone of ActionPlan"
@@ -178,14 +179,8 @@ def _groups(listed: Mapping[str, Any], top: str = "all") -> Iterator[str]:
 
 def _hosts(listed: Mapping[str, Any], group: str) -> set[str]:
     """Return the hosts of a group and of all groups in it."""
-    found, left, seen = set[str](), [group], {group}
-    while left:
-        entry = listed.get(left.pop(), {})
-        found.update(entry.get("hosts", ()))
-        inner = [child for child in entry.get("children", ()) if child not in seen]
-        seen.update(inner)
-        left += inner
-    return found
+    inside = reachable([group], lambda one: listed.get(one, {}).get("children", ()))
+    return {host for one in inside for host in listed.get(one, {}).get("hosts", ())}
 
 
 def _node(name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> dict[str, Any]:

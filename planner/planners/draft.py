@@ -202,10 +202,11 @@ def action_of(proposed: ProposedAction, uuid: str, **fields: Any) -> Action:
     return Action(uuid=uuid, **{**own, **fields})
 
 
-def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:
-    """List the tokens that an action holds while it runs: its type, and the resources it touches.
+def tokens(action_type: str, touches: Sequence[Touch], *more: str) -> tuple[str, ...]:
+    """List the tokens that an action holds while it runs: its type, what it touches, and more.
 
     >>> tokens("migrate", [Touch("instance:i1"), Touch("node:c1"), Touch("node:c1")])
     ('type:migrate', 'instance:i1', 'node:c1')
     """
-    return tuple(dict.fromkeys([f"type:{action_type}", *[resource for resource, _ in touches]]))
+    touched = [resource for resource, _ in touches]
+    return tuple(dict.fromkeys([f"type:{action_type}", *touched, *more]))

@@ -87,14 +87,13 @@ class RolloutPlanner(Planner[Rollout]):
         for node, proposed in zip(problem.nodes, problem.actions, strict=True):
             needs: tuple[str, ...] = ()
             for k, action in enumerate(proposed, 1):
-                own = (*tokens(action.action_type, action.touches), f"node:{node.name}")
                 actions.append(
                     action_of(
                         action,
                         next(uuids),
                         reason=f"step {k} of {len(proposed)} on {node.name}",
                         needs=needs,
-                        tokens=tuple(dict.fromkeys(own)),
+                        tokens=tokens(action.action_type, action.touches, f"node:{node.name}"),
                         places=tuple(held[node.name]),
                     )
                 )

@@ -128,10 +128,9 @@ def _in_chunks(draft: Draft, actions: Sequence[ProposedAction], options: Options
     """
     links = document_links.of(actions)
     heights = _heights(actions, links, options.weights)
-    chunks = _Chunks(actions, links, heights, options.parallelization)
+    sets = _sets(actions, links, heights, options.parallelization)
     before: tuple[int, ...] = ()
-    for weight in sorted({*heights}, reverse=True):
-        chosen = list(chunks.of(weight))
+    for weight, chosen in sets:
         for k, chunk in enumerate(chosen, 1):
             reason = f"weight {weight}" + (f", set {k} of {len(chosen)}" if len(chosen) > 1 else "")
             before = tuple([draft.add(actions[i], before, reason) for i in chunk])
@@ -163,46 +162,40 @@ def _heights(
     return heights
 
 
-class _Chunks:
-    """Takes sets: of each type the first actions whose links lie in earlier sets."""
+def _sets(
+    actions: Sequence[ProposedAction],
+    said: document_links.DocumentLinks,
+    heights: Sequence[int | float],
+    parallelization: Mapping[str, int],
+) -> Iterator[tuple[int | float, list[list[int]]]]:
+    """Yield each weight with its sets: of each type the first whose links lie in earlier sets."""
+    # Which actions follow each over a link, and how many links each still waits for.
+    after: dict[int, list[int]] = defaultdict(list)
+    left = [len(set(said.before(i))) for i in range(len(actions))]
+    for i in range(len(actions)):
+        for earlier in set(said.before(i)):
+            after[earlier].append(i)
+    # The actions that wait for no link, by weight and type, the first on top.
+    ready: dict[int | float, dict[str, list[int]]] = defaultdict(dict)
 
-    def __init__(
-        self,
-        actions: Sequence[ProposedAction],
-        said: document_links.DocumentLinks,
-        heights: Sequence[int | float],
-        parallelization: Mapping[str, int],
-    ) -> None:
-        self._actions, self._heights = actions, heights
-        self._width = parallelization
-        #: Which actions follow each over a link, and how many links each still waits for.
-        self._after: dict[int, list[int]] = defaultdict(list)
-        self._left = [len(set(said.before(i))) for i in range(len(actions))]
-        for i in range(len(actions)):
-            for earlier in set(said.before(i)):
-                self._after[earlier].append(i)
-        #: The actions that wait for no link, by weight and type, the first on top.
-        self._ready: dict[int | float, dict[str, list[int]]] = defaultdict(dict)
-        for i, left in enumerate(self._left):
-            if not left:
-                self._add(i)
+    def add(i: int) -> None:
+        heapq.heappush(ready[heights[i]].setdefault(actions[i].action_type, []), i)
 
-    def of(self, weight: int | float) -> Iterator[list[int]]:
-        """Yield the sets of a weight in order; those of heavier weights must have been taken."""
-        while types := self._ready[weight]:
+    for i, waits in enumerate(left):
+        if not waits:
+            add(i)
+    for weight in sorted({*heights}, reverse=True):
+        found = []
+        while types := ready[weight]:
             chunk = []
-            for name in list(types):
-                queue = types[name]
-                for _ in range(min(self._width.get(name, 1), len(queue))):
+            for name, queue in list(types.items()):
+                for _ in range(min(parallelization.get(name, 1), len(queue))):
                     chunk.append(heapq.heappop(queue))
                 if not queue:
                     del types[name]
-            for later in [later for i in chunk for later in self._after.get(i, ())]:
-                self._left[later] -= 1
-                if not self._left[later]:
-                    self._add(later)
-            yield sorted(chunk)
-
-    def _add(self, i: int) -> None:
-        types = self._ready[self._heights[i]]
-        heapq.heappush(types.setdefault(self._actions[i].action_type, []), i)
+            for later in [later for i in chunk for later in after.get(i, ())]:
+                left[later] -= 1
+                if not left[later]:
+                    add(later)
+            found.append(sorted(chunk))
+        yield weight, found

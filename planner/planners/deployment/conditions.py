@@ -100,7 +100,9 @@ class Condition:
         text = self._next()
         if kind == "path":
             return _setting(text)
-        constant = _constant(kind, text)
+        constant: Any = text[1:-1] if kind == "text" else _WORDS.get(text, text)
+        if kind == "number":
+            constant = float(text) if "." in text else int(text)
         return lambda _, __: constant
 
     def _nested(self, least: int) -> _Value:
@@ -125,12 +127,6 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         found.append(("keyword" if kind == "word" and word in _KEYWORDS else kind, word))
         at = match.end()
     return [*found, ("end", "")]
-
-
-def _constant(kind: str, text: str) -> Any:
-    if kind == "number":
-        return float(text) if "." in text else int(text)
-    return text[1:-1] if kind == "text" else _WORDS.get(text, text)
 
 
 def _setting(text: str) -> _Value:

@@ -89,7 +89,10 @@ class TaskPlacement:
         self.cluster = Cluster(deployment)
         self.warnings: list[Mistake] = []
         tasks = {task.id: task for task in deployment.runnable}
-        nodes = {task_id: dict(self._nodes_of(task)) for task_id, task in tasks.items()}
+        nodes = {
+            task.id: {SYNC: None} if task.is_anchor else dict(self.cluster.of(task.where))
+            for task in tasks.values()
+        }
         self._with_groups(deployment, tasks, nodes)
         self._warn_roles(deployment.tasks)
         order = [SYNC, MASTER, *(node.name for node in deployment.nodes if node.name != MASTER)]
@@ -130,9 +133,6 @@ class TaskPlacement:
             shared = any(SYNC in self.places[i] or here.keys() & self.places[i] for i in meant)
             if meant and not shared and relation.name not in crossing:
                 yield relation
-
-    def _nodes_of(self, task: Task) -> Mapping[str, None]:
-        return {SYNC: None} if task.is_anchor else self.cluster.of(task.where)
 
     def _with_groups(
         self, deployment: Deployment, tasks: Mapping[str, Task], nodes: dict[str, dict[str, None]]

@@ -102,15 +102,20 @@ SCHEMA: dict[str, Any] = ranges.document(
 )
 
 
-class EventText(NamedTuple):
-    """An event as it is written: the source, the outcomes, the target."""
+Outcomes = tuple[Outcome, ...]
+_CHANGED: Outcomes = (Outcome.CHANGED,)
+
+
+class Event(NamedTuple):
+    """An event between two actions, and the place in the document that declares it."""
 
     source: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: Outcomes
     target: str
+    path: Path
 
 
-def parse_event(text: str) -> EventText:
+def parse_event(text: str, path: Path = ()) -> Event:
     """Parse an event; raises ValueError, whose message contains the accepted form or outcomes.
 
     >>> parse_event("on a.run changed|ok b.1.reload").target
@@ -123,11 +128,11 @@ def parse_event(text: str) -> EventText:
     if on != "on" or len(parts) < 3:
         raise ValueError(f"{text!r} is not an event: {_FORM}")
     source, *middle, target = parts
-    return EventText(source, outcomes(" ".join(middle)), target)
+    return Event(source, outcomes(" ".join(middle)), target, path)
 
 
 @cache
-def outcomes(text: str) -> tuple[Outcome, ...]:
+def outcomes(text: str) -> Outcomes:
     """Parse outcomes such as ``changed`` or ``failed|error``; raises ValueError for others."""
     found = []
     for word in text.split("|"):
@@ -136,19 +141,6 @@ def outcomes(text: str) -> tuple[Outcome, ...]:
             raise ValueError(f"no outcome {word.strip()!r}; {accepted(word.strip(), _OUTCOMES)}")
         found.append(outcome)
     return tuple(found)
-
-
-Outcomes = tuple[Outcome, ...]
-_CHANGED: Outcomes = (Outcome.CHANGED,)
-
-
-class Event(NamedTuple):
-    """An event between two actions, and the place in the document that declares it."""
-
-    source: str
-    outcomes: Outcomes
-    target: str
-    path: Path
 
 
 class Order(NamedTuple):
@@ -204,7 +196,7 @@ def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> Eve
         staged=dict.fromkeys(document["staged"]),
         events=[*_implied_events(connections), *_events(written, connections, document["staged"])],
         orders=[*_orders(connections, document.get("after", ()))],
-        triggerable=frozenset(target for _, _, target in written).union(
+        triggerable=frozenset(event.target for event in written).union(
             *((f"{c['to']}.reload", f"{c['to']}.run") for c in connections)
         ),
         any_of=frozenset(k for k, v in document.get("fan_in", {}).items() if v == "any"),
@@ -224,28 +216,29 @@ def _ends(connections: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def _written(
     raw_events: Sequence[Any], ends: Collection[str], mistakes: list[Mistake]
-) -> Iterator[EventText]:
+) -> Iterator[Event]:
     """Yield the events of the field ``events``; append mistakes."""
     known: set[str] = set(ends)
     is_action = re.compile(ACTION_NAME).match
     for i, raw in enumerate(raw_events):
+        path = ("events", i)
         try:
             if isinstance(raw, str):
-                event = parse_event(raw)
+                event = parse_event(raw, path)
             else:
-                event = EventText(raw["on"], tuple(map(Outcome, raw["outcomes"])), raw["do"])
+                event = Event(raw["on"], tuple(map(Outcome, raw["outcomes"])), raw["do"], path)
         except ValueError as reason:
-            mistakes.append(Mistake(str(reason), ("events", i)))
+            mistakes.append(Mistake(str(reason), path))
             continue
         if event.source not in known:
             if is_action(event.source):
                 known.add(event.source)
             else:
                 text = f"{event.source!r} is neither RESOURCE.ACTION nor an end of a connection"
-                mistakes.append(Mistake(text, ("events", i)))
+                mistakes.append(Mistake(text, path))
         if not is_action(event.target):
             text = f"{event.target!r} is not an action: RESOURCE.ACTION"
-            mistakes.append(Mistake(text, ("events", i)))
+            mistakes.append(Mistake(text, path))
         yield event
 
 
@@ -269,7 +262,7 @@ def _orders(
 
 
 def _events(
-    written: Sequence[EventText], connections: Sequence[Mapping[str, Any]], staged: Iterable[str]
+    written: Sequence[Event], connections: Sequence[Mapping[str, Any]], staged: Iterable[str]
 ) -> Iterator[Event]:
     """Yield the events of the field ``events``, one for each action that is meant as its source.
 
@@ -277,22 +270,23 @@ def _events(
     or targets of events; if there are none, for ``run`` and ``remove`` of each resource from which
     it receives data. The target is not among its own triggers then.
     """
-    resources = {source for source, _, _ in written} & _ends(connections)
+    resources = {event.source for event in written} & _ends(connections)
     own: defaultdict[str, dict[str, None]] = defaultdict(dict)
     data: defaultdict[str, dict[str, None]] = defaultdict(dict)
     if resources:
-        implied = (event.target for event in _implied_events(connections))
-        for action in (*staged, *(target for _, _, target in written), *implied):
+        events = (*written, *_implied_events(connections))
+        for action in (*staged, *(event.target for event in events)):
             own[action.rpartition(".")[0]][action] = None
         for c in connections:
             data[c["to"]].update({f"{c['from']}.{verb}": None for verb in ("run", "remove")})
-    for i, (source, outcomes, target) in enumerate(written):
-        meant = [source]
-        if source in resources:
-            found = ([a for a in known[source] if a != target] for known in (own, data))
+    for event in written:
+        meant = [event.source]
+        if event.source in resources:
+            alike = (known[event.source] for known in (own, data))
+            found = ([action for action in known if action != event.target] for known in alike)
             meant = next(filter(None, found), [])
         for action in meant:
-            yield Event(action, outcomes, target, ("events", i))
+            yield event._replace(source=action)
 
 
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:

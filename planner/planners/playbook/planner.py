@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from planner.contract import Options, Planner
-from planner.errors import InvalidInput, Mistake
+from planner.errors import InvalidInput, Mistake, shown
 from planner.plan.extent import listed
 from planner.plan.model import JOIN, Action, ActionPlan, ProposedAction
 from planner.planners.draft import action_of, tokens
@@ -93,10 +93,7 @@ class PlaybookPlanner(Planner[Playbook]):
             made = []
             for call, proposed in stage:
                 own = [last[host] for host in call.hosts if host in last]
-                held = [
-                    *tokens(ANSIBLE, proposed.touches),
-                    *(f"node:{host}" for host in call.hosts),
-                ]
+                held = tokens(ANSIBLE, proposed.touches, *(f"node:{host}" for host in call.hosts))
                 made.append(
                     action_of(
                         proposed,
@@ -104,12 +101,11 @@ class PlaybookPlanner(Planner[Playbook]):
                         reason=self._reason(call),
                         description=_description(call),
                         needs=tuple(dict.fromkeys((*before, *own))),
-                        tokens=tuple(dict.fromkeys(held)),
+                        tokens=held,
                     )
                 )
-            last |= {
-                h: a.uuid for (call, _), a in zip(stage, made, strict=True) for h in call.hosts
-            }
+            for (call, _), action in zip(stage, made, strict=True):
+                last |= dict.fromkeys(call.hosts, action.uuid)
             actions += made
             ended = _ended(stage, made, next(uuids))
             actions += ended
@@ -147,10 +143,8 @@ def _stages(plays: Sequence[Play]) -> Iterator[list[Call]]:
             if play.together:
                 groups, why = {None: [*hosts]}, f"one call for all hosts ({play.together})"
             elif play.apart:
-                groups, why = (
-                    {host: [host] for host in hosts},
-                    f"a call for each host ({play.apart})",
-                )
+                groups = {host: [host] for host in hosts}
+                why = f"a call for each host ({play.apart})"
             else:
                 for host in hosts:
                     groups.setdefault(shared.get(host), []).append(host)
@@ -187,15 +181,10 @@ def _once(mistakes: Sequence[Mistake]) -> list[Mistake]:
 def _description(call: Call) -> str:
     """Return what a call does: the names of the first hosts, tasks and handlers."""
     play = call.play
-    tasks = "; ".join(_first(play.tasks) or ["no tasks"])
-    handlers = f"; if notified: {'; '.join(_first(play.handlers))}" if play.handlers else ""
-    on = f"on {', '.join(_first(call.hosts))}: " if len(call.hosts) > 1 else ""
+    tasks = "; ".join(shown(play.tasks, _SHOWN) or ["no tasks"])
+    handlers = f"; if notified: {'; '.join(shown(play.handlers, _SHOWN))}" if play.handlers else ""
+    on = f"on {', '.join(shown(call.hosts, _SHOWN))}: " if len(call.hosts) > 1 else ""
     return f"{on}{tasks}{handlers}"
-
-
-def _first(names: Sequence[str]) -> list[str]:
-    more = len(names) - _SHOWN
-    return [*names[:_SHOWN], *([f"and {more} more"] if more > 0 else ())]
 
 
 def _ended(

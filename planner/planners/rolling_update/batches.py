@@ -21,21 +21,13 @@ CREATE_FIRST, IN_PLACE = "create_first", "in_place"
 RESIZE = "resize"
 
 
-class RollStep(NamedTuple):
-    """A number of new members at which a batch ends, or a percentage of the group's size."""
+def step_of(step: int | str, target: int) -> int:
+    """Return the number of new members at which a batch ends; percentages are rounded up.
 
-    number: int
-    percent: bool = False
-
-    def of(self, target: int) -> int:
-        """Return the number for a group of this size, percentages rounded up.
-
-        >>> RollStep(10, percent=True).of(30), RollStep(10, percent=True).of(31), RollStep(1).of(30)
-        (3, 4, 1)
-        >>> RollStep(20, percent=True).of(101)
-        21
-        """
-        return -(-target * self.number // 100) if self.percent else self.number
+    >>> step_of("10%", 30), step_of("10%", 31), step_of("20%", 101), step_of(1, 30)
+    (3, 4, 21, 1)
+    """
+    return -(-target * int(step.rstrip("%")) // 100) if isinstance(step, str) else step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,14 +36,14 @@ class RollSettings:
 
     ``mode`` is CREATE_FIRST or IN_PLACE. With ``surge``, a group may exceed its own maximum. With
     ``pause_first``, the pause of the update policy is before each batch, else between batches.
-    ``max_unavailable_total`` is the number of members of all groups that may be out of service at
-    once, besides failed ones; None is no limit.
+    ``steps`` are numbers of new members, or percentages. ``max_unavailable_total`` is the number of
+    members of all groups that may be out of service at once, besides failed ones; None is no limit.
     """
 
     mode: str = CREATE_FIRST
     surge: bool = False
     pause_first: bool = False
-    steps: Sequence[RollStep] = ()
+    steps: Sequence[int | str] = ()
     max_unavailable_total: int | None = None
 
 

@@ -21,6 +21,7 @@ from planner.planners.rolling_update.batches import (
     RollSettings,
     create_first,
     in_place,
+    step_of,
 )
 from planner.planners.rolling_update.members import (
     Member,
@@ -259,7 +260,7 @@ class _Members:
     ) -> tuple[str, list[Batch]]:
         """Return the mode, and its batches: they are cut where the group has a maximum."""
         kept = [m for m in self.turn if m.current and m.id not in self.leaving]
-        steps = [step.of(target) for step in self.settings.steps]
+        steps = [step_of(step, target) for step in self.settings.steps]
         largest, there = policy.max_batch_size, len(self.turn)
         bounded = not self.settings.surge and len(kept) < target
         most = self.group.most if bounded and self.group.most is not None else ranges.MOST

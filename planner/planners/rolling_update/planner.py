@@ -20,7 +20,6 @@ from planner.planners.rolling_update.batches import (
     CREATE_FIRST,
     Roll,
     RollSettings,
-    RollStep,
     peak,
     side_by_side,
 )
@@ -230,12 +229,7 @@ def _settings(document: Mapping[str, Any]) -> RollSettings:
         mode=document.get("mode", CREATE_FIRST),
         surge=document.get("surge") == "allowed",
         pause_first=document.get("pause_first", False),
-        steps=tuple(
-            RollStep(int(step.rstrip("%")), percent=True)
-            if isinstance(step, str)
-            else RollStep(step)
-            for step in document.get("steps") or ()
-        ),
+        steps=document.get("steps") or (),
         max_unavailable_total=document.get("max_unavailable_total"),
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from planner.errors import Path
+from planner.plan.graph_algorithms import reachable
 from planner.planners.rolling_update import update_policy
 from planner.planners.rolling_update.conditions import NO_VALUE, UNRESOLVED
 from planner.planners.rolling_update.definitions import LAUNCHES, Configuration, DefinitionReader
@@ -147,23 +148,18 @@ def groups(
     }
 
 
-def _depends_on(
-    resources: Mapping[str, Any], name: str, groups: Mapping[str, Group]
-) -> Iterator[str]:
-    """Yield the groups on which a resource depends, also through resources that are no groups."""
-    seen, left = {name}, [name]
-    while left:
-        resource = resources.get(left.pop())
-        if not isinstance(resource, Mapping):
-            continue
-        listed = resource.get("DependsOn", resource.get("depends_on"))
-        for other in listed if isinstance(listed, list) else [listed]:
-            if isinstance(other, str) and other not in seen:
-                seen.add(other)
-                if other in groups:
-                    yield other
-                else:
-                    left.append(other)
+def _depends_on(resources: Mapping[str, Any], name: str, groups: Mapping[str, Group]) -> list[str]:
+    """List the groups on which a resource depends, also through resources that are no groups."""
+
+    def listed(one: str) -> list[str]:
+        resource = resources.get(one)
+        if not isinstance(resource, Mapping) or (one in groups and one != name):
+            return []
+        found = resource.get("DependsOn", resource.get("depends_on"))
+        names = found if isinstance(found, list) else [found]
+        return [other for other in names if isinstance(other, str)]
+
+    return [one for one in reachable([name], listed) if one in groups and one != name]
 
 
 def left_out(template: Mapping[str, Any]) -> list[str]:
