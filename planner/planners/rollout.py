@@ -12,7 +12,6 @@ from planner.plan.model import Action, ActionPlan, ProposedAction
 from planner.plan.place_rules import HeldPlace, PlaceRule
 from planner.planners import node_fields
 from planner.planners.draft import action_of, tokens
-from planner.planners.node_fields import ListedNode
 from planner.planners.rollout_document import SCHEMA, STEP_FIELDS, read_nodes
 from planner.planners.solution import ActionReader
 
@@ -37,7 +36,7 @@ class Rollout(NamedTuple):
     """
 
     name: str
-    nodes: Sequence[ListedNode]
+    nodes: Sequence[node_fields.ListedNode]
     actions: Sequence[Sequence[ProposedAction]]
     blocks: Mapping[str, Block]
     warnings: tuple[str, ...]
@@ -108,7 +107,9 @@ class RolloutPlanner(Planner[Rollout]):
         )
 
 
-def _blocks(document: Mapping[str, Any], nodes: Sequence[ListedNode]) -> dict[str, Block]:
+def _blocks(
+    document: Mapping[str, Any], nodes: Sequence[node_fields.ListedNode]
+) -> dict[str, Block]:
     """Return the block of all nodes and, for ``stop_after`` of racks or roles, one for each."""
     token = f"serial:{document['name']}"
     limit, rule = node_fields.place_rule(document, len(nodes))
@@ -168,7 +169,7 @@ class _StepReader:
         self.warnings: dict[str, None] = {}
         self._wrong: set[int] = set()
 
-    def actions(self, node: ListedNode) -> list[ProposedAction]:
+    def actions(self, node: node_fields.ListedNode) -> list[ProposedAction]:
         """Return the actions of the steps on a node, with mistakes and warnings appended."""
         raw = [self._raw(step, node) for step in self._steps]
         reader = ActionReader(self._surroundings, {"actions": raw})
@@ -183,7 +184,7 @@ class _StepReader:
         self.warnings |= reader.warnings
         return made
 
-    def _raw(self, step: RolloutStep, node: ListedNode) -> dict[str, Any]:
+    def _raw(self, step: RolloutStep, node: node_fields.ListedNode) -> dict[str, Any]:
         given = _for_node(step.parameters, node.name)
         kind = self._surroundings.type_of(step.action_type)
         known = kind.SCHEMA.get("properties") if kind else None

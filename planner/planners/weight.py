@@ -16,15 +16,8 @@ from oslo_config import cfg
 from planner.contract import Options
 from planner.plan.graph_algorithms import topological_order
 from planner.plan.model import ActionPlan, ProposedAction, Solution
-from planner.planners import document_links
+from planner.planners import document_links, number_options
 from planner.planners.draft import Draft
-from planner.planners.number_options import (
-    UNNAMED_WEIGHT,
-    NumberByType,
-    at_least_one,
-    unnamed,
-    weights_option,
-)
 from planner.planners.solution import SolutionPlanner
 
 #: Defaults of Watcher 17 for its types. Of the others, what makes room goes early, work on nodes
@@ -82,10 +75,10 @@ class WeightPlanner(SolutionPlanner):
 
     NAME = "weight"
     OPTIONS = (
-        weights_option(WEIGHTS),
+        number_options.weights_option(WEIGHTS),
         cfg.Opt(
             "parallelization",
-            type=NumberByType(at_least_one),
+            type=number_options.NumberByType(number_options.at_least_one),
             default=PARALLELIZATION,
             help="Number of actions of each type that run at once, 1 or more. The values are "
             "merged over the defaults; a type without a number has 1.",
@@ -113,8 +106,10 @@ class WeightPlanner(SolutionPlanner):
         return draft.plan(
             limits=limits,
             warnings=[
-                *unnamed("weight", options.weights, used, UNNAMED_WEIGHT),
-                *unnamed("parallelization", options.parallelization, used, 1),
+                *number_options.unnamed(
+                    "weight", options.weights, used, number_options.UNNAMED_WEIGHT
+                ),
+                *number_options.unnamed("parallelization", options.parallelization, used, 1),
             ],
         )
 
@@ -155,7 +150,7 @@ def _heights(
     weights: Mapping[str, int | float],
 ) -> list[int | float]:
     """Return the weight of each action, or the least of what it is linked to, if that is less."""
-    heights = [weights.get(action.action_type, UNNAMED_WEIGHT) for action in actions]
+    heights = [weights.get(action.action_type, number_options.UNNAMED_WEIGHT) for action in actions]
     if said:
         for i in topological_order([said.both(i) for i in range(len(actions))]):
             heights[i] = min([heights[i], *(heights[earlier] for earlier in said.before(i))])

@@ -12,35 +12,16 @@ from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.plan.model import ActionPlan
 from planner.planners import node_fields
-from planner.planners.deployment import task_fields
+from planner.planners.deployment import expressions, problem, task_fields
 from planner.planners.deployment.conditions import Condition, InvalidCondition
-from planner.planners.deployment.expressions import (
-    Evaluator,
-    Unknown,
-    has_expressions,
-    is_expression,
-)
 from planner.planners.deployment.name_patterns import Patterns, near
-from planner.planners.deployment.problem import (
-    MASTER,
-    NOWHERE,
-    SYNC,
-    Deployment,
-    NodeSelector,
-    Part,
-    Relation,
-    SerialBlock,
-    Task,
-    Told,
-)
 from planner.planners.deployment.schema import ACTION_TYPES, ALIASES, FOREIGN, RUNNABLE, TASK
 from planner.planners.deployment.serial import blocks
 from planner.planners.deployment.task_fields import ParameterChecker, Placeholders, translated
-from planner.planners.node_fields import ListedNode
 from planner.schemas.checking import repeated
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
-RESERVED = (SYNC, "join", "null")
+RESERVED = (problem.SYNC, "join", "null")
 #: What has replaced the field ``stage``, by its value up to a slash.
 STAGE = (
     "'stage' is of plugins before release 7.0: requires: [{0}_start] and required_for: [{0}_end] "
@@ -60,14 +41,18 @@ class DeploymentReader:
         self._placeholders = Placeholders(document.get("placeholders") or {}, self._settings)
         self._checker = ParameterChecker(surroundings)
         self._mistakes: list[Mistake] = []
-        self._without_value, self._warnings, self._ignored = Told(), Told(), Told()
+        self._without_value, self._warnings, self._ignored = (
+            problem.Told(),
+            problem.Told(),
+            problem.Told(),
+        )
 
-    def deployment(self) -> Deployment:
+    def deployment(self) -> problem.Deployment:
         """Return the described deployment; raises InvalidInput with all mistakes."""
         raw = self._document.get("tasks") or []
         nodes = self._nodes()
         self._roles = {node.name: node.tags for node in nodes}
-        self._evaluator = Evaluator(self._document.get("settings"), self._roles)
+        self._evaluator = expressions.Evaluator(self._document.get("settings"), self._roles)
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._mistakes += repeated("id", [t.id for t in tasks], lambda i: ("tasks", i, "id"))
         part, serial = self._part(), self._serial()
@@ -81,7 +66,7 @@ class DeploymentReader:
         mistakes = [*self._mistakes, *self._without_value, *self._checker.mistakes]
         if mistakes:
             raise InvalidInput(mistakes)
-        return Deployment(
+        return problem.Deployment(
             name=self._document.get("name"),
             tasks=tasks,
             nodes=nodes,
@@ -100,7 +85,7 @@ class DeploymentReader:
     def _warn(self, text: str, path: Path, about: str | None = None) -> None:
         self._warnings.add(text, path, about)
 
-    def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
+    def _task(self, i: int, raw: Mapping[str, Any]) -> problem.Task:
         path: Path = ("tasks", i)
         raw = {ALIASES.get(field, field): value for field, value in raw.items()}
         self._tell_of_fields(raw, path)
@@ -117,9 +102,9 @@ class DeploymentReader:
             self._warn(f"{why}: tasks of this type are skipped", (*path, "type"))
             skipped = skipped or why
         elif kind in RUNNABLE:
-            known = {k: v for k, v in values.items() if not has_expressions(v)}
+            known = {k: v for k, v in values.items() if not expressions.has_expressions(v)}
             self._checker(ACTION_TYPES.get(kind, kind), known, path)
-        return Task(
+        return problem.Task(
             id=raw["id"],
             type=kind,
             index=i,
@@ -175,15 +160,15 @@ class DeploymentReader:
         read = partial(task_fields.number, whole=whole)
         return None if value is None else self._read(read, value, path, None)
 
-    def _where(self, raw: Mapping[str, Any], path: Path) -> NodeSelector:
+    def _where(self, raw: Mapping[str, Any], path: Path) -> problem.NodeSelector:
         for field in ("tags", "role", "roles", "groups"):
             if raw.get(field) is not None:
                 where = self._checked_where(task_fields.where(raw[field]), (*path, field))
                 named = field == "groups" and where.kind == "patterns"
                 return where._replace(kind="groups") if named else where
-        return NOWHERE
+        return problem.NOWHERE
 
-    def _checked_where(self, where: NodeSelector, path: Path) -> NodeSelector:
+    def _checked_where(self, where: problem.NodeSelector, path: Path) -> problem.NodeSelector:
         for pattern in where.patterns:
             self._check_pattern(pattern, path)
         return where
@@ -195,38 +180,38 @@ class DeploymentReader:
             text = f"{pattern!r} is not accepted as a regular expression: {reason}"
             self._wrong(text, path)
 
-    def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
+    def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[problem.Relation]:
         found = []
         for name, at in _entries(raw.get(field), (*path, field)):
             self._check_pattern(str(name), at)
-            found.append(Relation(field, str(name), NOWHERE, False, at))
+            found.append(problem.Relation(field, str(name), problem.NOWHERE, False, at))
         return found
 
-    def _cross(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
-        found: list[Relation] = []
+    def _cross(self, raw: Mapping[str, Any], field: str, path: Path) -> list[problem.Relation]:
+        found: list[problem.Relation] = []
         for entry, at in _entries(raw.get(field), (*path, field)):
-            if is_expression(entry):
+            if expressions.is_expression(entry):
                 found += self._evaluated(field, entry["yaql_exp"], at)
             else:
                 found += self._relation(field, entry, at)
         return found
 
-    def _relation(self, field: str, entry: Any, at: Path) -> Iterator[Relation]:
+    def _relation(self, field: str, entry: Any, at: Path) -> Iterator[problem.Relation]:
         relation = {"name": entry} if isinstance(entry, str) else entry
         if not isinstance(relation, Mapping) or not isinstance(relation.get("name"), str):
             self._wrong("the field 'name' is missing", at)
             return
         where = self._checked_where(task_fields.role_of(relation), at)
         self._check_pattern(relation["name"], at)
-        yield Relation(field, relation["name"], where, relation.get("policy") == "any", at)
+        yield problem.Relation(field, relation["name"], where, relation.get("policy") == "any", at)
 
-    def _evaluated(self, field: str, text: str, at: Path) -> list[Relation]:
+    def _evaluated(self, field: str, text: str, at: Path) -> list[problem.Relation]:
         """Return the relations that an expression is on the nodes."""
-        found: dict[Relation, set[str]] = {}
-        for uid in (*self._roles, MASTER):
+        found: dict[problem.Relation, set[str]] = {}
+        for uid in (*self._roles, problem.MASTER):
             try:
                 value = self._evaluator.value(text, uid)
-            except Unknown as why:
+            except expressions.Unknown as why:
                 told = f"yaql in relations is not evaluated, {why}: they are ignored"
                 self._warn(told, at, "yaql in relations")
                 return []
@@ -242,10 +227,10 @@ class DeploymentReader:
         if value is None:
             return "parallel", None
         amount = value.get("amount") if isinstance(value, Mapping) else None
-        if is_expression(amount):
+        if expressions.is_expression(amount):
             try:
                 value = {**value, "amount": self._evaluator.value(amount["yaql_exp"])}
-            except Unknown as why:
+            except expressions.Unknown as why:
                 text = f"yaql in amounts is not evaluated, {why}: one node at a time"
                 self._warn(text, (*at, "amount"), "yaql in amount")
                 return "parallel", 1
@@ -257,11 +242,11 @@ class DeploymentReader:
         if raw["type"] == "skipped":
             return "a task of type skipped", None
         value, at = raw.get("condition"), (*path, "condition")
-        text = value["yaql_exp"] if is_expression(value) else value
+        text = value["yaql_exp"] if expressions.is_expression(value) else value
         if text is None or isinstance(text, bool) or task_fields.is_boolean(text):
             false = text is False or str(text).strip().lower() == "false"
             return "its condition is false" if false else None, None
-        if is_expression(value):
+        if expressions.is_expression(value):
             return None, str(text)
         if not isinstance(value, str):
             self._wrong("a condition is a text such as settings:a.b == true", at)
@@ -277,7 +262,7 @@ class DeploymentReader:
             return None, None
         return None if holds else f"its condition is false: {' '.join(value.split())}", None
 
-    def _nodes(self) -> list[ListedNode]:
+    def _nodes(self) -> list[node_fields.ListedNode]:
         given = self._document["nodes"]
         if isinstance(given, Mapping):
             listed = node_fields.of_document(given, self._mistakes)
@@ -291,20 +276,20 @@ class DeploymentReader:
                 self._wrong(f"{node.name!r} is reserved and cannot be a uid", at)
         return listed
 
-    def _part(self) -> Part:
+    def _part(self) -> problem.Part:
         only = self._document.get("only") or {}
         for name in task_fields.names(only.get("tasks")):
             self._check_pattern(name, ("only", "tasks"))
-        return Part(
+        return problem.Part(
             nodes=task_fields.names(only["nodes"]) if "nodes" in only else None,
             tasks=task_fields.names(only["tasks"]) if "tasks" in only else None,
             fetch=bool(self._document.get("fetch_deps") or only.get("fetch_deps")),
             changed_since=self._earlier(),
         )
 
-    def _serial(self) -> list[SerialBlock]:
+    def _serial(self) -> list[problem.SerialBlock]:
         read = partial(blocks, name=self._document.get("name"))
-        none: list[SerialBlock] = []
+        none: list[problem.SerialBlock] = []
         found = self._read(read, self._document.get("serial"), ("serial",), none)
         self._mistakes += repeated("block", [b.name for b in found], lambda i: found[i].path)
         for block in found:
