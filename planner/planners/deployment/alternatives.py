@@ -104,9 +104,10 @@ def _add(
             warnings.append(Mistake(text, choice.relation.path))
         elif choice.forward:
             for then in sets[0]:
-                links.before[then][choice.of] = None
+                links.before[then].setdefault(choice.of, choice.relation)
         elif links.placement.pairs[choice.of][1].is_anchor:
-            links.before[choice.of].update((p, None) for found in sets for p in found)
+            for p in (p for found in sets for p in found):
+                links.before[choice.of].setdefault(p, choice.relation)
         else:
             if id(sets) not in groups:  # which many tasks share
                 groups[id(sets)] = tuple(_of_one_node(links, s, choice.relation) for s in sets)

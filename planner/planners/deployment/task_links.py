@@ -42,12 +42,13 @@ class Links:
     """The predecessors of each position. Tasks on nodes have the first positions, joins the last.
 
     All of ``before[i]`` must have succeeded before ``i`` starts; if ``i`` is an anchor, they must
-    have ended. One member of each set in ``any_of[i]`` must have succeeded.
+    have ended. Each has the first relation that says so. One member of each set in ``any_of[i]``
+    must have succeeded.
     """
 
     def __init__(self, placement: TaskPlacement) -> None:
         self.placement = placement
-        self.before: list[dict[int, None]] = [{} for _ in placement.pairs]
+        self.before: list[dict[int, Relation | None]] = [{} for _ in placement.pairs]
         self.any_of: list[list[tuple[int, ...]]] = [[] for _ in placement.pairs]
         self.joins: dict[tuple[int, ...], int] = {}
         self.join_names: list[str] = []
@@ -88,7 +89,9 @@ class Links:
             self.join_names.append(name)
         return found
 
-    def connect(self, first: Sequence[int], then: Sequence[int], label: str) -> None:
+    def connect(
+        self, first: Sequence[int], then: Sequence[int], label: str, relation: Relation
+    ) -> None:
         """Make each task of ``then`` wait for all of ``first`` except itself.
 
         ``label`` is part of the name of the join, if one is made.
@@ -98,18 +101,18 @@ class Links:
             # Tasks on both sides wait for each other, which is a cycle. Two of them are enough to
             # report it.
             one, other = inside[:2]
-            self.before[one][other] = self.before[other][one] = None
+            self.before[one][other] = self.before[other][one] = relation
             return
         outside = [i for i in then if i not in inside]
         if min(len(first), len(outside)) > 1 and len(first) * len(outside) > DENSE:
             join = self.join(tuple(first), label)
             for i in outside:
-                self.before[i][join] = None
-        else:
-            for i in outside:
-                self.before[i].update(dict.fromkeys(first))
-        for i in inside:
-            self.before[i].update((p, None) for p in first if p != i)
+                self.before[i].setdefault(join, relation)
+            outside = []
+        for i in (*outside, *inside):
+            for p in first:
+                if p != i:
+                    self.before[i].setdefault(p, relation)
 
     def remove_redundant(self) -> None:
         """Remove each link to a task that the same position also waits for through a join."""
@@ -117,7 +120,8 @@ class Links:
         for i, before in enumerate(self.before[: len(self.placement.pairs)]):
             covered = [members[p] for p in before if p in members]
             if covered:
-                self.before[i] = {p: None for p in before if not any(p in c for c in covered)}
+                left = ((p, r) for p, r in before.items() if not any(p in c for c in covered))
+                self.before[i] = dict(left)
 
 
 class Linker:
@@ -137,10 +141,10 @@ class Linker:
                 continue
             for relation in task.requires:
                 for own, other in self._local(task, relation):
-                    self.links.before[own][other] = None
+                    self.links.before[own].setdefault(other, relation)
             for relation in task.required_for:
                 for own, other in self._local(task, relation):
-                    self.links.before[other][own] = None
+                    self.links.before[other].setdefault(own, relation)
             for relation in (*task.cross_depends, *task.cross_depended_by):
                 self._cross(task, relation)
             self._warn_local(task)
@@ -172,9 +176,10 @@ class Linker:
             if relation.any_of:
                 self._choose(relation, own, matched, forward)
             elif forward:
-                self.links.connect(own, others, _label(task.id, None))
+                self.links.connect(own, others, f"{task.id}@*", relation)
             else:
-                self.links.connect(others, own, _label(relation.name, relation))
+                label = f"{relation.name}@{relation.where.text}"
+                self.links.connect(others, own, label, relation)
         if here and not found:
             self._warn_relation(task, relation)
 
@@ -230,11 +235,6 @@ class Linker:
             self.warnings.append(Mistake(text, relation.path))
 
 
-def _label(name: str, relation: Relation | None) -> str:
-    role = relation.where.text if relation else "*"
-    return f"{name}@{role}"
-
-
 def in_order(links: Links) -> list[int]:
     """Return all positions in a topological order of the links; raises CycleError."""
     before: list[Predecessors] = [
@@ -252,41 +252,19 @@ def refusal(linker: Linker, error: CycleError) -> InvalidInput:
 
 
 def _mistake(linker: Linker, path: Sequence[int]) -> Mistake:
-    name = linker.links.name
-    text, place = f"a cycle: {name(path[0])}", None
+    links, pairs = linker.links, linker.placement.pairs
+    text, place = f"a cycle: {links.name(path[0])}", None
     for first, then in pairwise((*path, path[0])):
-        relation = next(_relations_between(linker, first, then), None)
-        place = place or (relation.path if relation else None)
-        behind = f" ({_described(linker, relation, first, then)})" if relation else ""
-        text += f" -> {name(then)}{behind}"
+        text += f" -> {links.name(then)}"
+        if relation := _behind(links, first, then):
+            place = place or relation.path
+            forward = relation.field in ("required_for", "cross-depended-by")
+            text += f" ({pairs[first if forward else then][1].id} {relation.text})"
     return Mistake(text, place or ())
 
 
-def _described(linker: Linker, relation: Relation, first: int, then: int) -> str:
-    pairs = linker.placement.pairs
-    forward = relation.field in ("required_for", "cross-depended-by")
-    return f"{pairs[first if forward else then][1].id} {relation.text}"
-
-
-def _relations_between(linker: Linker, first: int, then: int) -> Iterator[Relation]:
-    """Yield the relations that link one position to another."""
-    placement = linker.placement
-    (first_uid, earlier), (then_uid, later) = placement.pairs[first], placement.pairs[then]
-    for mine, other_uid, other, own_uid in (
-        ((later.requires, later.cross_depends), first_uid, earlier, then_uid),
-        ((earlier.required_for, earlier.cross_depended_by), then_uid, later, first_uid),
-    ):
-        local, cross = mine
-        for relation in local:
-            if other.id in placement.names(relation.name) and other_uid in (own_uid, "sync"):
-                yield relation
-        for relation in cross:
-            if not relation.has(own_uid):
-                continue
-            nodes = (
-                {own_uid: None}
-                if relation.where.kind == "self"
-                else placement.cluster.of(relation.where)
-            )
-            if other.id in placement.names(relation.name) and other_uid in nodes:
-                yield relation
+def _behind(links: Links, first: int, then: int) -> Relation | None:
+    """Return the relation of a link, which may go through a join."""
+    before = links.before[then]
+    through = (r for p, r in before.items() if links.is_join(p) and first in links.before[p])
+    return before[first] if first in before else next(through, None)
