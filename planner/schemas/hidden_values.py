@@ -17,21 +17,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.errors import Path
+from planner.schemas import ranges
 
 KEY = "secret"
 _PATTERN = r"^(env [A-Za-z_][A-Za-z0-9_]*|file /[^\x00-\x1f]+)$"
-_REFERENCE: Mapping[str, Any] = {
-    "type": "object",
-    "required": [KEY],
-    "additionalProperties": False,
-    "properties": {
-        KEY: {
-            "type": "string",
-            "title": "a reference to a secret: env NAME, or file /PATH",
-            "pattern": _PATTERN,
-        }
+_REFERENCE: Mapping[str, Any] = ranges.mapping(
+    KEY,
+    secret={
+        "type": "string",
+        "title": "a reference to a secret: env NAME, or file /PATH",
+        "pattern": _PATTERN,
     },
-}
+)
 #: Shown in place of a hidden value. It is no reference, so a copy with it is refused as a plan.
 HIDDEN: Mapping[str, str] = {KEY: "hidden"}
 #: The keyword of JSON Schema for a secret, and those through which it is followed.
