@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates the conditions of templates: named ones, and the functions that they consist of.
+"""Evaluates values of templates, and conditions: named ones, and functions that they consist of.
 
 Each value of a hidden parameter is replaced by a placeholder: decision 0034 describes what a plan
 tells of it.
@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from planner.errors import Path, accepted
+from planner.errors import Mistake, Path, accepted
 
 #: With this begins a placeholder of a hidden parameter.
 HIDDEN = "${NoEcho "
@@ -36,24 +35,86 @@ def known(value: Any) -> Any:
     return value
 
 
-class Conditions(ABC):
-    """What decides conditions; ``named`` are those of the template by name."""
+#: The names of Heat's functions, including those that are not evaluated here.
+_HEAT = frozenset(
+    (
+        *("and", "any", "contains", "digest", "equals", "filter", "if", "not", "or", "repeat"),
+        *("get_attr", "get_file", "get_param", "get_resource", "list_concat", "list_join"),
+        *("list_concat_unique", "make_url", "map_merge", "map_replace", "resource_facade"),
+        *("str_replace", "str_replace_strict", "str_replace_vstrict", "str_split", "yaql"),
+    )
+)
 
-    def __init__(self, named: Mapping[str, Any], *, heat: bool) -> None:
-        self.conditions, self.heat = named, heat
+
+def section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a section of a template, in Heat's form in lower case; empty if it is no mapping."""
+    found = template.get(name, template.get(name.lower()))
+    return found if isinstance(found, Mapping) else {}
+
+
+class TemplateValues:
+    """Evaluates the values of one template, and appends mistakes to ``mistakes``.
+
+    ``root`` is the path of the template in the document. Each value of a ``hidden`` parameter is
+    replaced by a placeholder. A subclass has the ``functions`` by name.
+    """
+
+    functions: Mapping[str, Callable[[Any, Any, Path], Any]]
+
+    def __init__(self, template: Mapping[str, Any], root: Path, hidden: Collection[str]) -> None:
+        self.mistakes: list[Mistake] = []
+        self.root = root
+        self.heat = "heat_template_version" in template
+        self.conditions = section(template, "Conditions")
+        self._hidden = hidden
         self._deciding: list[str] = []
 
-    @abstractmethod
-    def value(self, node: Any, path: Path) -> Any:
-        """Return a value with all functions inside it evaluated."""
-
-    @abstractmethod
-    def revealed(self, node: Any, path: Path) -> Any:
-        """Return a value with those of hidden parameters, to compare it and for nothing else."""
-
-    @abstractmethod
     def wrong(self, text: str, path: Path) -> Any:
         """Append a mistake; return UNRESOLVED in place of the value."""
+        self.mistakes.append(Mistake(text, (*self.root, *path)))
+        return UNRESOLVED
+
+    def revealed(self, node: Any, path: Path) -> Any:
+        """Return a value with those of hidden parameters, to compare it and for nothing else."""
+        hidden, self._hidden = self._hidden, ()
+        try:
+            return self.value(node, path)
+        finally:
+            self._hidden = hidden
+
+    def value(self, node: Any, path: Path) -> Any:
+        """Return a value with all functions inside it evaluated.
+
+        A function that cannot be evaluated is replaced by UNRESOLVED, and a mistake is appended.
+        """
+        if isinstance(node, Mapping):
+            name = next((key for key in node if self._is_function(key, len(node))), None)
+            if name is None:
+                values = {key: self.value(inner, (*path, key)) for key, inner in node.items()}
+                return {key: value for key, value in values.items() if value is not NO_VALUE}
+            if len(node) > 1:
+                return self.wrong(f"{name} stands alone in its mapping, or not at all", path)
+            return self._call(name, node[name], (*path, name))
+        if isinstance(node, list):
+            found = (self.value(inner, (*path, i)) for i, inner in enumerate(node))
+            return [value for value in found if value is not NO_VALUE]
+        return node
+
+    def _is_function(self, name: Any, among: int) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name.startswith("Fn::"):
+            return True
+        return among == 1 and (name in ("Ref", "Condition") or (self.heat and name in _HEAT))
+
+    def _call(self, name: str, argument: Any, path: Path) -> Any:
+        function = self.functions.get(name)
+        if function is None:
+            return self.wrong(f"no function {name!r}; {accepted(name, self.functions)}", path)
+        try:
+            return function(self, argument, path)
+        except Unresolved:
+            return UNRESOLVED
 
     def holds(self, name: Any, path: Path) -> bool:
         """Return whether a condition is true, given by its name or as a function.

@@ -11,43 +11,31 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from planner.errors import Mistake, Path, accepted
+from planner.errors import Path, accepted
 from planner.planners.rolling_update.conditions import (
     NO_VALUE,
     UNRESOLVED,
-    Conditions,
-    Unresolved,
+    TemplateValues,
     as_text,
     known,
     placeholder,
     plain_text,
+    section,
 )
 
 #: The result of Fn::GetAZs: the default zone of Nova.
 ZONES = ("nova",)
-#: The names of Heat's functions, including those that are not evaluated here.
-_HEAT = frozenset(
-    (
-        *("and", "any", "contains", "digest", "equals", "filter", "if", "not", "or", "repeat"),
-        *("get_attr", "get_file", "get_param", "get_resource", "list_concat", "list_join"),
-        *("list_concat_unique", "make_url", "map_merge", "map_replace", "resource_facade"),
-        *("str_replace", "str_replace_strict", "str_replace_vstrict", "str_split", "yaql"),
-    )
-)
-
-
 _TEMPLATE_AND_PARAMS = "'template' and 'params' are expected"
 
 
-class Resolver(Conditions):
-    """Evaluates the values of one template, and appends mistakes to ``mistakes``.
+class Resolver(TemplateValues):
+    """Has the functions of both forms of templates, by their names in these.
 
-    ``given`` are values of parameters, which override their defaults. ``root`` is the path of the
-    template in the document. Each value of a ``hidden`` parameter is replaced by a placeholder.
-    ``files`` are the contents of files by name.
+    ``given`` are values of parameters, which override their defaults. ``files`` are the contents of
+    files by name.
     """
 
     def __init__(
@@ -58,70 +46,20 @@ class Resolver(Conditions):
         hidden: Collection[str] = (),
         files: Mapping[str, str] | None = None,
     ) -> None:
-        self.mistakes: list[Mistake] = []
-        self.root = root
-        heat = "heat_template_version" in template
-        super().__init__(_section(template, "Conditions"), heat=heat)
-        self._resources = _section(template, "Resources")
-        self._parameters = _section(template, "Parameters")
-        self._mappings = _section(template, "Mappings")
-        self._given, self._hidden = given, hidden
+        super().__init__(template, root, hidden)
+        self._resources = section(template, "Resources")
+        self._parameters = section(template, "Parameters")
+        self._mappings = section(template, "Mappings")
+        self._given = given
         #: The names of parameters that are declared or used.
         self.known_parameters: set[str] = set(self._parameters)
         self._files = files or {}
         #: The names of files that the template refers to, and that are not given.
         self.unknown_files: set[str] = set()
 
-    def wrong(self, text: str, path: Path) -> Any:
-        """Append a mistake; return UNRESOLVED in place of the value."""
-        self.mistakes.append(Mistake(text, (*self.root, *path)))
-        return UNRESOLVED
-
-    def revealed(self, node: Any, path: Path) -> Any:
-        """Return a value with those of hidden parameters, to compare it and for nothing else."""
-        hidden, self._hidden = self._hidden, ()
-        try:
-            return self.value(node, path)
-        finally:
-            self._hidden = hidden
-
     def texts(self) -> Mapping[str, Any]:
         """Return what else than the template itself may bring texts: parameters and files."""
         return {"given": self._given, "declared": self._parameters, "files": self._files}
-
-    def value(self, node: Any, path: Path) -> Any:
-        """Return a value with all functions inside it evaluated.
-
-        A function that cannot be evaluated is replaced by UNRESOLVED, and a mistake is appended.
-        """
-        if isinstance(node, Mapping):
-            name = next((key for key in node if self._is_function(key, len(node))), None)
-            if name is None:
-                values = {key: self.value(inner, (*path, key)) for key, inner in node.items()}
-                return {key: value for key, value in values.items() if value is not NO_VALUE}
-            if len(node) > 1:
-                return self.wrong(f"{name} stands alone in its mapping, or not at all", path)
-            return self._call(name, node[name], (*path, name))
-        if isinstance(node, list):
-            found = (self.value(inner, (*path, i)) for i, inner in enumerate(node))
-            return [value for value in found if value is not NO_VALUE]
-        return node
-
-    def _is_function(self, name: Any, among: int) -> bool:
-        if not isinstance(name, str):
-            return False
-        if name.startswith("Fn::"):
-            return True
-        return among == 1 and (name in ("Ref", "Condition") or (self.heat and name in _HEAT))
-
-    def _call(self, name: str, argument: Any, path: Path) -> Any:
-        function = _FUNCTIONS.get(name)
-        if function is None:
-            return self.wrong(f"no function {name!r}; {accepted(name, _FUNCTIONS)}", path)
-        try:
-            return function(self, argument, path)
-        except Unresolved:
-            return UNRESOLVED
 
     def _ref(self, name: Any, path: Path) -> Any:
         if not isinstance(name, str):
@@ -307,7 +245,7 @@ class Resolver(Conditions):
         return _opaque("file", argument)
 
 
-_FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
+Resolver.functions = {
     "Ref": Resolver._ref,
     "Condition": Resolver.decided,
     "Fn::And": Resolver.all_or_any,
@@ -341,11 +279,6 @@ _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
     "str_replace_strict": Resolver._replaced,
     "str_split": Resolver._split,
 }
-
-
-def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = template.get(name, template.get(name.lower()))
-    return found if isinstance(found, Mapping) else {}
 
 
 def _is_cloudy(value: Any) -> bool:
