@@ -139,7 +139,7 @@ class Create(Verb):
         except GuardRefusal as refused:
             self.say(f"Not to be run yet: {refused}")
             return
-        self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
+        self.say(f"Next: actionplan apply {short}, or actionplan graph {short} -f mermaid")
 
     def _differs_from_last(self, plan: ActionPlan) -> str | None:
         from applier.operations import differences

@@ -101,7 +101,7 @@ def _moved(action: Action, facts: Facts, ready: set[str]) -> Iterator[Difference
         why = f" ({service['reason']})" if service["reason"] else ""
         told = f"{destination}, where instances are to go, is disabled{why}"
         yield Difference(told, destination, "enabled", "disabled")
-    elif service["state"] == "down":
+    elif service.get("state") == "down":
         told = f"{destination}, where instances are to go, is down"
         yield Difference(told, destination, "up", "down")
 

@@ -102,4 +102,5 @@ def next_steps(plan: ActionPlan) -> Iterator[str]:
     if plan.state in _OVER:
         ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
         yield f"For details: actionplan action list {short} --state {ended[0]}"
-        yield f"Run failed actions again: actionplan apply {short}"
+        what = "failed actions again" if states[ActionState.FAILED] else "what is left"
+        yield f"Run {what}: actionplan apply {short}"

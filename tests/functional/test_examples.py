@@ -203,7 +203,8 @@ def test_the_demo_runs_its_commands_in_order_in_its_folder_and_its_last_three_li
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert re.findall(r"^\$ actionplan (.*)$", ended.stdout, re.MULTILINE) == [
+    given = r"^\$ actionplan --config-file demo-out/watcher.conf (.*)$"
+    assert re.findall(given, ended.stdout, re.MULTILINE) == [
         "simulator show",
         "create etc/examples/host-maintenance.yaml",
         "apply last --yes",
