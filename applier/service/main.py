@@ -34,7 +34,7 @@ from applier.delivery import delivery_service
 from applier.errors import ConfigurationError, shortage_in
 from applier.run import rolling_back
 from applier.service import log_file
-from applier.service.plan_loop import WorkerLoop
+from applier.service.plan_loop import PlanLoop
 from applier.service.process import Interrupted, ServiceProcess, end_at_once, relay
 from applier.store import Service
 from planner.errors import PlannerError
@@ -70,7 +70,7 @@ class ApplierService(ServiceProcess):
         if opened(lambda: assembly.store, self.ending) is not None:
             LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
             with measured(assembly, self._listener), assembly.traced():
-                worker_loop_of(assembly, self.ending).run()
+                plan_loop_of(assembly, self.ending).run()
 
     def reload(self) -> None:
         """Log that the configuration is read only when the service starts."""
@@ -97,8 +97,8 @@ def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractCont
     return nullcontext() if port is None else metrics_server.offered(metrics.registry, port)
 
 
-def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
-    """Return a new worker loop, with its service; raises ConfigurationError, PlannerError."""
+def plan_loop_of(assembly: Assembly, ending: threading.Event) -> PlanLoop:
+    """Return a new plan loop, with its service; raises ConfigurationError, PlannerError."""
     assembly.engine()
     claimant, started = assembly.claimant, datetime.now(UTC)
     service = Service(
@@ -111,7 +111,7 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
         cloud=assembly.cloud().name,
     )
     options = assembly.conf.watcher_applier
-    return WorkerLoop(
+    return PlanLoop(
         assembly.store,
         partial(assembly.runner, in_service=True),
         service,

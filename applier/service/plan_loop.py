@@ -44,7 +44,7 @@ POLL_S = 1.0
 LONGEST_DELAY_S = 30.0
 
 
-class WorkerLoop:
+class PlanLoop:
     """Runs PENDING plans, oldest first, up to ``workers`` at once; takes over abandoned plans.
 
     ``service`` is the entry of this process in the list of services. ``make_runner`` makes the

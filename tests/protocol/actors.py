@@ -21,7 +21,7 @@ from applier.run.liveness import SilenceWatch
 from applier.run.plan_cloud import SIMULATED
 from applier.scheduling.decisions import Decisions
 from applier.scheduling.interrupted import TO_VERIFY, decide
-from applier.service.plan_loop import WorkerLoop
+from applier.service.plan_loop import PlanLoop
 from applier.store import Service
 from planner.plan.model import ActionPlan
 from planner.plan.states import ENDED_PLAN, OPEN, ActionState, Outcome, PlanState
@@ -89,7 +89,7 @@ def service(name: str, looks: int) -> Actor:
     def run(scene: Scene) -> None:
         made: Any = None
         me = entry(name)
-        loop = WorkerLoop(scene, made, me, ending=threading.Event(), clock=scene.now)
+        loop = PlanLoop(scene, made, me, ending=threading.Event(), clock=scene.now)
         loop._silence = SilenceWatch(clock=lambda: scene.time)
         for _ in range(looks):
             loop._take_over()

@@ -22,7 +22,7 @@ from applier.errors import DamagedRecord, GuardRefusal, OtherCloud, StoreError, 
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.scheduling.interrupted import decide
-from applier.service.plan_loop import WorkerLoop
+from applier.service.plan_loop import PlanLoop
 from applier.store import Service
 from planner.plan.states import ActionState, PlanState
 
@@ -63,7 +63,7 @@ class Trial:
         here = {"host": "h", "pid": 1, "user": "u", "cloud": "simulated"}
         service = Service(uuid="s", started_at=now, heartbeat_at=now, **here)
         known = {"heartbeat_interval_s": 0.02, **options}
-        self.serving = WorkerLoop(self.store, self.make, service, ending=self.ending, **known)
+        self.serving = PlanLoop(self.store, self.make, service, ending=self.ending, **known)
         self.thread = threading.Thread(target=self.serving.run, daemon=True)
 
     def make(self):
