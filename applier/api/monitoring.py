@@ -114,34 +114,27 @@ class Readiness:
     def __call__(self, call: Call) -> dict[str, Any]:
         """Query the database, and respond within LIMIT_S seconds."""
         began = time.monotonic()
-        found, detail = self._found()
+        status, told, detail = self._found()
         seconds = time.monotonic() - began
-        status = "slow" if found == "ready" and seconds >= SLOW_S else found
-        answer = {"status": status, "seconds": round(seconds, 3)}
-        if detail is None:
-            return answer
+        if status != self._status:
+            LOG.log(logging.INFO if status == "ready" else logging.WARNING, "%s", told)
+        self._status = status
+        if status == "ready":
+            status = "slow" if seconds >= SLOW_S else status
+            return {"status": status, "seconds": round(seconds, 3)}
         call.response.status = falcon.HTTP_503
-        return {**answer, "detail": detail}
+        return {"status": status, "seconds": round(seconds, 3), "detail": detail}
 
-    def _found(self) -> tuple[str, str | None]:
-        """Return the status, and a sentence if the database did not respond in time, else None."""
+    def _found(self) -> tuple[str, str, str]:
+        """Return the status, a sentence about it for the log, and one for who asks."""
         try:
             self._look()
         except TimeoutError:
             detail = f"The record has not answered for {LIMIT_S:g} s."
-            self._tell("slow", detail)
-            return "slow", detail
+            return "slow", detail, detail
         except (StoreError, DamagedRecord) as reason:
-            self._tell("dead", str(reason))
-            return "dead", DEAD
-        self._tell("ready", "The record answers again.")
-        return "ready", None
-
-    def _tell(self, status: str, text: str) -> None:
-        """Store the status, and log ``text`` if the status has changed."""
-        if status != self._status:
-            LOG.log(logging.INFO if status == "ready" else logging.WARNING, "%s", text)
-        self._status = status
+            return "dead", str(reason), DEAD
+        return "ready", "The record answers again.", ""
 
 
 class SharedCall(Generic[T]):

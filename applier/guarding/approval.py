@@ -7,7 +7,7 @@ An approval is bound to the content of the plan.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, tzinfo
 
 from applier.contracts import Approval
@@ -62,30 +62,18 @@ def has_begun(plan: ActionPlan) -> bool:
     return any(action.attempts for action in plan.actions)
 
 
-def facts_age_s(plan: ActionPlan, now: datetime) -> float | None:
-    """Return the seconds since the facts of a plan were read, or else since it was made.
-
-    None if neither time is known. Negative for a time later than ``now``.
-    """
-    read = plan.aged_from
-    return None if read is None else (now - read).total_seconds()
-
-
 #: By so much the clocks of two machines may differ, in seconds.
 CLOCKS_DIFFER_S = 300.0
 
 
 def refusal(plan: ActionPlan, demanded: Guards, given: GivenApprovals, now: datetime) -> str | None:
     """Return why a plan is not approved, in a sentence with the next step; None if it is."""
-    stale = too_old(plan, demanded, now)
-    if stale:
-        return stale
-    if demanded.approval_by_another and given.creator is None:
-        return _of_nobody(plan, demanded)
+    if never := _never(plan, demanded, given, now):
+        return never
     found = {a.who for a in counting(plan, demanded, given)}
     if len(found) >= demanded.approvals:
         return None
-    void = len(list(voided(plan, given)))
+    void = sum(not is_same(plan, one.content) for one in given.approvals)
     was = f"{len(found) or 'none'} of them {'is' if len(found) < 2 else 'are'} there"
     if demanded.approvals == 1:
         was = "it has none"
@@ -106,19 +94,16 @@ def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[
     ]
 
 
-def voided(plan: ActionPlan, given: GivenApprovals) -> Iterator[Approval]:
-    """Yield the approvals of an earlier content of the plan."""
-    return (one for one in given.approvals if not is_same(plan, one.content))
-
-
 def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
     """Return why the facts of a plan are too old for a first start; None if they are not.
 
-    Facts whose time is later than now by more than CLOCKS_DIFFER_S are refused, too.
+    Without facts, the age is that of the plan. Facts whose time is later than now by more than
+    CLOCKS_DIFFER_S are refused, too.
     """
-    most_s, age_s = demanded.approval_max_age_s, facts_age_s(plan, now)
+    most_s, read = demanded.approval_max_age_s, plan.aged_from
     if most_s is None or has_begun(plan):
         return None
+    age_s = None if read is None else (now - read).total_seconds()
     if age_s is not None and age_s < -CLOCKS_DIFFER_S:
         return (
             f"the facts of plan {short(plan.uuid)} are from the future: they say that they were "
@@ -137,11 +122,8 @@ def cannot_approve(
     plan: ActionPlan, demanded: Guards, given: GivenApprovals, who: str, now: datetime
 ) -> str | None:
     """Return why an approval by ``who`` would not count, in a sentence; None if it would."""
-    stale = too_old(plan, demanded, now)
-    if stale:
-        return stale
-    if demanded.approval_by_another and given.creator is None:
-        return _of_nobody(plan, demanded)
+    if never := _never(plan, demanded, given, now):
+        return never
     if demanded.approval_by_another and who in given.makers:
         did = "made" if who == given.creator else "imported"
         return (
@@ -151,11 +133,16 @@ def cannot_approve(
     return None
 
 
-def _of_nobody(plan: ActionPlan, demanded: Guards) -> str:
-    return (
-        f"plan {short(plan.uuid)} needs {demanded.by_words}, and the record does not say who made "
-        "it: make a new plan"
-    )
+def _never(plan: ActionPlan, demanded: Guards, given: GivenApprovals, now: datetime) -> str | None:
+    """Return why no approval of a plan would count, in a sentence; None if one would."""
+    if stale := too_old(plan, demanded, now):
+        return stale
+    if demanded.approval_by_another and given.creator is None:
+        return (
+            f"plan {short(plan.uuid)} needs {demanded.by_words}, and the record does not say who "
+            "made it: make a new plan"
+        )
+    return None
 
 
 def lines(

@@ -116,18 +116,10 @@ def _all_hold(groups: Sequence[list[OpenWindow]]) -> list[OpenWindow]:
     """Return the intersection of groups of intervals, in the order of time."""
     found, *others = groups
     for other in others:
-        found = list(_both(found, other))
+        shared = (
+            OpenWindow(max(one.start, two.start), min(one.end, two.end))
+            for one in found
+            for two in other
+        )
+        found = [both for both in shared if both.start < both.end]
     return found
-
-
-def _both(one: Sequence[OpenWindow], other: Sequence[OpenWindow]) -> Iterator[OpenWindow]:
-    """Yield the intersection of two lists of intervals, each in the order of time."""
-    i = k = 0
-    while i < len(one) and k < len(other):
-        start, end = max(one[i].start, other[k].start), min(one[i].end, other[k].end)
-        if start < end:
-            yield OpenWindow(start, end)
-        if one[i].end < other[k].end:
-            i += 1
-        else:
-            k += 1

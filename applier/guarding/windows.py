@@ -47,6 +47,11 @@ class NodeWork:
         """Return whether its node has begun: no window holds it back."""
         return not self._begun.isdisjoint(action.places)
 
+    def fits(self, action: Action, times: OpenTimes, now: datetime) -> bool:
+        """Return whether windows are open until an action that starts now would have ended."""
+        found = times.at(now)
+        return found is not None and now + timedelta(seconds=self.needed_s(action)) <= found.end
+
 
 def require(
     plan: ActionPlan,
@@ -64,7 +69,8 @@ def require(
     if times is None:
         return
     longest = times.longest_s(now)
-    for action in _left(plan):
+    left = (a for a in plan.actions if a.state is ActionState.PENDING and a.action_type != JOIN)
+    for action in left:
         seconds = work.needed_s(action)
         if seconds > longest:
             what = action.label if not action.places else f"all on {action.places[0].member}"
@@ -91,11 +97,9 @@ def _may_begin(plan: ActionPlan, times: OpenTimes, work: NodeWork, now: datetime
     ready = [a for a in left.values() if left.keys().isdisjoint(a.before())]
     if any(work.goes_on(action) for action in ready):
         return True
-    found = times.at(now)
-    if found is None:
+    if times.at(now) is None:
         return False
-    left_s = (found.end - now).total_seconds()
-    return not ready or any(a.action_type == JOIN or work.needed_s(a) <= left_s for a in ready)
+    return not ready or any(a.action_type == JOIN or work.fits(a, times, now) for a in ready)
 
 
 def lines(plan: ActionPlan, times: OpenTimes | None, now: datetime) -> Iterator[str]:
@@ -114,18 +118,9 @@ def _opens(times: OpenTimes, now: datetime) -> str:
 
 def waiting(action: Action, times: OpenTimes | None, work: NodeWork, now: datetime) -> str | None:
     """Return the window, in words, for which an action has to wait; None if it need not."""
-    found = times.at(now) if times else None
-    if times is None or work.goes_on(action):
-        return None
-    if found and work.needed_s(action) <= (found.end - now).total_seconds():
+    if times is None or work.goes_on(action) or work.fits(action, times, now):
         return None
     return awaited(times, times.opens_after(now))
-
-
-def _left(plan: ActionPlan) -> Iterator[Action]:
-    for action in plan.actions:
-        if action.action_type != JOIN and action.state is ActionState.PENDING:
-            yield action
 
 
 #: The most seconds between two comparisons with the clock, which may be set meanwhile.
@@ -160,11 +155,7 @@ class WindowHolding:
 
     def holds(self, action: Action, *, begins: bool) -> bool:
         """Return whether the windows are closed, or an action would end after they close."""
-        if not begins:
-            return False
-        now = self._clock()
-        found = self._times.at(now)
-        held = found is None or now + timedelta(seconds=self._work.needed_s(action)) > found.end
+        held = begins and not self._work.fits(action, self._times, self._clock())
         if held:
             self._held.add(action.uuid)
         else:

@@ -88,10 +88,13 @@ def _took(plan: ActionPlan, found: Observed) -> str:
 
 def about(plan: ActionPlan, history: Sequence[HistoryEntry]) -> str:
     """Return the line below the name of a plan: its cloud, its planner, who made it, and when."""
-    made = next((entry for entry in history if entry.verb == "create"), None)
     at = f"made {plan.created_at.astimezone():%Y-%m-%d %H:%M}" if plan.created_at else ""
-    by = f" by {made.who}" if made else ""
-    return " · ".join(filter(None, (f"cloud {shown_name(plan)}", plan.planner, f"{at}{by}")))
+    made = f"{at}{_by_maker(history)}"
+    return " · ".join(filter(None, (f"cloud {shown_name(plan)}", plan.planner, made)))
+
+
+def _by_maker(history: Sequence[HistoryEntry]) -> str:
+    return next((f" by {entry.who}" for entry in history if entry.verb == "create"), "")
 
 
 def facts(
@@ -108,8 +111,7 @@ def facts(
     why = f": {plan.status_message}" if plan.status_message else ""
     yield "State", standing(plan.state, plan.start_at) + why
     yield "Cloud", cloud_of(plan)
-    made = next((entry for entry in history if entry.verb == "create"), None)
-    yield "Made", _when(plan.created_at) + (f" by {made.who}" if made else "")
+    yield "Made", _when(plan.created_at) + _by_maker(history)
     if began is not None:
         by = f" by {claimant.user} on {claimant.host}" if claimant else ""
         yield "First run", _when(began) + by

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from applier.configuration import plugin_options
-from applier.configuration.options import OWN
+from applier.configuration.options import BY_SECTION
 from applier.operations import hidden_parameters
 from planner.errors import PlannerError
 from planner.making import options as planning_options
@@ -71,52 +71,34 @@ def _sections(conf: cfg.ConfigOpts, plan: ActionPlan) -> Iterator[tuple[str, Seq
     """Yield the names and the options of the sections about this plan.
 
     The plugins are the planner and the action types of the plan, and the configured engine. One
-    that cannot be imported is left out.
+    that cannot be used is left out.
     """
-    for section, options in OWN:
-        name = section if isinstance(section, str) else section.name
-        if name in _ABOUT_PLANS:
-            yield name, options
-    kinds = [
+    for name in _ABOUT_PLANS:
+        yield name, BY_SECTION[name]
+    types = dict.fromkeys(a.action_type for a in plan.actions if a.action_type != JOIN)
+    for kind, name in (
         (registry.PLANNERS, plan.planner),
         (registry.ENGINES, plugin_options.engine_name(conf)),
-    ]
-    names = dict.fromkeys(a.action_type for a in plan.actions if a.action_type != JOIN)
-    kinds += [(registry.ACTIONS, name) for name in names]
-    for kind, name in kinds:
+        *((registry.ACTIONS, name) for name in types),
+    ):
         try:
-            options = getattr(registry.load(kind, name), "OPTIONS", ())
+            options = plugin_options.of_plugin(kind, name)
         except PlannerError:
             continue
-        own = plugin_options.OF_EVERY_TYPE if kind == registry.ACTIONS else ()
-        sections = (
-            planning_options.sections_of(name, conf)
-            if kind == registry.PLANNERS
-            else [registry.section_of(kind, name)]
-        )
-        for section in sections:
-            yield section, (*own, *options)
+        if kind == registry.PLANNERS:
+            for section in planning_options.sections_of(name, conf):
+                yield section, options
+        else:
+            own = plugin_options.OF_EVERY_TYPE if kind == registry.ACTIONS else ()
+            yield registry.section_of(kind, name), (*own, *options)
 
 
-def _changed(conf: cfg.ConfigOpts, section: str, options: Any) -> Iterator[str]:
+def _changed(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> Iterator[str]:
     for opt in options:
         try:
             value = conf[section][opt.dest]
         except cfg.ConfigFileValueError:
             continue
-        if value == opt.default or value is None:
-            continue
-        yield f"{opt.dest} = {'***' if opt.secret else _written(value)}"
-
-
-def _written(value: Any) -> str:
-    """Return a value in the syntax of configuration files.
-
-    >>> _written({"migrate": 2}), _written(["a", "b"]), _written(True)
-    ('migrate:2', 'a,b', 'true')
-    """
-    if isinstance(value, dict):
-        return ",".join(f"{name}:{one}" for name, one in value.items())
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        if value is not None and value != opt.default:
+            written = "***" if opt.secret else ",".join(opt.type.format_defaults(value))
+            yield f"{opt.dest} = {written}"

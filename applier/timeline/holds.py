@@ -25,12 +25,8 @@ _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
 
 
-class Piece(NamedTuple):
-    """A part of a wait, and the hold that caused it; None if no hold is known."""
-
-    start_s: float
-    end_s: float
-    hold: Hold | None
+#: A part of a wait, from a second to another, and the hold that caused it; None if none is known.
+Piece = tuple[float, float, Hold | None]
 
 
 class Holds:
@@ -48,7 +44,7 @@ class Holds:
         that duration could not end in time. Of two holds at once, the one that began first counts.
         """
         if not self._by_token:
-            return [Piece(start_s, end_s, None)]
+            return [(start_s, end_s, None)]
         tokens = (None, *action.tokens)
         found = sorted(
             (max(start_s, one.start_s - early_s), min(end_s, one.end_s), one)
@@ -56,16 +52,16 @@ class Holds:
             for one in self._by_token.get(token, ())
             for early_s in (takes_s if one.reason is Reason.WINDOW else 0.0,)
         )
-        pieces, at = [], start_s
+        pieces, at = list[Piece](), start_s
         for begin, end, hold in found:
             if end <= max(at, begin):
                 continue
             if begin > at:
-                pieces.append(Piece(at, begin, None))
-            pieces.append(Piece(max(at, begin), end, hold))
+                pieces.append((at, begin, None))
+            pieces.append((max(at, begin), end, hold))
             at = end
         if at < end_s:
-            pieces.append(Piece(at, end_s, None))
+            pieces.append((at, end_s, None))
         return pieces
 
 

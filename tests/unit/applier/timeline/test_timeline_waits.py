@@ -13,7 +13,7 @@ from applier.contracts import HistoryEntry
 from applier.scheduling.concurrency import Concurrency
 from applier.scheduling.course import Timeline
 from applier.store import Attempt
-from applier.timeline.holds import Holds, Piece, runs, standstills, taken
+from applier.timeline.holds import Holds, runs, standstills, taken
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Hold, Reason, Wait
 from applier.timeline.waits import RunLimits, are_unexplained, critical_path, waits
@@ -178,10 +178,10 @@ def test_holds_that_overlap_cut_a_wait_into_parts_without_gaps() -> None:
     first, second = Hold(2, 6, Reason.PAUSE, "x"), Hold(4, 8, Reason.PLAN, "y", "node:c1")
     found = Holds([second, first, Hold(20, 30, Reason.PAUSE, "z")]).pieces(action, 0, 10, 0.0)
     assert found == [
-        Piece(0, 2, None),
-        Piece(2, 6, first),
-        Piece(6, 8, second),
-        Piece(8, 10, None),
+        (0, 2, None),
+        (2, 6, first),
+        (6, 8, second),
+        (8, 10, None),
     ]
 
 
