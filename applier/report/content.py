@@ -196,9 +196,9 @@ def _slack(made: Forecast) -> str:
     )
 
 
-#: The maximum numbers of listed history entries, and of plans of the same name among which the one
-#: saved before is searched.
-MOST_ENTRIES, MOST_PLANS = 500, 200
+#: The maximum numbers of listed history entries, and of earlier plans of the same name among which
+#: one that is not damaged is searched.
+MOST_ENTRIES, MOST_PLANS = 500, 20
 
 
 def differences(
@@ -235,9 +235,5 @@ def _last(store: SqlStore, plan: ActionPlan) -> PlanSummary | None:
     """Return the plan that was saved last under this name before it; None if there is none."""
     if not plan.name:
         return None
-    found = store.list_plans(name=plan.name, limit=MOST_PLANS)
-    uuids = [summary.uuid for summary in found]
-    if plan.uuid not in uuids:
-        return None
-    before = found[uuids.index(plan.uuid) + 1 :]
+    before = store.list_plans(name=plan.name, after=plan.uuid, limit=MOST_PLANS)
     return next((summary for summary in before if summary.damage is None), None)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import zlib
-from datetime import UTC, datetime
+from datetime import UTC
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,8 @@ NAME = "watcher-applier"
 #: A service whose last heartbeat is more than this many seconds old is FAILED: the default of
 #: Watcher's ``service_down_time``.
 DOWN_S = 90
+#: The fields of a short list.
+SHORT = ("id", "name", "host", "status", "links")
 KEYS = {key: key for key in ("id", "name", "host", "status", "last_seen_up", "created_at")} | {
     "updated_at": "last_seen_up",
     "deleted_at": "id",
@@ -35,7 +37,10 @@ def _page(call: Call, *, whole: bool) -> dict[str, Any]:
     page = requests.page_of(given, KEYS, marks_uuids=False)
     forms = _forms(call)
     forms.sort(key=lambda f: (f[page.key], f["id"]), reverse=page.descending)
-    found = [_part(form, whole=whole) for form in _of_page(forms, page)]
+    found = [
+        {key: one for key, one in form.items() if whole or key in SHORT}
+        for form in _of_page(forms, page)
+    ]
     return requests.with_next(call.request, "services", found, page, given, marker="id")
 
 
@@ -79,20 +84,11 @@ def _form(service: Service, request: falcon.Request) -> dict[str, Any]:
         "host": service.host,
         "status": "ACTIVE" if is_up else "FAILED",
         "links": links(request, "services", str(number)),
-        "last_seen_up": _naive(seen),
+        "last_seen_up": seen.replace(tzinfo=None).isoformat(),
         "created_at": service.started_at.isoformat(),
         "updated_at": seen.isoformat(),
         "deleted_at": None,
     }
-
-
-def _naive(moment: datetime) -> str:
-    return moment.replace(tzinfo=None).isoformat()
-
-
-def _part(form: dict[str, Any], *, whole: bool) -> dict[str, Any]:
-    short = ("id", "name", "host", "status", "links")
-    return form if whole else {key: form[key] for key in short}
 
 
 def _not_found(name: str) -> falcon.HTTPNotFound:

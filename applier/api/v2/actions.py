@@ -29,7 +29,7 @@ from planner.plan.states import ActionState
         "after": schemas.TEXT,
         "fields": schemas.fields_of(schemas.ACTION),
     },
-    answer=schemas.list_of("action", schemas.LISTED_ACTION),
+    answer=schemas.list_of(schemas.LISTED_ACTION, "action"),
 )
 def actions(call: Call) -> dict[str, Any]:
     """List the actions of a plan in schedule order.
@@ -57,7 +57,7 @@ def actions(call: Call) -> dict[str, Any]:
 
 
 @Operation(
-    "GET /v2/plans/{plan}/actions/{action}", "plan:read", "actions.get", answer=schemas.SHOWN_ACTION
+    "GET /v2/plans/{plan}/actions/{action}", "plan:read", "actions.get", schemas.SHOWN_ACTION
 )
 def action(call: Call) -> dict[str, Any]:
     """Show an action with its output and every attempt."""

@@ -44,7 +44,7 @@ _NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": _MOST}
         "limit": schemas.LIMIT,
         "wait_s": {"type": "integer", "minimum": 0, "maximum": MOST_WAIT_S},
     },
-    answer=schemas.list_of("event", schemas.EVENT, last=_NUMBER, newest=_NUMBER),
+    answer=schemas.list_of(schemas.EVENT, last=_NUMBER, newest=_NUMBER),
 )
 def events(call: Call) -> dict[str, Any] | None:
     """Return the events after a number, oldest first, or wait for one. With the header 'Accept:
@@ -157,7 +157,7 @@ def _last_id(request: falcon.Request) -> int | None:
     "event:read",
     "events.dead",
     query={"limit": schemas.LIMIT},
-    answer=schemas.list_of("dead_event", schemas.DEAD_EVENT),
+    answer=schemas.list_of(schemas.DEAD_EVENT),
 )
 def dead_events(call: Call) -> dict[str, Any]:
     """List the latest events that could not be delivered in time, oldest first."""
@@ -169,7 +169,7 @@ def dead_events(call: Call) -> dict[str, Any]:
     "GET /v2/subscriptions",
     "event:read",
     "subscriptions.list",
-    answer=schemas.list_of("subscription", schemas.SUBSCRIPTION),
+    schemas.list_of(schemas.SUBSCRIPTION),
 )
 def subscriptions(call: Call) -> dict[str, Any]:
     """List who subscribes to events, and what each receiver has not got."""

@@ -42,12 +42,12 @@ class Operation(Endpoint):
     """
 
     name: str
+    answer: schemas.Schema = field(default_factory=dict)
     _: KW_ONLY
     query: Mapping[str, schemas.Schema] = field(default_factory=dict)
     body: schemas.Schema | None = None
     takes_document: bool = False
     if_match: bool = False
-    answer: schemas.Schema = field(default_factory=dict)
 
     @property
     def summary(self) -> str:

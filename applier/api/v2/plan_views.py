@@ -27,7 +27,6 @@ _SVG = "image/svg+xml"
 #: A picture needs its inline styles, and no scripts.
 _FOR_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 _APPROVALS = schemas.list_of(
-    "approval",
     schemas.APPROVAL,
     needed=schemas.COUNT,
     by_another=bool,
@@ -37,7 +36,7 @@ _APPROVALS = schemas.list_of(
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": schemas.WHOLE["maximum"]}
 _OF_HISTORY: dict[str, Any] = {
     "query": {"after": _NUMBER, "before": _NUMBER, "limit": schemas.LIMIT},
-    "answer": schemas.list_of("history", schemas.ENTRY),
+    "answer": schemas.list_of(schemas.ENTRY, "history"),
 }
 
 
@@ -97,7 +96,7 @@ def report(call: Call) -> str:
     return page.render(made)
 
 
-@Operation("GET /v2/plans/{plan}/diff/{new}", "plan:read", "plans.diff", answer={"type": "object"})
+@Operation("GET /v2/plans/{plan}/diff/{new}", "plan:read", "plans.diff", {"type": "object"})
 def diff(call: Call) -> dict[str, Any]:
     """Compare a plan with a newer one: actions, links, limits and makespan."""
     from applier.operations import differences
@@ -109,10 +108,7 @@ def diff(call: Call) -> dict[str, Any]:
 
 
 @Operation(
-    "GET /v2/plans/{plan}/requests",
-    "plan:read",
-    "plans.requests",
-    answer=schemas.list_of("request", schemas.REQUEST),
+    "GET /v2/plans/{plan}/requests", "plan:read", "plans.requests", schemas.list_of(schemas.REQUEST)
 )
 def requests(call: Call) -> dict[str, Any]:
     """List the requests that were sent to the runs of a plan, oldest first."""
@@ -121,7 +117,7 @@ def requests(call: Call) -> dict[str, Any]:
     return {"items": [schemas.as_json(one, schemas.REQUEST) for one in found]}
 
 
-@Operation("GET /v2/plans/{plan}/approvals", "plan:read", "plans.approvals", answer=_APPROVALS)
+@Operation("GET /v2/plans/{plan}/approvals", "plan:read", "plans.approvals", _APPROVALS)
 def approvals(call: Call) -> dict[str, Any]:
     """Show which approvals a plan needs, who approved it, and what is missing."""
     shown = {**approving.as_dict(call.assembly, call.plan)}
@@ -219,7 +215,7 @@ def simulate(call: Call) -> dict[str, Any]:
     return {**predictions.as_dict(plan, made), "durations": predictions.sentence(durations)}
 
 
-@Operation("GET /v2/plans/{plan}/dry-run", "plan:run", "plans.dry_run", answer=_DRY_RUN)
+@Operation("GET /v2/plans/{plan}/dry-run", "plan:run", "plans.dry_run", _DRY_RUN)
 def dry_run_of_plan(call: Call) -> dict[str, Any]:
     """Ask the cloud, as it is now, what is not needed, what would be refused, and what is not as
     planned. Nothing is changed.

@@ -53,7 +53,7 @@ TOTAL = {"type": "integer", "maximum": COUNTED, "description": f"counted up to {
         "after": schemas.TEXT,
         "fields": schemas.fields_of(schemas.SUMMARY),
     },
-    answer=schemas.list_of("plan", schemas.LISTED_PLAN, total=TOTAL),
+    answer=schemas.list_of(schemas.LISTED_PLAN, "plan", total=TOTAL),
 )
 def plans(call: Call) -> dict[str, Any]:
     """List plans, the latest saved first; removed ones only with state=DELETED.
@@ -113,7 +113,7 @@ def create(call: Call) -> None:
     show_new(call, plan)
 
 
-@Operation("GET /v2/plans/{plan}", "plan:read", "plans.get", answer=schemas.PLAN)
+@Operation("GET /v2/plans/{plan}", "plan:read", "plans.get", schemas.PLAN)
 def plan(call: Call) -> None:
     """Show a plan with its actions; the values of secret parameters are left out."""
     call.store.of_one_moment(lambda: show(call, call.plan))

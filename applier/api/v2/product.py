@@ -26,7 +26,7 @@ _RULE = "record:administer"
 PURGED = 1000
 
 
-@Operation("GET /v2/plans/{plan}/export", _RULE, "plans.export", answer={"type": "object"})
+@Operation("GET /v2/plans/{plan}/export", _RULE, "plans.export", {"type": "object"})
 def exported_plan(call: Call) -> Any:
     """Return a plan that nobody runs with its attempts, requests, history and all parameters, for
     POST /v2/imports elsewhere.
@@ -45,12 +45,7 @@ def imported_plan(call: Call) -> None:
     show_new(call, made)
 
 
-@Operation(
-    "GET /v2/durations",
-    "plan:read",
-    "durations.list",
-    answer=schemas.list_of("duration", schemas.DURATION),
-)
+@Operation("GET /v2/durations", "plan:read", "durations.list", schemas.list_of(schemas.DURATION))
 def durations(call: Call) -> dict[str, Any]:
     """List how long actions took, by type, size and node: what forecasts expect."""
     return {"items": [known._asdict() for known in recorded.listed(call.assembly)]}
@@ -71,7 +66,7 @@ def imported_durations(call: Call) -> dict[str, Any]:
     return {"messages": call.told}
 
 
-@Operation("GET /v2/durations/export", "plan:read", "durations.export", answer=recorded.SCHEMA)
+@Operation("GET /v2/durations/export", "plan:read", "durations.export", recorded.SCHEMA)
 def exported_durations(call: Call) -> Any:
     """Return the durations that were measured here, for POST /v2/durations elsewhere."""
     return recorded.exported(call.assembly)
@@ -97,9 +92,7 @@ _PLUGIN = schemas.record("action_type", name=str, summary=str)
 _PLANNER = schemas.record("planner", name=str, kind=str | None, summary=str)
 
 
-@Operation(
-    "GET /v2/planners", "product:read", "planners.list", answer=schemas.list_of("planner", _PLANNER)
-)
+@Operation("GET /v2/planners", "product:read", "planners.list", schemas.list_of(_PLANNER))
 def planners(_call: Call) -> dict[str, Any]:
     """List the installed planners, and the kind of document that each reads."""
     return {"items": [_planner(name) for name in registry.names(registry.PLANNERS)]}
@@ -117,12 +110,7 @@ def _summary(plugin: type) -> str:
     return (inspect.getdoc(plugin) or "").partition("\n")[0]
 
 
-@Operation(
-    "GET /v2/action-types",
-    "product:read",
-    "action_types.list",
-    answer=schemas.list_of("action_type", _PLUGIN),
-)
+@Operation("GET /v2/action-types", "product:read", "action_types.list", schemas.list_of(_PLUGIN))
 def action_types(call: Call) -> dict[str, Any]:
     """List the installed action types; /v2/schemas has their parameters."""
     found, types = [], call.assembly.action_types
@@ -139,7 +127,7 @@ def action_types(call: Call) -> dict[str, Any]:
     "GET /v2/schemas",
     "product:read",
     "schemas.list",
-    answer=schemas.record("schema_names", documents=[str], action_types=[str]),
+    schemas.record("schema_names", documents=[str], action_types=[str]),
 )
 def schema_names(call: Call) -> dict[str, Any]:
     """List the names of JSON Schemas: of documents, and of action types."""
@@ -178,24 +166,14 @@ def _documents() -> dict[str, Mapping[str, Any]]:
     return found
 
 
-@Operation(
-    "GET /v2/services",
-    "service:read",
-    "services.list",
-    answer=schemas.list_of("service", schemas.SERVICE),
-)
+@Operation("GET /v2/services", "service:read", "services.list", schemas.list_of(schemas.SERVICE))
 def services(call: Call) -> dict[str, Any]:
     """List the applier services that use this record, latest heartbeat first."""
     found = call.store.services()
     return {"items": [schemas.as_json(one) for one in found]}
 
 
-@Operation(
-    "GET /v2/workers",
-    "service:read",
-    "workers.list",
-    answer=schemas.list_of("worker", schemas.WORKER),
-)
+@Operation("GET /v2/workers", "service:read", "workers.list", schemas.list_of(schemas.WORKER))
 def workers(call: Call) -> dict[str, Any]:
     """List the workers that use this record, by name; silent_s is how many seconds ago each was
     heard of.

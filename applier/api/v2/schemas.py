@@ -60,9 +60,13 @@ def record(name: str, /, **fields: Any) -> Schema:
     return component(name, mapping(fields))
 
 
-def list_of(name: str, item: Schema, **more: Any) -> Schema:
-    """Return the schema of a response with ``items``, which may have the URL of its next page."""
-    return component(f"{name}_list", mapping({"items": [item], **more}, next=str))
+def list_of(item: Schema, name: str = "", /, **more: Any) -> Schema:
+    """Return the schema of a response with ``items``, which may have the URL of its next page.
+
+    Its name is that of the items, unless there is another.
+    """
+    of = name or next(known for known, schema in COMPONENTS.items() if schema is item)
+    return component(f"{of}_list", mapping({"items": [item], **more}, next=str))
 
 
 def or_none(schema: Schema) -> Schema:
