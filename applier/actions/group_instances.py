@@ -116,10 +116,7 @@ class CreateInstance(GroupInstance):
         return one_line(f"create {name}" + (f" ({', '.join(what)})" if what else ""))
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the name exists, ActionFailed if there is no such flavor.
-
-        An instance that the cloud is still creating is followed by :meth:`execute`.
-        """
+        """Leave an instance that the cloud is still creating to :meth:`execute`."""
         cloud, name = self.context.cloud(), self.parameters["name"]
         known = self._known()
         if known is not None and known["status"] == "ERROR":

@@ -24,10 +24,7 @@ class InstanceMove(InstanceChange):
     _had_task = False
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Change the instance.
-
-        If a task ran during the precheck, check again: it may have been this one, and be over now.
-        """
+        """Check again if a task ran during the precheck: it may have been this one, and be over."""
         if self._had_task:
             self.precheck()
         return super().execute(stop)
@@ -82,12 +79,9 @@ class Migrate(InstanceMove):
         return one_line(words)
 
     def precheck(self) -> None:
-        """Check the instance and the destination.
+        """Check the instance and the destination; while a task runs, only that the instance exists.
 
-        Raises AlreadyDone if the instance is gone or not on the source, ActionFailed if the
-        destination is missing or disabled, or a live move is impossible. While a task runs on the
-        instance, only its existence is checked: :meth:`execute` then follows that move, or fails
-        because the cloud refuses another.
+        :meth:`execute` then follows that move, or fails because the cloud refuses another.
         """
         wanted = self.parameters
         name, source = resource(wanted, "instance"), wanted["source_node"]
@@ -189,11 +183,6 @@ class Resize(InstanceMove):
         return one_line(f"{words} to {flavor}" if flavor else words)
 
     def precheck(self) -> None:
-        """Check the instance and the flavor.
-
-        Raises AlreadyDone if the instance is gone or has the flavor, ActionFailed if there is no
-        such flavor.
-        """
         flavor, name = self._wanted(), resource(self.parameters, "instance")
         instance = self._found()
         known = self.context.cloud().flavor(flavor)

@@ -85,11 +85,7 @@ class VolumeMigrate(StateChange):
         return one_line(f"{words} to {destination}" if destination else words)
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the volume is gone, or has the pool or type and no task runs on it.
-
-        A task that runs is left to :meth:`execute`, which waits for its end. The cloud refuses an
-        unknown pool or type.
-        """
+        """Leave a task that runs to :meth:`execute`, an unknown pool or type to the cloud."""
         name, wanted, volume = resource(self.parameters, "volume"), self._wanted(), self._known()
         if volume is None:
             raise AlreadyDone(f"volume {name} does not exist any more")
