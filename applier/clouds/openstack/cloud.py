@@ -115,7 +115,7 @@ class OpenStackCloud(Cloud):
 
     instance_named = _passed_on(_asked, "creation", "named")
     volume = _passed_on(_asked, "volumes", "volume")
-    service = _passed_on(_asked, "services", "service")
+    service = _passed_on(_asked, "compute", "service")
     host = _passed_on(_asked, "power", "host")
     flavor = _passed_on(_asked, "compute", "flavor")
     migrate = _passed_on(_working, "moves", "migrate")
@@ -124,7 +124,7 @@ class OpenStackCloud(Cloud):
     set_instance_status = _passed_on(_working, "statuses", "set")
     create_instance = _passed_on(_working, "creation", "create")
     delete_instance = _passed_on(_working, "creation", "delete")
-    set_service_status = _passed_on(_working, "services", "set")
+    set_service_status = _passed_on(_working, "compute", "set_service")
     set_host_power = _passed_on(_working, "power", "set")
     migrate_volume = _passed_on(_working, "volumes", "migrate")
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from openstack.connection import Connection
 
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.compute import Compute, ComputeServices
+from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.moves import Moves
 from applier.clouds.openstack.power import Power
@@ -27,7 +27,6 @@ class CloudParts(NamedTuple):
     moves: Moves
     statuses: Statuses
     creation: Creation
-    services: ComputeServices
     power: Power
     volumes: Volumes
     inventory: Inventory
@@ -54,7 +53,6 @@ def connected(region: Any, patience_s: float, soft_power_off_s: float) -> CloudP
         Moves(compute),
         Statuses(compute),
         Creation(compute, calls.read(lambda: opened.image)),
-        ComputeServices(compute),
         Power(opened, compute, soft_power_off_s),
         Volumes(opened, calls),
         Inventory(opened, compute),

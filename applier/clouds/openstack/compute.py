@@ -25,7 +25,7 @@ CELL_IS_DOWN = "UNKNOWN"
 
 
 class Compute:
-    """Reads of Nova; ``nova`` is the compute proxy of openstacksdk."""
+    """Reads of Nova, and its services; ``nova`` is the compute proxy of openstacksdk."""
 
     def __init__(self, nova: Any, calls: Calls) -> None:
         self.nova, self.calls = nova, calls
@@ -55,6 +55,35 @@ class Compute:
         """Return the compute service on a host, if there is one; its cell may not have answered."""
         read = partial(self.nova.services, binary="nova-compute", host=host)
         return self.calls.read(lambda: list(read())) or []
+
+    def service(self, host: str) -> Mapping[str, Any] | None:
+        """Return ``status, reason`` of the compute service on a host, None if there is none."""
+        found = self._service(host)
+        return found and {"status": found.status, "reason": found.disabled_reason}
+
+    def set_service(
+        self,
+        host: str,
+        status: str,
+        reason: str | None,
+        stop: StopSignal,
+        output: Print = silent,  # noqa: ARG002
+    ) -> None:
+        """Enable or disable a compute service; Nova answers when it is done."""
+        found = self._service(host)
+        if found is None:
+            raise ActionFailed(f"there is no compute service on {host}")
+        if status == "enabled":
+            change, what = partial(self.nova.enable_service, found), f"enabling {host}"
+        else:
+            change = partial(self.nova.disable_service, found, disabled_reason=reason)
+            what = f"disabling {host}"
+        self.calls.change(what, change, stop)
+
+    def _service(self, host: str) -> Any:
+        read = partial(self.nova.services, binary="nova-compute", host=host)
+        found = self.calls.read(lambda: [answered(service, f"host {host}") for service in read()])
+        return found[0] if found else None
 
     def idle(self, server_id: str, stop: StopSignal) -> Server | None:
         """Wait until a server has no task in Nova, as ``wait`` does."""
@@ -124,43 +153,3 @@ def answered(found: Any, what: str) -> Any:
     if found.status == CELL_IS_DOWN:
         raise keystone.ConnectFailure(f"Nova cannot read {what}: its cell does not answer")
     return found
-
-
-class ComputeServices:
-    """The compute services, by host."""
-
-    def __init__(self, compute: Compute) -> None:
-        self._compute, self._nova = compute, compute.nova
-
-    def service(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``status, reason`` of the compute service on a host, None if there is none."""
-        found = self._found(host)
-        return found and {"status": found.status, "reason": found.disabled_reason}
-
-    def set(
-        self,
-        host: str,
-        status: str,
-        reason: str | None,
-        stop: StopSignal,
-        output: Print = silent,  # noqa: ARG002
-    ) -> None:
-        """Enable or disable a compute service; Nova answers when it is done."""
-        found = self._found(host)
-        if found is None:
-            raise ActionFailed(f"there is no compute service on {host}")
-        if status == "enabled":
-            change, what = partial(self._nova.enable_service, found), f"enabling {host}"
-        else:
-            change = partial(self._nova.disable_service, found, disabled_reason=reason)
-            what = f"disabling {host}"
-        self._compute.calls.change(what, change, stop)
-
-    def _found(self, host: str) -> Any:
-        found = self._compute.calls.read(
-            lambda: [
-                answered(service, f"host {host}")
-                for service in self._nova.services(binary="nova-compute", host=host)
-            ]
-        )
-        return found[0] if found else None

@@ -21,7 +21,7 @@ from applier.actions.revert import Revert
 from applier.clouds.openstack import calls as calls_module
 from applier.clouds.openstack import power
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.compute import Compute, ComputeServices
+from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.server_fields import view
 from applier.contracts import ActionContext
@@ -55,9 +55,8 @@ class Nova:
 
 
 def context(compute: Compute) -> ActionContext:
-    services = ComputeServices(compute)
     cloud = SimpleNamespace(
-        instance=lambda uuid: view(compute.server(uuid)), service=services.service
+        instance=lambda uuid: view(compute.server(uuid)), service=compute.service
     )
     return ActionContext(cloud=lambda: cloud, output=lambda _: None)
 
