@@ -113,7 +113,7 @@ class OpenStackCloud(Cloud):
         with _asked(self) as parts:
             return parts.inventory.facts(self.name)
 
-    instance_named = _passed_on(_asked, "creation", "named")
+    instance_named = _passed_on(_asked, "changes", "named")
     volume = _passed_on(_asked, "volumes", "volume")
     service = _passed_on(_asked, "compute", "service")
     host = _passed_on(_asked, "power", "host")
@@ -121,9 +121,9 @@ class OpenStackCloud(Cloud):
     migrate = _passed_on(_working, "moves", "migrate")
     force_complete = _passed_on(_working, "moves", "force_complete")
     resize = _passed_on(_working, "moves", "resize")
-    set_instance_status = _passed_on(_working, "statuses", "set")
-    create_instance = _passed_on(_working, "creation", "create")
-    delete_instance = _passed_on(_working, "creation", "delete")
+    set_instance_status = _passed_on(_working, "changes", "set_status")
+    create_instance = _passed_on(_working, "changes", "create")
+    delete_instance = _passed_on(_working, "changes", "delete")
     set_service_status = _passed_on(_working, "compute", "set_service")
     set_host_power = _passed_on(_working, "power", "set")
     migrate_volume = _passed_on(_working, "volumes", "migrate")

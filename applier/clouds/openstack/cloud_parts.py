@@ -12,7 +12,7 @@ from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.moves import Moves
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.server_changes import Creation, Statuses
+from applier.clouds.openstack.server_changes import ServerChanges
 from applier.clouds.openstack.volumes import Volumes
 
 #: Seconds after which a request without an answer fails, unless clouds.yaml has ``api_timeout``.
@@ -25,8 +25,7 @@ class CloudParts(NamedTuple):
     connection: Any
     compute: Compute
     moves: Moves
-    statuses: Statuses
-    creation: Creation
+    changes: ServerChanges
     power: Power
     volumes: Volumes
     inventory: Inventory
@@ -51,8 +50,7 @@ def connected(region: Any, patience_s: float, soft_power_off_s: float) -> CloudP
         opened,
         compute,
         Moves(compute),
-        Statuses(compute),
-        Creation(compute, calls.read(lambda: opened.image)),
+        ServerChanges(compute, calls.read(lambda: opened.image)),
         Power(opened, compute, soft_power_off_s),
         Volumes(opened, calls),
         Inventory(opened, compute),

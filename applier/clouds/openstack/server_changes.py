@@ -32,8 +32,11 @@ _CALLS = {
 }
 
 
-class Creation:
-    """Creates and deletes servers; ``images`` is the image proxy of openstacksdk."""
+class ServerChanges:
+    """Creates and deletes servers, and sets their status.
+
+    ``images`` is the image proxy of openstacksdk.
+    """
 
     def __init__(self, compute: Compute, images: Any) -> None:
         self._compute, self._nova, self._images = compute, compute.nova, images
@@ -142,14 +145,9 @@ class Creation:
             raise ActionFailed(f"{what} was refused: there is no {kind} {name}")
         return str(found.id)
 
-
-class Statuses:
-    """Sets the status of servers."""
-
-    def __init__(self, compute: Compute) -> None:
-        self._compute = compute
-
-    def set(self, server_id: str, status: str, stop: StopSignal, output: Print = silent) -> None:
+    def set_status(
+        self, server_id: str, status: str, stop: StopSignal, output: Print = silent
+    ) -> None:
         """Start, stop, shelve or unshelve a server, and wait until it has the status.
 
         Waits first for a task that runs already. Does nothing if the server has the status.
@@ -181,7 +179,7 @@ class Statuses:
         if (status, now) not in _CALLS:
             raise ActionFailed(f"{server.name} is {now} and cannot become {status}")
         method, verb = _CALLS[status, now]
-        return lambda: getattr(self._compute.nova, method)(server.id), f"{verb} of {server.name}"
+        return lambda: getattr(self._nova, method)(server.id), f"{verb} of {server.name}"
 
     def _has_begun(self, before: Server) -> bool:
         now = self._compute.server(before.id)

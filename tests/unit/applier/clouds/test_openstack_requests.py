@@ -13,7 +13,7 @@ from openstack import exceptions
 from applier.clouds.openstack.calls import Calls
 from applier.clouds.openstack.compute import Compute
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.server_changes import Creation, Statuses
+from applier.clouds.openstack.server_changes import ServerChanges
 from applier.contracts.clouds import INSTANCE_FIELDS
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -93,7 +93,7 @@ class Nova:
 
 def test_a_server_that_others_reboot_is_stopped_later():
     nova = Nova()
-    Statuses(Compute(nova, Calls(patience_s=120.0))).set(
+    ServerChanges(Compute(nova, Calls(patience_s=120.0)), images=None).set_status(
         "s", "SHUTOFF", threading.Event(), lambda _: None
     )
     assert (nova.requests, nova.status) == (3, "SHUTOFF")
@@ -134,7 +134,7 @@ class LosingNova:
 
 
 def create(nova: LosingNova, patience_s: float) -> str:
-    creation = Creation(Compute(nova, Calls(patience_s)), images=None)
+    creation = ServerChanges(Compute(nova, Calls(patience_s)), images=None)
     return creation.create("job-1", {"flavor": "m1"}, threading.Event(), lambda _: None)
 
 
@@ -168,7 +168,7 @@ class TakingNova(LosingNova):
 def test_every_field_of_an_instance_reaches_nova():
     def given(**wanted: object) -> dict[str, object]:
         nova, images = TakingNova(), SimpleNamespace(find_image=finds)
-        creation = Creation(Compute(nova, Calls(1.0)), images=images)
+        creation = ServerChanges(Compute(nova, Calls(1.0)), images=images)
         creation.create("job-1", {"flavor": "m1", **wanted}, threading.Event(), lambda _: None)
         return nova.given
 
