@@ -85,7 +85,7 @@ class WorldFile:
             self._checked = True
         if not isinstance(world, dict) or not world.keys() >= _TABLES:
             raise self._damaged("tables are missing")
-        world["ongoing"] = [entry for entry in world["ongoing"] if alive(entry)]
+        world["ongoing"] = [one for one in world["ongoing"] if born(one["pid"]) == one["born"]]
         return world
 
     @contextmanager
@@ -146,8 +146,3 @@ def born(pid: int) -> int | None:
     # The name, in parentheses, may contain any character; state Z or X is a process that ended.
     fields = stat[stat.rindex(")") + 2 :].split()
     return None if fields[0] in "ZX" else int(fields[19])
-
-
-def alive(entry: Mapping[str, Any]) -> bool:
-    """Return True if the process of an ongoing operation still runs."""
-    return bool(born(entry["pid"]) == entry["born"])

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from io import FileIO
@@ -187,9 +187,10 @@ class LocalJob(Job):
 
     def pieces(self, tail: Tail) -> Generator[Piece]:
         opened, self._out = self._out, None
-        with opened or FileIO(self._folder / "out") as out, _Watched() as wrapper:
+        with opened or FileIO(self._folder / "out") as out, closing(_Watched()) as wrapper:
             out.seek(tail.seen)
-            wrapper.watch(self._child.pid if self._child else None)
+            if self._child is not None:
+                wrapper.watch(self._child.pid)
             self.is_over, pause_s = False, POLL_S
             while not self.is_over:
                 self.is_over = wrapper.has_ended(pause_s) and not self._goes_on(wrapper, pause_s)
@@ -269,20 +270,17 @@ class _Watched:
 
     _handle = -1
 
-    def __enter__(self) -> _Watched:
-        return self
+    def watch(self, pid: int) -> None:
+        """Watch this process from now on."""
+        self.close()
+        with suppress(ProcessLookupError):
+            self._handle = os.pidfd_open(pid)
 
-    def __exit__(self, *_: object) -> None:
-        self.watch(None)
-
-    def watch(self, pid: int | None) -> None:
-        """Watch this process from now on, or none."""
+    def close(self) -> None:
+        """Watch no process any more."""
         if self._handle >= 0:
             os.close(self._handle)
         self._handle = -1
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                self._handle = os.pidfd_open(pid)
 
     def has_ended(self, timeout_s: float) -> bool:
         """Wait up to ``timeout_s`` seconds; return whether it has ended."""

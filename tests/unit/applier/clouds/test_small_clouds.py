@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from applier.actions.instance_moves import Migrate, Resize
-from applier.clouds.world_file import WorldFile, alive, born
+from applier.clouds.simulated_document import ONGOING
+from applier.clouds.world_file import WorldFile, born
 from applier.contracts import ActionContext
 from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, AlreadyDone, ConfigurationError
@@ -80,17 +81,15 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 @pytest.mark.slow
 def test_a_process_is_alive_until_it_has_ended_even_before_anybody_waits_for_it():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    entry = {"pid": child.pid, "born": born(child.pid)}
     try:
-        assert alive(entry)
-        assert not alive({**entry, "born": entry["born"] - 1}), "another process of that number"
+        assert born(child.pid) is not None
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert not alive(entry), "a zombie"
+        assert born(child.pid) is None, "a zombie"
     finally:
         child.kill()
         child.communicate()
-    assert not alive(entry)
+    assert born(child.pid) is None
     assert born(os.getpid()) is not None
 
 
@@ -147,3 +146,12 @@ def test_a_name_that_two_instances_have_is_refused() -> None:
     cloud.instances["6a20"] = dict(WEB)
     with pytest.raises(ActionFailed, match="several instances"):
         cloud.instance_named("web-1")
+
+
+def test_what_another_process_of_the_same_number_began_is_over(tmp_path):
+    file, pid = WorldFile(tmp_path / "cloud.json"), os.getpid()
+    since = born(pid)
+    with file.changing() as world:
+        entries = [dict.fromkeys(ONGOING) | {"pid": pid, "born": at} for at in (since, since - 1)]
+        world["ongoing"] = entries
+    assert file.read()["ongoing"] == entries[:1]
