@@ -438,7 +438,7 @@ from pathlib import Path
 from applier.errors import JobLost
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.job_names import AttemptName
-from applier.machines import Local
+from applier.machines.local_machine import Local
 
 stop, let_go = threading.Event(), threading.Event()
 let_go.set()
