@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged plans: lists them with the others, finds their problems, and deletes one of them."""
+"""Damaged plans: lists them with the others, and finds their problems."""
 
 from __future__ import annotations
 
